@@ -1,0 +1,145 @@
+"""Differentially private linear models whose guarantee holds for the bits that ran.
+
+The names below are the public interface. Each is imported when it is first used, so that
+``import discreet`` costs nothing: no numpy, no compiler, no accountant.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# name -> the module that defines it; kept equal to __all__ and to the imports for type checkers below
+_HOME = {
+    "AccountingError": "discreet.errors",
+    "Bounds": "discreet.bounds",
+    "Box": "discreet.penalties",
+    "Budget": "discreet.budget",
+    "BudgetExceeded": "discreet.errors",
+    "Certificate": "discreet.accounting.certificate",
+    "Curator": "discreet.curator.curator",
+    "DPHuberRegressor": "discreet.models",
+    "DPLinearRegression": "discreet.models",
+    "DPLinearSVC": "discreet.models",
+    "DPLogisticRegression": "discreet.models",
+    "DPPoissonRegressor": "discreet.models",
+    "DPRidge": "discreet.models",
+    "DiscreetError": "discreet.errors",
+    "Domain": "discreet.bounds",
+    "ElasticNet": "discreet.penalties",
+    "GradientDescent": "discreet.solvers.gd",
+    "GroupL2": "discreet.penalties",
+    "Huber": "discreet.losses",
+    "InvalidBudget": "discreet.budget",
+    "L1": "discreet.penalties",
+    "L2": "discreet.penalties",
+    "L2Ball": "discreet.penalties",
+    "Logistic": "discreet.losses",
+    "MissingBounds": "discreet.errors",
+    "Neighbors": "discreet.budget",
+    "NoPenalty": "discreet.penalties",
+    "Plan": "discreet.accounting.plan",
+    "PlanViolation": "discreet.errors",
+    "Poisson": "discreet.losses",
+    "PrivateData": "discreet.curator.private_data",
+    "Release": "discreet.accounting.plan",
+    "SmoothedHinge": "discreet.losses",
+    "Softmax": "discreet.losses",
+    "Squared": "discreet.losses",
+    "StaleKernels": "discreet.errors",
+    "StochasticGradientDescent": "discreet.solvers.sgd",
+    "Unsupported": "discreet.errors",
+    "calibrate": "discreet.accounting.pricing",
+    "load": "discreet.models.persistence",
+    "price": "discreet.accounting.pricing",
+}
+
+__all__ = [
+    "L1",
+    "L2",
+    "AccountingError",
+    "Bounds",
+    "Box",
+    "Budget",
+    "BudgetExceeded",
+    "Certificate",
+    "Curator",
+    "DPHuberRegressor",
+    "DPLinearRegression",
+    "DPLinearSVC",
+    "DPLogisticRegression",
+    "DPPoissonRegressor",
+    "DPRidge",
+    "DiscreetError",
+    "Domain",
+    "ElasticNet",
+    "GradientDescent",
+    "GroupL2",
+    "Huber",
+    "InvalidBudget",
+    "L2Ball",
+    "Logistic",
+    "MissingBounds",
+    "Neighbors",
+    "NoPenalty",
+    "Plan",
+    "PlanViolation",
+    "Poisson",
+    "PrivateData",
+    "Release",
+    "SmoothedHinge",
+    "Softmax",
+    "Squared",
+    "StaleKernels",
+    "StochasticGradientDescent",
+    "Unsupported",
+    "__version__",
+    "calibrate",
+    "load",
+    "price",
+]
+
+if TYPE_CHECKING:
+    from discreet.accounting.certificate import Certificate
+    from discreet.accounting.plan import Plan, Release
+    from discreet.accounting.pricing import calibrate, price
+    from discreet.bounds import Bounds, Domain
+    from discreet.budget import Budget, InvalidBudget, Neighbors
+    from discreet.curator.curator import Curator
+    from discreet.curator.private_data import PrivateData
+    from discreet.errors import (
+        AccountingError,
+        BudgetExceeded,
+        DiscreetError,
+        MissingBounds,
+        PlanViolation,
+        StaleKernels,
+        Unsupported,
+    )
+    from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+    from discreet.models import (
+        DPHuberRegressor,
+        DPLinearRegression,
+        DPLinearSVC,
+        DPLogisticRegression,
+        DPPoissonRegressor,
+        DPRidge,
+    )
+    from discreet.models.persistence import load
+    from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+    from discreet.solvers.gd import GradientDescent
+    from discreet.solvers.sgd import StochasticGradientDescent
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        home = _HOME[name]
+    except KeyError:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}") from None
+    value = getattr(import_module(home), name)
+    globals()[name] = value  # the next access does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""What a release costs: plans, events, prices and certificates. Nothing here reads data."""

@@ -1,0 +1,254 @@
+"""``Certificate``: what may be claimed of a fitted model, what was assumed, and how to check it.
+
+A certificate is plain data. ``verify`` needs nothing but the certificate: it prices the listed events
+anew with both accountants and refuses a claim that is below the price.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from discreet.accounting import composition
+from discreet.accounting.events import Event, NonPrivate, PoissonSampled, event_from_dict, to_dict
+from discreet.accounting.pricing import epsilon_of
+from discreet.budget import Neighbors
+from discreet.errors import AccountingError
+
+FORMAT = 1
+UNITS = ("record", "person")
+ARITHMETICS = ("exact lattice", "idealised")
+
+_RELATIONS = {
+    Neighbors.REPLACE_ONE: "any one {unit} is exchanged for any other",
+    Neighbors.ZERO_OUT: "any one {unit} is blanked",
+    Neighbors.ADD_REMOVE: "any one {unit} is added or removed",
+}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What ``Certificate.verify`` found: the claim, the price of the events, and who computed it."""
+
+    claimed: float
+    epsilon: float
+    delta: float
+    accountants: dict[str, float]
+    is_private: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """The guarantee of a fitted model.
+
+    Parameters
+    ----------
+    epsilon, delta, neighbors, unit
+        The claim: (epsilon, delta)-DP under the relation, for each ``"record"`` or each ``"person"``.
+        The delta printed is the delta used.
+    model, solver
+        What was fitted, and the solver's public settings.
+    events
+        Everything that was released.
+    accountants
+        What each accountant says of the events at this delta.
+    assumed_public
+        The declared facts on which the guarantee rests, and where they come from.
+    noise_multiplier
+        Noise over sensitivity under the relation.
+    arithmetic
+        ``"exact lattice"`` where the proof covers the bits that ran, ``"idealised"`` where it is of real numbers.
+    entropy
+        Where the noise came from.
+    not_private
+        Reasons why there is no guarantee at all, such as seeded noise. An infinite epsilon and an
+        event without noise are found without being listed.
+    """
+
+    epsilon: float
+    delta: float
+    neighbors: Neighbors
+    events: tuple[Event, ...]
+    unit: str = "record"
+    model: str = ""
+    solver: Mapping[str, Any] = field(default_factory=dict)
+    accountants: Mapping[str, float] = field(default_factory=dict)
+    assumed_public: Mapping[str, Any] = field(default_factory=dict)
+    noise_multiplier: float = 0.0
+    arithmetic: str = "exact lattice"
+    entropy: str = "os.urandom"
+    library_version: str = ""
+    notes: tuple[str, ...] = ()
+    created: str | None = None
+    not_private: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbors", Neighbors(self.neighbors))
+        for name in ("events", "notes", "not_private"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in ("solver", "accountants", "assumed_public"):
+            object.__setattr__(self, name, dict(getattr(self, name)))
+        for name in ("epsilon", "delta", "noise_multiplier"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        if not (self.epsilon >= 0 and 0 <= self.delta < 1 and self.noise_multiplier >= 0):
+            raise AccountingError("a certificate needs epsilon >= 0, delta in [0, 1) and noise_multiplier >= 0")
+        if self.unit not in UNITS or self.arithmetic not in ARITHMETICS:
+            raise AccountingError(f"unit must be one of {UNITS} and arithmetic one of {ARITHMETICS}")
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why there is no guarantee; empty where there is one."""
+        found = list(self.not_private)
+        if math.isinf(self.epsilon):
+            found.append("epsilon is infinite")
+        if any(isinstance(event, NonPrivate) for event in self.events):
+            found.append("something was released without noise")
+        if "seed" in self.entropy.lower() and not any("seed" in reason.lower() for reason in found):
+            found.append("the noise is seeded")
+        return tuple(found)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether there is a guarantee."""
+        return not self.reasons
+
+    @property
+    def stamp(self) -> str:
+        """``PRIVATE``, or ``NOT PRIVATE`` with the reasons."""
+        return "PRIVATE" if self.is_private else f"NOT PRIVATE ({'; '.join(self.reasons)})"
+
+    def group(self, size: int) -> tuple[float, float]:
+        """The (epsilon, delta) that holds for ``size`` records (persons) together."""
+        return composition.group(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
+
+    def verify(self) -> Verification:
+        """Price the events again, with both accountants; raise AccountingError if the claim is below."""
+        found = epsilon_of(self.events, self.delta, self.neighbors)
+        if not self.epsilon >= found.epsilon * (1 - 1e-12):
+            raise AccountingError("the certificate claims less epsilon than its events cost: do not rely on it")
+        for name, stated in self.accountants.items():
+            if name not in found.accountants or not _close(stated, found.accountants[name]):
+                raise AccountingError("the certificate's accountants do not say what it reports: do not rely on it")
+        return Verification(self.epsilon, found.epsilon, self.delta, found.accountants, self.is_private)
+
+    def to_json(self) -> str:
+        """The certificate as JSON: sorted, without NaN or infinity as numbers, floats exact."""
+        stored: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        stored["neighbors"] = str(self.neighbors)
+        stored["events"] = [to_dict(event) for event in self.events]
+        stored["format"], stored["stamp"] = FORMAT, self.stamp
+        return json.dumps(_encoded(stored), sort_keys=True, indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Certificate":
+        """The inverse of ``to_json``. Unknown or missing fields and a stamp that does not follow are refused."""
+        try:
+            stored = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+        except ValueError:
+            raise AccountingError("this is not a certificate: it is not valid JSON") from None
+        names = {item.name for item in fields(cls)}
+        if not isinstance(stored, dict) or set(stored) != names | {"format", "stamp"} or stored["format"] != FORMAT:
+            raise AccountingError(f"this is not a certificate of format {FORMAT}: fields are missing or unknown")
+        values = {name: stored[name] for name in names}
+        try:
+            for name in ("epsilon", "delta", "noise_multiplier"):
+                values[name] = _decoded_number(values[name])
+            values["accountants"] = {name: _decoded_number(value) for name, value in values["accountants"].items()}
+            values["events"] = tuple(event_from_dict(event) for event in values["events"])
+            certificate = cls(**values)
+        except (TypeError, ValueError, AttributeError):
+            raise AccountingError("this is not a certificate: a field has the wrong type") from None
+        if certificate.stamp != stored["stamp"]:
+            raise AccountingError("the certificate's stamp does not follow from its contents: do not rely on it")
+        return certificate
+
+    def with_notes(self, *notes: str) -> "Certificate":
+        """A copy with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def text(self) -> str:
+        """The certificate for a person."""
+        return "\n".join(_lines(self))
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _lines(certificate: Certificate) -> list[str]:
+    unit = certificate.unit
+    lines = [f"Privacy certificate: {certificate.stamp}", ""]
+    if certificate.is_private:
+        factor = math.exp(min(certificate.epsilon, 700.0))
+        lines += [
+            f"  Guarantee     epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta!r}, per {unit}",
+            f"  Meaning       When {_RELATIONS[certificate.neighbors].format(unit=unit)}, no outcome becomes more than",
+            f"                {factor:.4g} times as likely, up to a probability of {certificate.delta!r}.",
+            f"  Neighbors     {certificate.neighbors}",
+        ]
+        if certificate.group(5)[1] < 1:
+            together, slack = certificate.group(5)
+            lines.append(f"  Five {unit}s{'':<{6 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
+    else:
+        lines.append("  Guarantee     none: do not release this model")
+    lines.append(f"  Model         {certificate.model or 'not named'}")
+    lines += [f"    {name:<12}{value}" for name, value in certificate.solver.items()]
+    lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
+    lines.append("  Released")
+    lines += [f"    {_phrase(event)}" for event in certificate.events] or ["    nothing"]
+    lines.append("  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items()))
+    lines.append("  Taken as public, not measured")
+    lines += [f"    {name:<12}{value}" for name, value in certificate.assumed_public.items()] or ["    nothing"]
+    lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")
+    lines += [f"  Note          {note}" for note in certificate.notes]
+    made = " ".join(part for part in (certificate.library_version, certificate.created) if part)
+    return [*lines, f"  Made by       discreet {made}".rstrip()]
+
+
+def _phrase(event: Event) -> str:
+    if isinstance(event, PoissonSampled):
+        return f"{_phrase(event.event)}, each on a fresh sample with probability {event.numerator}/65536"
+    stored = to_dict(event)
+    kind, count = stored.pop("kind"), stored.pop("count", 1)
+    settings = ", ".join(f"{name} {value}" for name, value in stored.items() if value is not None)
+    return f"{count} x {kind.replace('_', ' ')}" + (f" ({settings})" if settings else "")
+
+
+def _close(stated: float, found: float) -> bool:
+    return stated == found or math.isclose(stated, found, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def _encoded(value: Any) -> Any:
+    """JSON types only: infinity as a string, tuples as lists."""
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            raise AccountingError("a certificate holds no NaN")
+        return "inf" if value > 0 else "-inf"
+    if isinstance(value, Mapping):
+        return {str(name): _encoded(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_encoded(item) for item in value]
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        return _encoded(value.item())
+    raise AccountingError("a certificate holds plain numbers, texts, lists and dictionaries only")
+
+
+def _decoded_number(value: Any) -> float:
+    if value == "inf":
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError
+    return float(value)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    answer = dict(pairs)
+    if len(answer) != len(pairs):
+        raise ValueError
+    return answer
+
+
+def _refuse_constant(_: str) -> Any:
+    raise ValueError

@@ -1,0 +1,239 @@
+"""Events say what was released, and nothing of how: the language of plan, price, ledger and certificate.
+
+Every event is a frozen dataclass that turns into plain JSON types (``to_dict``) and back
+(``event_from_dict``, which refuses fields it does not know). ``noise_multiplier`` always means the
+noise's standard deviation (its scale, for Laplace) over the sensitivity under the declared relation.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from discreet.errors import AccountingError
+
+SAMPLING_DENOMINATOR = 2**16
+
+
+def _require_positive(value: float, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (math.isfinite(value) and value > 0):
+        raise AccountingError(f"{what} of an event must be a positive, finite number")
+    return float(value)
+
+
+def _require_count(value: int, what: str, low: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise AccountingError(f"{what} of an event must be a whole number, at least {low}")
+    return value
+
+
+def reciprocal_up(value: float) -> float:
+    """A double not below 1/value."""
+    answer = 1.0 / value
+    if math.isinf(answer) or Fraction(answer) * Fraction(value) >= 1:
+        return answer
+    return math.nextafter(answer, math.inf)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """``count`` adaptive releases of a vector with Gaussian noise: exactly sqrt(count)/noise_multiplier-GDP."""
+
+    kind: ClassVar[str] = "gaussian"
+    noise_multiplier: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_multiplier", _require_positive(self.noise_multiplier, "noise_multiplier"))
+        _require_count(self.count, "count")
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """``count`` releases with Laplace noise of scale noise_multiplier times the L1-sensitivity.
+
+    Each is pure (1/noise_multiplier)-DP. ``dimension`` is that of each answer; None (not said) and
+    anything above 1 are priced as "some pure mechanism", which is always valid. A scalar
+    (``dimension=1``) is priced by the privacy loss distribution of the continuous Laplace mechanism,
+    which discrete noise obeys only after one unit is added to the sensitivity:
+
+    *Lemma.* Let X be discrete Laplace with P(X = k) proportional to e^{-h|k|}, h = 1/t, and D a whole
+    number. For 0 <= epsilon < D h the hockey-stick divergence between X + D and X is at most
+    1 - e^{-h s} / cosh(h/2) with s = (D - epsilon t)/2, and this is at most 1 - e^{-h (s + 1/2)},
+    the divergence of continuous Laplace noise of scale t at sensitivity D + 1 (cosh x <= e^x for
+    x >= 0). Both vanish for epsilon >= D h on the left. Both pairs are symmetric, so that
+    epsilon < 0 follows from H_{1/a}(P||Q) = 1 - 1/a + H_a(Q||P)/a.
+
+    *Proof.* The log-likelihood ratio at k is h(|k| - |k - D|), non-decreasing in k, and exceeds
+    epsilon from the first integer m > (D + epsilon t)/2 on. With r = e^{-h} and 0 <= m <= D the
+    divergence is P(X >= m - D) - e^epsilon P(X >= m) = 1 - (r^{D-m+1} + e^epsilon r^m)/(1 + r).
+    Put m = (D + epsilon t)/2 + v with v in (0, 1]; then r^{D-m+1} = r^{s} r^{1-v} and
+    e^epsilon r^m = r^{s} r^{v}, so that it is 1 - r^s (r^{1-v} + r^v)/(1 + r). By convexity
+    r^{1-v} + r^v >= 2 sqrt(r), and 2 sqrt(r)/(1 + r) = 1/cosh(h/2). QED
+
+    So a scalar with discrete noise of scale t and whole sensitivity D is entered here with
+    noise_multiplier = t/(D + 1), rounded down; a vector (or a pure claim) with t/D.
+    """
+
+    kind: ClassVar[str] = "laplace"
+    noise_multiplier: float
+    count: int = 1
+    dimension: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_multiplier", _require_positive(self.noise_multiplier, "noise_multiplier"))
+        _require_count(self.count, "count")
+        if self.dimension is not None:
+            _require_count(self.dimension, "dimension")
+
+    @property
+    def epsilon(self) -> float:
+        """The pure epsilon of one release, 1/noise_multiplier rounded up."""
+        return reciprocal_up(self.noise_multiplier)
+
+
+@dataclass(frozen=True)
+class BoundedRange:
+    """``count`` selections by the exponential mechanism (or Gumbel noise), each of range ``epsilon``.
+
+    Bounded range: the log-ratios of one pair of neighbors lie in an interval of length epsilon. Each
+    is epsilon-DP and epsilon^2/8-zCDP. Permute-and-flip is not of bounded range: use ``PureDP``.
+    """
+
+    kind: ClassVar[str] = "bounded_range"
+    epsilon: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _require_positive(self.epsilon, "epsilon"))
+        _require_count(self.count, "count")
+
+
+@dataclass(frozen=True)
+class PureDP:
+    """``count`` releases of which each is epsilon-DP and nothing more is known (e.g. permute-and-flip)."""
+
+    kind: ClassVar[str] = "pure"
+    epsilon: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _require_positive(self.epsilon, "epsilon"))
+        _require_count(self.count, "count")
+
+
+@dataclass(frozen=True)
+class ZCDP:
+    """A release (or a whole filter) that is rho-zCDP."""
+
+    kind: ClassVar[str] = "zcdp"
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", _require_positive(self.rho, "rho"))
+
+
+@dataclass(frozen=True)
+class NonPrivate:
+    """A release without noise. Its price is infinite."""
+
+    kind: ClassVar[str] = "non_private"
+
+
+Sampleable = Gaussian | Laplace | BoundedRange | PureDP
+
+
+@dataclass(frozen=True)
+class PoissonSampled:
+    """Each of the inner event's ``count`` releases sees its own, fresh Poisson sample of the records.
+
+    The sampling probability is numerator/2^16, exactly. One sample that serves several releases is a
+    different, dearer event. Under ``replace_one`` a record that is not drawn must move the query by at
+    most half its sensitivity (a sum of contributions of norm at most C: 2C against C) for Gaussian
+    noise, and by at most its sensitivity for the pure mechanisms.
+    """
+
+    kind: ClassVar[str] = "poisson_sampled"
+    numerator: int
+    event: Sampleable
+
+    def __post_init__(self) -> None:
+        _require_count(self.numerator, "numerator")
+        if self.numerator > SAMPLING_DENOMINATOR:
+            raise AccountingError(f"the numerator of a sampling probability is at most {SAMPLING_DENOMINATOR}")
+        if not isinstance(self.event, (Gaussian, Laplace, BoundedRange, PureDP)):
+            raise AccountingError("only Gaussian, Laplace, BoundedRange and PureDP events can be Poisson-sampled")
+
+    @property
+    def probability(self) -> Fraction:
+        """The exact probability with which a record is drawn."""
+        return Fraction(self.numerator, SAMPLING_DENOMINATOR)
+
+
+Event = Gaussian | Laplace | PoissonSampled | BoundedRange | PureDP | ZCDP | NonPrivate
+
+_KINDS: dict[str, type[Any]] = {
+    cls.kind: cls for cls in (Gaussian, Laplace, PoissonSampled, BoundedRange, PureDP, ZCDP, NonPrivate)
+}
+
+
+def to_dict(event: Event) -> dict[str, Any]:
+    """The event in plain JSON types; floats survive exactly."""
+    answer: dict[str, Any] = {"kind": event.kind}
+    for item in fields(event):
+        value = getattr(event, item.name)
+        answer[item.name] = to_dict(value) if item.name == "event" else value
+    return answer
+
+
+def event_from_dict(stored: Mapping[str, Any]) -> Event:
+    """The inverse of ``to_dict``. Unknown kinds, missing and unknown fields are refused."""
+    if not isinstance(stored, Mapping) or not isinstance(stored.get("kind"), str) or stored["kind"] not in _KINDS:
+        raise AccountingError(f"an event must be an object whose kind is one of {', '.join(sorted(_KINDS))}")
+    cls = _KINDS[stored["kind"]]
+    names = {item.name for item in fields(cls)}
+    if set(stored) != names | {"kind"}:
+        raise AccountingError(f"an event of kind {cls.kind!r} has exactly the fields {', '.join(sorted(names))}")
+    values = {name: stored[name] for name in names}
+    if cls is PoissonSampled:
+        values["event"] = event_from_dict(values["event"])
+    event: Event = cls(**values)
+    return event
+
+
+def unwrapped(event: Event) -> Event:
+    """The inner event where sampling is with probability one, else the event itself."""
+    if isinstance(event, PoissonSampled) and event.numerator == SAMPLING_DENOMINATOR:
+        return event.event
+    return event
+
+
+def count_of(event: Event) -> int:
+    """How many releases an event stands for."""
+    inner = event.event if isinstance(event, PoissonSampled) else event
+    return inner.count if isinstance(inner, (Gaussian, Laplace, BoundedRange, PureDP)) else 1
+
+
+def merged(events: Iterable[Event]) -> tuple[Event, ...]:
+    """The same releases with equal events joined into one of a larger count, in order of appearance."""
+    counts: dict[Event, int] = {}
+    for event in map(unwrapped, events):
+        one = with_count(event, 1)
+        counts[one] = counts.get(one, 0) + count_of(event)
+    answer: list[Event] = []
+    for event, count in counts.items():
+        if isinstance(event, (ZCDP, NonPrivate)):
+            answer += [event] * count
+        else:
+            answer.append(with_count(event, count))
+    return tuple(answer)
+
+
+def with_count(event: Event, count: int) -> Event:
+    """The same event, that many times; events without a count are returned as they are."""
+    if isinstance(event, PoissonSampled):
+        return replace(event, event=replace(event.event, count=count))
+    if isinstance(event, (ZCDP, NonPrivate)):
+        return event
+    return replace(event, count=count)

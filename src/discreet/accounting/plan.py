@@ -1,0 +1,115 @@
+"""What a solver will release, known before any record is read: ``Release`` and ``Plan``."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting.events import (
+    SAMPLING_DENOMINATOR,
+    BoundedRange,
+    Event,
+    Gaussian,
+    Laplace,
+    NonPrivate,
+    PoissonSampled,
+    PureDP,
+    Sampleable,
+    reciprocal_up,
+)
+from discreet.errors import PlanViolation
+
+MECHANISMS = ("additive", "exponential", "permute_and_flip")
+
+
+@dataclass(frozen=True)
+class Release:
+    """``count`` answers to one kind of query.
+
+    Parameters
+    ----------
+    query
+        The curator's method that will be asked.
+    count
+        How many times. Zero is allowed and costs nothing.
+    sampling_probability
+        Each answer sees a fresh Poisson sample of the records; rounded up to a multiple of 2^-16, and
+        the curator draws with exactly that.
+    relative_noise
+        This release's noise multiplier, in units of the plan's.
+    clip
+        The bound on a record's contribution, where the query has one.
+    mechanism
+        ``"additive"`` noise (Gaussian, or Laplace for a pure plan), or a selection: ``"exponential"``
+        (of bounded range 1/noise_multiplier) or ``"permute_and_flip"`` (pure 1/noise_multiplier).
+    dimension
+        The number of coordinates of an answer, where known; matters to scalar Laplace answers only.
+    """
+
+    query: str
+    count: int
+    sampling_probability: Fraction | float = 1
+    relative_noise: float = 1.0
+    clip: float | None = None
+    mechanism: str = "additive"
+    dimension: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.count, bool) or int(self.count) != self.count or self.count < 0:
+            raise PlanViolation("a release needs a whole, non-negative count")
+        object.__setattr__(self, "count", int(self.count))
+        if not 0 < self.sampling_probability <= 1:
+            raise PlanViolation("a sampling probability must lie in (0, 1]")
+        if not (math.isfinite(self.relative_noise) and self.relative_noise > 0):
+            raise PlanViolation("relative_noise must be positive and finite")
+        if self.clip is not None and not (math.isfinite(self.clip) and self.clip >= 0):
+            raise PlanViolation("clip must be finite and not negative, or None")
+        if self.mechanism not in MECHANISMS:
+            raise PlanViolation(f"mechanism must be one of {', '.join(MECHANISMS)}")
+
+    @property
+    def sampling_numerator(self) -> int:
+        """The sampling probability in units of 2^-16, rounded up."""
+        return math.ceil(Fraction(self.sampling_probability) * SAMPLING_DENOMINATOR)
+
+    def event(self, noise_multiplier: float, *, pure: bool) -> Event:
+        """What the release costs when the plan's noise multiplier is this one."""
+        if noise_multiplier == 0:
+            return NonPrivate()
+        scaled = noise_multiplier * self.relative_noise
+        inner: Sampleable
+        if self.mechanism == "exponential":
+            inner = BoundedRange(reciprocal_up(scaled), self.count)
+        elif self.mechanism == "permute_and_flip":
+            inner = PureDP(reciprocal_up(scaled), self.count)
+        elif pure:
+            inner = Laplace(scaled, self.count, self.dimension)
+        else:
+            inner = Gaussian(scaled, self.count)
+        numerator = self.sampling_numerator
+        return inner if numerator == SAMPLING_DENOMINATOR else PoissonSampled(numerator, inner)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All the releases of a fit. The curator answers these, and nothing else."""
+
+    releases: tuple[Release, ...]
+
+    def __init__(self, releases: Iterable[Release]) -> None:
+        object.__setattr__(self, "releases", tuple(releases))
+
+    @property
+    def count(self) -> int:
+        """How many answers there are in all."""
+        return sum(release.count for release in self.releases)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether any release sees a sample only."""
+        return any(release.count and release.sampling_numerator < SAMPLING_DENOMINATOR for release in self.releases)
+
+    def events(self, noise_multiplier: float, *, pure: bool) -> tuple[Event, ...]:
+        """The events at a noise multiplier: Gaussian, or Laplace where ``pure``; 0 means no privacy."""
+        asked = (release for release in self.releases if release.count)
+        return tuple(release.event(noise_multiplier, pure=pure) for release in asked)

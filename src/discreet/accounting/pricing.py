@@ -1,0 +1,313 @@
+"""Prices of plans and events, and the noise that a budget asks for.
+
+Every price is computed twice, by accountants that share no formula, and a disagreement is an
+``AccountingError``, never a warning:
+
+====================================  ==========================  ==================================
+what was released                     the price                   checked against
+====================================  ==========================  ==================================
+full-batch Gaussian                   exact Gaussian DP           zCDP, tight conversion
+Poisson sampling, Laplace, mixtures   privacy loss distribution   our own Renyi DP
+with bounded-range selections         the lower of these two      each other
+with a zCDP claim, or a tiny delta    our own Renyi DP            Gaussian DP of the same zCDP
+nothing but pure, delta = 0           basic composition           the same in 50-digit decimals
+====================================  ==========================  ==================================
+"""
+
+import decimal
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from discreet.accounting import gaussian, rdp
+from discreet.accounting.events import (
+    ZCDP,
+    BoundedRange,
+    Event,
+    Gaussian,
+    Laplace,
+    NonPrivate,
+    PoissonSampled,
+    PureDP,
+    count_of,
+    merged,
+    unwrapped,
+)
+from discreet.accounting.plan import Plan
+from discreet.budget import Budget, Neighbors
+from discreet.errors import AccountingError, Unsupported
+
+# A calibrated plan costs at least this fraction of its budget.
+CALIBRATION_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Price:
+    """An epsilon that may be claimed, and what each accountant said."""
+
+    epsilon: float
+    accountants: dict[str, float] = field(default_factory=dict)
+
+
+def epsilon_of(
+    events: Iterable[Event], delta: float, neighbors: Neighbors | str = Neighbors.REPLACE_ONE
+) -> Price:
+    """The price of a composition of events, by two accountants that agree."""
+    relation = Neighbors(neighbors)
+    listed = merged(events)
+    if not 0 <= delta < 1:
+        raise AccountingError("delta must lie in [0, 1)")
+    if any(isinstance(event, NonPrivate) for event in listed):
+        return Price(math.inf, {"none": math.inf})
+    if not listed:
+        return Price(0.0, {"nothing released": 0.0})
+    if delta == 0:
+        return _pure_price(listed)
+    gaussians = [event for event in listed if isinstance(event, Gaussian)]
+    if len(gaussians) == len(listed):
+        return _gaussian_price(gaussians, delta)
+    return _numerical_price(listed, delta, relation)
+
+
+def price(
+    plan: Plan, noise_multiplier: float, delta: float, neighbors: Neighbors | str = Neighbors.REPLACE_ONE
+) -> float:
+    """The epsilon of a plan at a noise multiplier; delta = 0 means Laplace noise."""
+    return epsilon_of(plan.events(noise_multiplier, pure=delta == 0), delta, neighbors).epsilon
+
+
+def calibrate(plan: Plan, budget: Budget) -> float:
+    """The noise multiplier at which the plan costs the budget: never less than is needed.
+
+    0.0 where epsilon is infinite, and where nothing is released. The price at the answer is at most
+    the budget's epsilon and, but for the last thousandth, no less.
+    """
+    if not budget.is_private or plan.count == 0:
+        return 0.0
+    events = plan.events(1.0, pure=budget.is_pure)
+
+    def cost(noise_multiplier: float) -> float:
+        return price(plan, noise_multiplier, budget.delta, budget.neighbors)
+
+    if budget.is_pure:
+        start = math.fsum(count_of(event) * _pure_epsilon(event) for event in events) / budget.epsilon
+        return _solve(cost, budget.epsilon, start, tolerance=1e-9)
+    if all(isinstance(event, Gaussian) for event in events):
+        start = _gaussian_mu(events) / gaussian.mu_of(budget.epsilon, budget.delta)
+        return _solve(cost, budget.epsilon, start * (1 + 1e-14), tolerance=1e-9)
+    return _calibrate_numerically(plan, budget)
+
+
+# --- full-batch Gaussian -------------------------------------------------------------------------
+
+
+def _gaussian_mu(events: Iterable[Event]) -> float:
+    return gaussian.mu_of_noise((e.count, e.noise_multiplier) for e in events if isinstance(e, Gaussian))
+
+
+def _gaussian_price(events: Iterable[Gaussian], delta: float) -> Price:
+    """Exact; and zCDP, which loses a few percent, or about mu where epsilon is close to zero."""
+    mu = _gaussian_mu(events)
+    exact, bound = gaussian.epsilon_of(mu, delta), rdp.epsilon_of_zcdp(0.5 * mu * mu, delta)
+    _must_hold(exact <= bound * (1 + 1e-9) + 1e-15, "Gaussian DP exceeds zCDP")
+    _must_hold(bound <= 1.5 * exact + 2 * mu, "zCDP exceeds Gaussian DP by more than its known slack")
+    return Price(exact, {"gdp": exact, "zcdp": bound})
+
+
+def _must_hold(agreed: bool, what: str) -> None:
+    if not agreed:
+        raise AccountingError(f"two accountants disagree ({what}): nothing was released; please report this plan")
+
+
+# --- Poisson sampling, Laplace, mixtures ---------------------------------------------------------
+
+
+def _numerical_price(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> Price:
+    from discreet.accounting import lower, pld
+
+    renyi, refuted = rdp.epsilon_of(events, delta, neighbors), lower.epsilon_of(events, delta, neighbors)
+    if any(isinstance(event, ZCDP) for event in events) or delta < pld.smallest_delta(events):
+        _must_hold(refuted <= renyi * (1 + 1e-9), "a test refutes Renyi DP")
+        return _renyi_price(events, delta, renyi)
+    distribution = pld.epsilon_of(events, delta, neighbors)
+    accountants = {"pld": distribution, "rdp": renyi, "refuted below": refuted}
+    _must_hold(refuted <= min(distribution, renyi) * (1 + 1e-9), "a test refutes a price")
+    if any(_has_range(event) for event in events):
+        # Neither dominates: zCDP knows the bounded range, the distribution only that it is pure.
+        _must_hold(distribution <= 5 * renyi + 0.1, "the privacy loss distribution exceeds Renyi DP by far")
+        return Price(min(distribution, renyi), accountants)
+    _must_hold(distribution <= renyi * (1 + 2e-3) + 1e-4, "the privacy loss distribution exceeds Renyi DP")
+    return Price(distribution, accountants)
+
+
+def _has_range(event: Event) -> bool:
+    return isinstance(event, BoundedRange)
+
+
+def _search_epsilon(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> float:
+    """The numerical price without its checks, for the steps of a search; its end is checked."""
+    from discreet.accounting import pld
+
+    if delta < pld.smallest_delta(events):
+        return rdp.epsilon_of(events, delta, neighbors)
+    distribution = pld.epsilon_of(events, delta, neighbors)
+    if any(_has_range(event) for event in events):
+        return min(distribution, rdp.epsilon_of(events, delta, neighbors))
+    return distribution
+
+
+def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price:
+    """Where no distribution can be had: Renyi DP, against zCDP where each event has a rho.
+
+    A composition of zCDP events cannot be cheaper than the tight conversion of the sum of their rho by
+    much, nor dearer; sampled events have no rho and are left out of the sum, which only lowers it.
+    """
+    rho = math.fsum(_rho(event) for event in events)
+    concentrated = rdp.epsilon_of_zcdp(rho, delta) if rho > 0 else 0.0
+    if not any(isinstance(event, PoissonSampled) for event in events):
+        _must_hold(renyi <= concentrated * 1.02 + 1e-3, "Renyi DP exceeds zCDP")
+        return Price(min(renyi, concentrated) if concentrated > 0 else renyi, {"rdp": renyi, "zcdp": concentrated})
+    return Price(renyi, {"rdp": renyi, "unsampled": concentrated})
+
+
+def _rho(event: Event) -> float:
+    if isinstance(event, Gaussian):
+        return event.count * rdp.zcdp_of_gaussian(event.noise_multiplier)
+    if isinstance(event, ZCDP):
+        return event.rho
+    if isinstance(event, BoundedRange):
+        return event.count * min(rdp.zcdp_of_bounded_range(event.epsilon), rdp.zcdp_of_pure(event.epsilon))
+    if isinstance(event, Laplace):
+        single = rdp.zcdp_of_laplace if event.dimension == 1 else rdp.zcdp_of_pure
+        return event.count * single(event.epsilon)
+    if isinstance(event, PureDP):
+        return event.count * rdp.zcdp_of_pure(event.epsilon)
+    return 0.0
+
+
+# --- pure ----------------------------------------------------------------------------------------
+
+
+def _pure_epsilon(event: Event) -> float:
+    """The pure epsilon of one release, rounded up."""
+    event = unwrapped(event)
+    if isinstance(event, PoissonSampled):
+        return rdp.amplified_pure(_pure_epsilon(event.event), float(event.probability))
+    if isinstance(event, (Laplace, PureDP, BoundedRange)):
+        return event.epsilon
+    raise Unsupported(
+        "Gaussian noise has no pure guarantee: set a delta above 0 (such as 1e-6), or use a solver with Laplace noise"
+    )
+
+
+def _exact_pure_epsilon(event: Event) -> Fraction:
+    """The same without rounding where the event is not sampled: 1/z of a double z is no double."""
+    return 1 / Fraction(event.noise_multiplier) if isinstance(event, Laplace) else Fraction(_pure_epsilon(event))
+
+
+def _pure_price(events: tuple[Event, ...]) -> Price:
+    """Basic composition, summed exactly and rounded up; checked in decimals by another formula."""
+    total = sum((count_of(event) * _exact_pure_epsilon(event) for event in events), Fraction(0))
+    epsilon = float(total)
+    if Fraction(epsilon) < total:
+        epsilon = math.nextafter(epsilon, math.inf)
+    checked = _decimal_pure_price(events)
+    _must_hold(checked <= epsilon <= checked * (1 + 1e-10), "pure epsilon in floats and in decimals")
+    return Price(epsilon, {"basic": epsilon, "decimal": checked})
+
+
+def _decimal_pure_price(events: tuple[Event, ...]) -> float:
+    """The pure price in 50 digits, rounded down; sampling by epsilon + ln(q + (1 - q) e^-epsilon)."""
+    with decimal.localcontext() as context:
+        context.prec, context.rounding = 50, decimal.ROUND_FLOOR
+        total = decimal.Decimal(0)
+        for event in events:
+            inner = event.event if isinstance(event, PoissonSampled) else event
+            if isinstance(inner, Laplace):
+                epsilon = 1 / decimal.Decimal(inner.noise_multiplier)
+            elif isinstance(inner, (PureDP, BoundedRange)):
+                epsilon = decimal.Decimal(inner.epsilon)
+            else:
+                raise Unsupported("only pure events have a price at delta=0")
+            if isinstance(event, PoissonSampled):
+                q = decimal.Decimal(event.numerator) / 2**16
+                epsilon += (q + (1 - q) * (-epsilon).exp()).ln()
+            total += count_of(event) * epsilon
+        answer = float(total)
+        return answer if decimal.Decimal(answer) <= total else math.nextafter(answer, 0.0)
+
+
+# --- calibration ---------------------------------------------------------------------------------
+
+
+def _calibrate_numerically(plan: Plan, budget: Budget) -> float:
+    """A guess between what Renyi DP allows and what tests refute; from there the distribution decides."""
+    from discreet.accounting import lower
+
+    def guess(noise_multiplier: float) -> float:
+        events = plan.events(noise_multiplier, pure=False)
+        allowed = rdp.epsilon_of(events, budget.delta, budget.neighbors)
+        refuted = lower.epsilon_of(events, budget.delta, budget.neighbors)
+        return refuted * math.sqrt(min(allowed / refuted, 2.0)) if refuted > 0 else allowed
+
+    def numerical(noise_multiplier: float) -> float:
+        return _search_epsilon(plan.events(noise_multiplier, pure=False), budget.delta, budget.neighbors)
+
+    start = _solve(guess, budget.epsilon, 1.0, tolerance=1e-2)
+    slope = min(math.log(guess(1.05 * start) / guess(start)) / math.log(1.05), -0.5)
+    answer = _solve(numerical, budget.epsilon, start, slope=slope)
+    checked = price(plan, answer, budget.delta, budget.neighbors)
+    _must_hold(checked <= budget.epsilon, "the calibrated plan is over its budget")
+    return answer
+
+
+def _solve(
+    cost: Callable[[float], float],
+    target: float,
+    start: float,
+    *,
+    tolerance: float = CALIBRATION_TOLERANCE,
+    slope: float = -1.0,
+) -> float:
+    """A z with (1 - tolerance) target <= cost(z) <= target, for a decreasing cost.
+
+    Log-cost is almost a line in log z: a secant step aimed just inside the target, kept within the
+    bracket. Ends on a point whose cost was computed and found affordable.
+    """
+    aim = math.log(target) + math.log1p(-0.4 * tolerance)
+    short: tuple[float, float] | None = None  # the largest z known to be too little, with its log-cost
+    enough: tuple[float, float] | None = None  # the smallest z known to be enough
+    z = start
+    for _ in range(200):
+        spent = cost(z)
+        here = (z, math.log(max(spent, 1e-300)))
+        if spent <= target:
+            if spent >= target * (1 - tolerance) or (short and z - short[0] <= 1e-13 * z):
+                return z
+            enough = here
+        else:
+            short = here
+        if short and enough and short[1] > enough[1]:
+            slope = (enough[1] - short[1]) / math.log(enough[0] / short[0])
+        z = _next(here, aim, slope, short, enough)
+    if enough is None:
+        raise AccountingError("no amount of noise meets this budget: allow a larger epsilon or take fewer steps")
+    return enough[0]
+
+
+def _next(
+    here: tuple[float, float],
+    aim: float,
+    slope: float,
+    short: tuple[float, float] | None,
+    enough: tuple[float, float] | None,
+) -> float:
+    """The secant's guess from the nearest point; the middle of the bracket where it would leave it."""
+    jump = min(max((aim - here[1]) / slope, -3.0), 3.0)
+    guess = here[0] * math.exp(jump)
+    low = short[0] if short else 0.0
+    high = enough[0] if enough else math.inf
+    if low < guess < high:
+        return guess
+    return math.sqrt(low * high) if short and enough else (2 * low if short else 0.5 * high)

@@ -1,0 +1,136 @@
+"""What is publicly known of the data: ``Bounds``, as declared; ``Domain``, as training sees it.
+
+Nothing here reads a record. Ranges, classes and n are declared by a person who knows them from
+elsewhere (a codebook, physics, policy) and are enforced by clipping; they are never measured.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.budget import Neighbors
+from discreet.errors import MissingBounds
+
+Range = tuple[float, float]
+FeatureBounds = float | Sequence[Range] | Mapping[str, Range]
+
+_HOW_FEATURES = "declare what is publicly known, for example Bounds(features=1.0), Bounds(features=[(0, 120), (0, 1)]) or Bounds(features={'age': (0, 120)})"
+
+
+def _checked_range(low: Any, high: Any, what: str) -> Range:
+    low, high = float(low), float(high)
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise MissingBounds(f"{what} needs a finite range (low, high) with low <= high")
+    return low, high
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Declared, public facts about a data set.
+
+    Parameters
+    ----------
+    features
+        The range of every feature: one number b for (-b, b) everywhere, a list of (low, high), or a
+        dictionary from column name to (low, high) for data frames. Values outside are clipped.
+    row_norm
+        A bound on the Euclidean norm of a record in training coordinates (each feature divided by
+        its own bound, the intercept's constant not counted). Longer records are shrunk onto it.
+    target
+        The range of a numeric target. Values outside are clipped.
+    classes
+        The labels of a classification target, in order. A record with another label counts as null.
+    n
+        The number of records (of persons, with ``groups``), where it is public but must not be read.
+    scale
+        ``"feature"`` divides each feature by its own bound; ``"global"`` divides all by the largest,
+        which keeps the raw geometry.
+    """
+
+    features: FeatureBounds
+    row_norm: float | None = None
+    target: Range | None = None
+    classes: tuple[Any, ...] | None = None
+    n: int | None = None
+    scale: str = "feature"
+
+    def __post_init__(self) -> None:
+        if self.features is None:
+            raise MissingBounds(f"the ranges of the features are not declared: {_HOW_FEATURES}")
+        if isinstance(self.features, Mapping):
+            named = {str(name): _checked_range(*pair, f"feature {name!r}") for name, pair in self.features.items()}
+            object.__setattr__(self, "features", named)
+        elif isinstance(self.features, (int, float, np.integer, np.floating)):
+            if not (math.isfinite(self.features) and self.features > 0):
+                raise MissingBounds(f"a common feature bound must be positive and finite: {_HOW_FEATURES}")
+            object.__setattr__(self, "features", float(self.features))
+        else:
+            ranges = tuple(_checked_range(*pair, f"feature {j}") for j, pair in enumerate(self.features))
+            object.__setattr__(self, "features", ranges)
+        if self.row_norm is not None and not (math.isfinite(self.row_norm) and self.row_norm > 0):
+            raise MissingBounds("row_norm must be positive and finite, or None for what the ranges imply")
+        if self.target is not None:
+            object.__setattr__(self, "target", _checked_range(*self.target, "the target"))
+        if self.classes is not None:
+            classes = tuple(label.item() if isinstance(label, np.generic) else label for label in self.classes)
+            if len(classes) < 2 or len(set(classes)) != len(classes):
+                raise MissingBounds("classes must name at least two different labels, such as classes=(0, 1)")
+            object.__setattr__(self, "classes", classes)
+        if self.n is not None and not (int(self.n) == self.n and self.n > 0):
+            raise MissingBounds("n must be a positive whole number, or None")
+        if self.scale not in ("feature", "global"):
+            raise MissingBounds("scale must be 'feature' (each feature divided by its own bound) or 'global'")
+
+    def ranges(self, n_columns: int, names: Sequence[str] | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lower and the upper bound of each column, in the columns' order."""
+        if isinstance(self.features, float):
+            return np.full(n_columns, -self.features), np.full(n_columns, self.features)
+        if isinstance(self.features, Mapping):
+            if names is None:
+                raise MissingBounds("bounds are declared by column name, but the data has no column names: pass a data frame, or a list of ranges")
+            missing = [str(name) for name in names if str(name) not in self.features]
+            if missing:
+                raise MissingBounds(f"no range is declared for column(s) {', '.join(missing)}: {_HOW_FEATURES}")
+            pairs = [self.features[str(name)] for name in names]
+        else:
+            pairs = list(self.features)
+            if len(pairs) != n_columns:
+                raise MissingBounds(f"{len(pairs)} feature ranges are declared for {n_columns} columns: {_HOW_FEATURES}")
+        table = np.array(pairs, dtype=np.float64).reshape(n_columns, 2)
+        return table[:, 0].copy(), table[:, 1].copy()
+
+    def with_facts(self, **facts: Any) -> "Bounds":
+        """A copy with some facts replaced."""
+        return replace(self, **facts)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What is public of the records in training coordinates. Solvers know nothing else of the data.
+
+    ``feature_bounds[j]`` bounds |x_j|, ``row_norm`` bounds the norm of a whole record; both count the
+    intercept's constant feature, which is the last column where ``intercept`` is true. ``n`` is None
+    where it is private (``add_remove`` without a declared n).
+    """
+
+    feature_bounds: NDArray[np.float64] = field(repr=False)
+    row_norm: float
+    n: int | None
+    neighbors: Neighbors
+    intercept: bool = True
+    n_outputs: int = 1
+    target_bound: float = 1.0
+
+    @property
+    def n_features(self) -> int:
+        """Columns in training coordinates, the intercept's among them."""
+        return len(self.feature_bounds)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the coefficients: (p,) or (p, K)."""
+        return (self.n_features,) if self.n_outputs == 1 else (self.n_features, self.n_outputs)

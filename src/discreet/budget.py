@@ -1,0 +1,70 @@
+"""What may be spent: ``Budget``; and what a neighbor is: ``Neighbors``."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from discreet.errors import DiscreetError
+
+
+class Neighbors(StrEnum):
+    """Which two data sets must be hard to tell apart.
+
+    ``replace_one``: any one record is exchanged for any other; n is the same, hence public.
+    ``zero_out``: any one record is exchanged for the null record, which contributes nothing; n is public.
+    ``add_remove``: any one record is added or removed; n is private.
+    """
+
+    REPLACE_ONE = "replace_one"
+    ZERO_OUT = "zero_out"
+    ADD_REMOVE = "add_remove"
+
+    @property
+    def n_is_public(self) -> bool:
+        """Whether neighbors have equally many records, so that n may be read."""
+        return self is not Neighbors.ADD_REMOVE
+
+    @property
+    def sum_factor(self) -> int:
+        """Sensitivity of a sum of vectors of norm at most C, in units of C."""
+        return 2 if self is Neighbors.REPLACE_ONE else 1
+
+
+class InvalidBudget(DiscreetError, ValueError):
+    """Epsilon, delta or the relation is not one that a guarantee can have."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An (epsilon, delta) guarantee under a neighboring relation.
+
+    ``delta=0`` asks for pure epsilon-DP. ``epsilon=inf`` asks for no privacy at all: the noise-free
+    limit, marked NOT PRIVATE in the certificate.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    neighbors: Neighbors = Neighbors.REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.epsilon, (int, float)) and self.epsilon > 0):
+            raise InvalidBudget("epsilon must be a positive number (or inf for no privacy), such as Budget(epsilon=1.0)")
+        if not (isinstance(self.delta, (int, float)) and 0 <= self.delta < 1):
+            raise InvalidBudget("delta must lie in [0, 1), such as 1e-6; 0 asks for pure epsilon-DP")
+        try:
+            object.__setattr__(self, "neighbors", Neighbors(self.neighbors))
+        except ValueError:
+            names = ", ".join(repr(str(relation)) for relation in Neighbors)
+            raise InvalidBudget(f"neighbors must be one of {names}") from None
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "delta", float(self.delta))
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the guarantee has no delta."""
+        return self.delta == 0.0
+
+    @property
+    def is_private(self) -> bool:
+        """Whether there is a guarantee at all."""
+        return math.isfinite(self.epsilon)

@@ -1,0 +1,231 @@
+"""From what a user hands in to the private integer copy: ``Records``.
+
+Nothing here raises, warns or branches visibly on a value. Container facts (shape, dtype, column
+names) are public and checked loudly; a value that is missing, infinite, not a number or not a
+declared label turns its record into the null record, silently: a value-dependent exception is a leak.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Bounds
+from discreet.curator.kernels import encode
+from discreet.curator.lattice import COARSE, FINE, Grid
+from discreet.errors import MissingBounds, Unsupported
+
+_BLOCK_VALUES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The declared affine door: clip to [low, high], divide by ``scale``; the target by ``target_scale``."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    intercept: bool
+    row_norm: float | None
+    grid: Grid
+
+    @property
+    def feature_bounds(self) -> NDArray[np.float64]:
+        """The largest |x_j| in training coordinates, the intercept's last."""
+        extent = np.maximum(np.abs(self.low), np.abs(self.high))
+        bounds = np.divide(extent, self.scale, out=np.zeros_like(extent), where=self.scale > 0)
+        return np.append(bounds, 1.0) if self.intercept else bounds
+
+
+def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, intercept: bool) -> Scaling:
+    """How declared ranges become training coordinates."""
+    low, high = bounds.ranges(n_columns, names)
+    extent = np.maximum(np.abs(low), np.abs(high))
+    if bounds.scale == "global":
+        scale, grid = np.full(n_columns, extent.max(initial=0.0)), FINE
+    else:
+        scale, grid = extent, COARSE
+    return Scaling(low, high, scale, intercept, bounds.row_norm, grid)
+
+
+@dataclass(frozen=True)
+class Records:
+    """The private copy: integer features by rows, and what each row's clip needs.
+
+    Rows of one unit (a person, or a record) are contiguous: unit u owns rows starts[u] to
+    starts[u + 1] - 1, ``shares`` says how many they are, row by row. ``norms`` and ``sums`` are the
+    rows' L2 norms (ceiling) and L1 norms on the grid.
+    """
+
+    rows: NDArray[np.signedinteger[Any]] | None
+    sparse: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]] | None
+    targets: NDArray[np.float64]
+    norms: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    starts: NDArray[np.int64] | None
+    shares: NDArray[np.int64] | None
+    n_columns: int
+    grid: Grid
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.targets)
+
+    @property
+    def n_units(self) -> int:
+        return self.n_rows if self.starts is None else len(self.starts) - 1
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Column names, where the container has them."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy sparse matrix or array (without importing scipy)."""
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def two_dimensional(X: Any) -> Any:
+    """X as something with a shape of length two, by its container alone."""
+    if is_sparse(X) or hasattr(X, "iloc"):
+        return X
+    array = X if isinstance(X, np.ndarray) else _as_array(X)
+    if array.dtype.kind in "cmMV":
+        raise Unsupported("features must be real numbers: complex, date and structured types are not supported")
+    if array.ndim != 2:
+        raise Unsupported("X must have two dimensions, one row a record. Reshape your data: X.reshape(-1, 1) for a single feature")
+    return array
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    """A list of rows as an array whose type does not depend on what a cell contains."""
+    if hasattr(X, "__array__"):
+        return np.asarray(X)
+    try:
+        return np.array(X, dtype=object)
+    except ValueError:
+        raise Unsupported("the rows of X have different lengths") from None
+
+
+def numbers(values: Any) -> NDArray[np.float64]:
+    """Values as float64, NaN where a cell is no real number."""
+    if hasattr(values, "iloc"):
+        return _frame_numbers(values)
+    array = values if isinstance(values, np.ndarray) else _as_array(values)
+    if array.dtype.kind in "fiub":
+        return np.ascontiguousarray(array, dtype=np.float64)
+    flat = np.array([_number(value) for value in array.ravel()], dtype=np.float64)
+    return flat.reshape(array.shape)
+
+
+def _frame_numbers(frame: Any) -> NDArray[np.float64]:
+    kinds = [getattr(dtype, "kind", "O") for dtype in np.atleast_1d(frame.dtypes)]
+    if all(kind in "fiub" for kind in kinds):
+        return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    return numbers(frame.to_numpy(dtype=object))
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
+    """Each label's position among the declared classes; NaN for any other label."""
+    labels = np.asarray(y) if hasattr(y, "__array__") else np.array(list(y), dtype=object)
+    numeric = all(isinstance(label, (int, float, bool)) for label in classes)
+    if labels.dtype.kind in "US" and numeric:
+        raise MissingBounds("the labels are strings but the declared classes are numbers: declare the labels as they stand in y")
+    out = np.full(len(labels), np.nan)
+    if labels.dtype.kind in "fiub" and numeric:
+        for index, label in enumerate(classes):
+            out[labels == label] = index
+        return out
+    position = {label: index for index, label in enumerate(classes)}
+    for i, label in enumerate(labels.tolist()):
+        try:
+            out[i] = position.get(label, np.nan)
+        except TypeError:  # an unhashable cell
+            continue
+    return out
+
+
+def _blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+    step = max(1, _BLOCK_VALUES // max(1, width))
+    for first in range(0, n, step):
+        last = min(n, first + step)
+        part = X.iloc[first:last] if hasattr(X, "iloc") else X[first:last]
+        yield first, last, numbers(part)
+
+
+def grouping(groups: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """An order that puts each person's rows together; where each person starts; each row's number of siblings."""
+    labels = np.asarray(groups) if hasattr(groups, "__array__") else np.array([str(g) for g in groups], dtype=str)
+    if labels.shape != (n,):
+        raise Unsupported("groups must name one person for each row of X")
+    if labels.dtype.kind == "O":
+        labels = labels.astype(str)
+    _, member, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    order = np.argsort(member, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return order.astype(np.int64), starts, np.repeat(counts, counts).astype(np.int64)
+
+
+def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = None) -> Records:
+    """Clip, scale and round every record onto the integer grid: the private copy that engines read.
+
+    ``targets`` hold NaN where a record must become null. Rows are encoded one by one; what a record
+    becomes depends on that record and on declared facts only.
+    """
+    n, n_columns = X.shape
+    valid = np.isfinite(targets)
+    targets = np.where(valid, targets, 0.0)
+    order = starts = shares = None
+    if groups is not None:
+        order, starts, shares = grouping(groups, n)
+        X = X.iloc[order] if hasattr(X, "iloc") else X[order]
+        targets, valid = targets[order], valid[order]
+    norms, sums = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    one = scaling.grid.one
+    inverse = np.divide(one, scaling.scale, out=np.zeros(n_columns), where=scaling.scale > 0)
+    longest = 0 if scaling.row_norm is None else int(scaling.row_norm * one)
+    declared = (scaling.low, scaling.high, inverse, one, longest, scaling.intercept)
+    width = n_columns + scaling.intercept
+    if is_sparse(X):
+        sparse = _encode_sparse(X, valid, declared, scaling, norms, sums)
+        return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid)
+    rows = np.empty((n, width), dtype=scaling.grid.dtype)
+    for first, last, block in _blocks(X, n, n_columns):
+        part = slice(first, last)
+        encode.encode_rows(block, valid[part], *declared, rows[part], norms[part], sums[part])
+    return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid)
+
+
+def _encode_sparse(
+    X: Any, valid: NDArray[np.bool_], declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
+    if (scaling.low > 0).any() or (scaling.high < 0).any():
+        raise Unsupported("sparse data needs ranges that contain 0, since absent entries are 0: widen them, or pass a dense array")
+    if X.dtype.kind not in "fiub":
+        raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")
+    csr = X.tocsr().astype(np.float64, copy=True)
+    csr.sum_duplicates()
+    n, n_columns = csr.shape
+    extra = int(scaling.intercept)
+    indptr = csr.indptr.astype(np.int64)
+    shifted = indptr + extra * np.arange(n + 1, dtype=np.int64)
+    indices = np.empty(csr.nnz + extra * n, dtype=np.int32)
+    data = np.empty(csr.nnz + extra * n, dtype=scaling.grid.dtype)
+    at = np.arange(csr.nnz, dtype=np.int64)
+    if extra:
+        at += np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
+        indices[shifted[1:] - 1] = n_columns
+    indices[at] = csr.indices
+    encode.encode_sparse_rows(indptr, csr.indices.astype(np.int32), csr.data, valid, *declared, data, norms, sums)
+    return shifted, indices, data

@@ -1,0 +1,81 @@
+"""What a curator asks of an engine."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.lattice import COEFFICIENT_LIMIT, Grid, Weights
+
+
+@dataclass(frozen=True)
+class GradientQuery:
+    """A sum of clipped gradients: at which weights, of which loss, on which lattice.
+
+    ``bound`` is B; ``use_l1`` bounds contributions in the L1 norm (Laplace) instead of L2 (Gaussian);
+    ``scale`` is ``Unit.coefficient_scale``; ``units`` are the sampled records or persons, None for all.
+    """
+
+    weights: Weights
+    loss: Any
+    bound: int
+    scale: float
+    use_l1: bool = False
+    units: NDArray[np.int64] | None = None
+
+
+class Engine(Protocol):
+    """Exact integer sums over private records."""
+
+    grid: Grid
+
+    @property
+    def n_units(self) -> int:
+        """Records, or persons where rows are grouped."""
+        ...
+
+    def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
+        """The sum of clipped gradients in lattice steps, one row an output."""
+        ...
+
+
+def coefficient_limits(reach: NDArray[np.int64], shares: NDArray[np.int64] | None, bound: int) -> NDArray[np.int32]:
+    """The largest |c| for each row: (B // k) // r for one of a person's k rows of norm at most r.
+
+    A person's contribution is the sum of at most k vectors of norm at most B // k: at most B. A null
+    row (r = 0) gets 0.
+    """
+    per_row = bound if shares is None else bound // shares
+    limits = np.where(reach > 0, per_row // np.maximum(reach, 1), 0)
+    return np.minimum(limits, COEFFICIENT_LIMIT).astype(np.int32)
+
+
+class Limits:
+    """The rows' coefficient limits and weights, kept for the bound last asked (a clip rarely changes)."""
+
+    def __init__(self, norms: NDArray[np.int64], sums: NDArray[np.int64], shares: NDArray[np.int64] | None) -> None:
+        self._reach = {False: norms, True: sums}
+        self._shares = shares
+        self._key: tuple[int, bool] | None = None
+        self._limits: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+
+    def of(self, bound: int, use_l1: bool) -> NDArray[np.int32]:
+        if self._key != (bound, use_l1):
+            self._limits = coefficient_limits(self._reach[use_l1], self._shares, bound)
+            self._key = (bound, use_l1)
+        return self._limits
+
+
+def row_weights(n: int, shares: NDArray[np.int64] | None) -> NDArray[np.float64]:
+    """A person's loss is the mean over that person's rows."""
+    return np.ones(n) if shares is None else 1.0 / shares
+
+
+def rows_of_units(units: NDArray[np.int64], starts: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The rows that belong to the chosen records or persons."""
+    if starts is None:
+        return units
+    counts = starts[units + 1] - starts[units]
+    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(starts[units], counts) + offsets

@@ -1,0 +1,99 @@
+"""Dense records: tiles for full passes, rows for sampled batches and several outputs."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.door import Records
+from discreet.curator.engines.base import GradientQuery, Limits, row_weights, rows_of_units
+from discreet.curator.engines.threads import Workers
+from discreet.curator.kernels.rows import gradient_over_rows
+from discreet.curator.kernels.tiles import gradient_over_tiles
+
+_TILE_BYTES = 1 << 18
+_MOST_TILE_ROWS = 2048
+
+
+def _tile_rows(n: int, n_columns: int, itemsize: int) -> int:
+    """Rows a tile, so that it fits the second-level cache; a power of two between 64 and 2048."""
+    fitting = max(64, min(_MOST_TILE_ROWS, _TILE_BYTES // (n_columns * itemsize)))
+    needed = max(64, 1 << (n - 1).bit_length()) if n > 0 else 64
+    return min(1 << (fitting.bit_length() - 1), needed)
+
+
+class DenseEngine:
+    """Exact sums over a dense integer matrix."""
+
+    def __init__(self, records: Records, *, threads: int | None = None, tile_rows: int | None = None) -> None:
+        assert records.rows is not None
+        self.grid = records.grid
+        self.n_units = records.n_units
+        self._records = records
+        self._workers = Workers(threads)
+        self._weights = row_weights(records.n_rows, records.shares)
+        self._limits = Limits(records.norms, records.sums, records.shares)
+        self._tile_rows = tile_rows or _tile_rows(records.n_rows, records.n_columns, records.rows.itemsize)
+        self._tiles: NDArray[Any] | None = None
+
+    def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
+        if query.units is None and query.weights.integers.shape[0] == 1:
+            return self._over_tiles(query)
+        return self._over_rows(query)
+
+    def _tiled(self, column: NDArray[Any]) -> NDArray[Any]:
+        """A row vector cut like the tiles, padded with zeros: null records."""
+        count = -(-self._records.n_rows // self._tile_rows)
+        padded = np.zeros(count * self._tile_rows, dtype=column.dtype)
+        padded[: len(column)] = column
+        return padded.reshape(count, self._tile_rows)
+
+    def _make_tiles(self) -> NDArray[Any]:
+        rows, size = self._records.rows, self._tile_rows
+        assert rows is not None
+        count = -(-len(rows) // size)
+        tiles = np.zeros((count, rows.shape[1], size), dtype=rows.dtype)
+        for t in range(count):
+            part = rows[t * size : (t + 1) * size]
+            tiles[t, :, : len(part)] = part.T
+        return tiles
+
+    def _over_tiles(self, query: GradientQuery) -> NDArray[np.int64]:
+        if self._tiles is None:
+            records = self._records
+            shares = None if records.shares is None else np.maximum(self._tiled(records.shares), 1)
+            self._tiles = self._make_tiles()
+            self._tile_targets = self._tiled(records.targets)
+            self._tile_weights = self._tiled(self._weights)
+            self._tile_limits = Limits(self._tiled(records.norms), self._tiled(records.sums), shares)
+        tiles, targets, weights = self._tiles, self._tile_targets, self._tile_weights
+        limits = self._tile_limits.of(query.bound, query.use_l1)
+        margin_scale = query.weights.margin_scale(self.grid)
+        w = query.weights.integers[0]
+
+        def part(first: int, last: int) -> NDArray[np.int64]:
+            out = np.zeros(w.size, dtype=np.int64)
+            cut = slice(first, last)
+            gradient_over_tiles(
+                tiles[cut], targets[cut], weights[cut], limits[cut], w, margin_scale, query.scale, query.loss, out
+            )
+            return out
+
+        return self._workers.sum(part, len(tiles), tiles.size)[None, :]
+
+    def _over_rows(self, query: GradientQuery) -> NDArray[np.int64]:
+        records, w = self._records, query.weights.integers
+        units = np.arange(self.n_units, dtype=np.int64) if query.units is None else query.units
+        chosen = rows_of_units(units, records.starts)
+        limits = self._limits.of(query.bound, query.use_l1)
+        margin_scale = query.weights.margin_scale(self.grid)
+
+        def part(first: int, last: int) -> NDArray[np.int64]:
+            out = np.zeros(w.shape, dtype=np.int64)
+            gradient_over_rows(
+                records.rows, chosen[first:last], records.targets, self._weights, limits,
+                w, margin_scale, query.scale, query.use_l1, query.loss, out,
+            )  # fmt: skip
+            return out
+
+        return self._workers.sum(part, len(chosen), chosen.size * w.size)

@@ -1,0 +1,252 @@
+"""Exact samplers: they consume uniform 64-bit words and return integers. No exp, no log, no float.
+
+Every sampler has the shape ``sampler(out, start, ..., words, cursor) -> next``: it fills ``out`` from
+index ``start``, reads ``words`` from ``cursor[0]`` on, and stops where fewer than ``RESERVE`` words
+are left, so that the caller can bring fresh ones. ``cursor[1]`` is set where a sample would have
+needed more than the reserve, or a comparison more than 128 bits (probability below 2^-120): the
+caller then refuses. Both depend on the random words alone, never on data.
+
+A uniform number in [0, 1) is compared lazily: its first 64 bits, and only on a tie 64 more.
+"""
+
+import numpy as np
+from numba import int64, njit
+
+RESERVE = 1024
+GUIDE_BITS = 11
+
+_U0 = np.uint64(0)
+_U1 = np.uint64(1)
+_U32 = np.uint64(32)
+_SPAN = np.uint64(1 << 32)
+
+
+@njit(inline="always")
+def _draw(words, cursor):
+    at = cursor[0]
+    if at >= words.size:
+        cursor[1] = 1
+        return _U0
+    cursor[0] = at + 1
+    return words[at]
+
+
+@njit(inline="always")
+def _below(n, words, cursor):
+    """Uniform on 0..n-1 for a small n, by rejection on 32 bits."""
+    n = np.uint64(n)
+    limit = _SPAN // n * n
+    while True:
+        v = _draw(words, cursor) >> _U32
+        if v < limit:
+            return v % n
+        if cursor[1] != 0:
+            return _U0
+
+
+@njit(inline="always")
+def _less(a, a2, a_long, b, b2, b_long, words, cursor):
+    """Whether one lazily drawn uniform is below another; returns the extensions that were needed."""
+    if a != b:
+        return a < b, a2, a_long, b2, b_long
+    if not a_long:
+        a2 = _draw(words, cursor)
+    if not b_long:
+        b2 = _draw(words, cursor)
+    if a2 == b2:
+        cursor[1] = 1
+    return a2 < b2, a2, True, b2, True
+
+
+@njit(inline="always")
+def _from_table(guide, high, low, words, cursor):
+    """Index of the first threshold (128 bits, cumulative) above a uniform; the table's length if none is.
+
+    ``guide`` says where to start for the uniform's first bits: all thresholds before are at most it.
+    """
+    v = _draw(words, cursor)
+    at = int64(guide[v >> np.uint64(64 - GUIDE_BITS)])
+    while at < high.size and high[at] <= v:
+        at += 1
+    if at > 0 and high[at - 1] == v:  # only then does the second word matter
+        v2 = _draw(words, cursor)
+        while at > 0 and high[at - 1] == v and v2 < low[at - 1]:
+            at -= 1
+        if at > 0 and high[at - 1] == v and v2 == low[at - 1]:
+            cursor[1] = 1
+    return at
+
+
+@njit(inline="always")
+def _accept_normal(k, x, x2, x_long, words, cursor):
+    """One trial of probability exp(-x (2k + x) / (2k + 2)) (Karney 2016, algorithm B)."""
+    y, y2, y_long = x, x2, x_long
+    even = True
+    first = True
+    while True:
+        z = _draw(words, cursor)
+        smaller, z2, z_long, y2, y_long = _less(z, _U0, False, y, y2, y_long, words, cursor)
+        if first:  # y is x still: keep the bits of x that the comparison had to draw
+            x2, x_long = y2, y_long
+            first = False
+        if not smaller:
+            break
+        digit = _below(2 * k + 2, words, cursor)
+        if digit == np.uint64(2 * k + 1):
+            break
+        if digit == np.uint64(2 * k):
+            r = _draw(words, cursor)
+            smaller, _, _, x2, x_long = _less(r, _U0, False, x, x2, x_long, words, cursor)
+            if not smaller:
+                break
+        y, y2, y_long = z, z2, z_long
+        even = not even
+        if cursor[1] != 0:
+            break
+    return even, x2, x_long
+
+
+@njit(cache=True, nogil=True)
+def rounded_gaussian(out, start, m, guide, high, low, words, cursor):
+    """round(2^m N(0, 1)), exactly, for 1 <= m <= 58.
+
+    Karney's algorithm: k with probability proportional to exp(-k^2/2) (the table), x uniform, accepted
+    with probability exp(-x (2k + x) / 2) as k + 1 trials; then k + x is |N(0, 1)|. Rounding to the
+    nearest multiple of 2^-m looks at the first m + 1 bits of x only.
+    """
+    i = start
+    while i < out.size:
+        if cursor[0] + RESERVE > words.size:
+            return i
+        while True:
+            k = _from_table(guide, high, low, words, cursor)
+            if k == high.size:  # beyond the table, probability below 2^-128
+                cursor[1] = 1
+                return i
+            x = _draw(words, cursor)
+            x2, x_long, accepted = _U0, False, True
+            for _ in range(k + 1):
+                accepted, x2, x_long = _accept_normal(k, x, x2, x_long, words, cursor)
+                if not accepted:
+                    break
+            if cursor[1] != 0:
+                return i
+            if accepted:
+                break
+        fraction = int64(((x >> np.uint64(63 - m)) + _U1) >> _U1)
+        magnitude = (int64(k) << int64(m)) + fraction
+        negative = (_draw(words, cursor) & _U1) == _U1
+        out[i] = -magnitude if negative else magnitude
+        i += 1
+    return i
+
+
+@njit(inline="always")
+def _accept_exp_fraction(j, m, words, cursor):
+    """One trial of probability exp(-j / 2^m), 0 <= j < 2^m (von Neumann's series)."""
+    k = 1
+    while True:
+        if (_draw(words, cursor) >> np.uint64(64 - m)) >= j:
+            break
+        if k > 1 and _below(k, words, cursor) != _U0:
+            break
+        k += 1
+        if cursor[1] != 0:
+            break
+    return (k & 1) == 1
+
+
+@njit(inline="always")
+def _accept_exp(d, m, guide, high, low, words, cursor):
+    """One trial of probability exp(-d / 2^m), d >= 0: whole units by the table's first threshold 1 - 1/e."""
+    for _ in range(d >> int64(m)):  # ends at the first failure, so after 1.6 rounds on average
+        if _from_table(guide, high, low, words, cursor) == 0:
+            return False
+        if cursor[1] != 0:
+            return False
+    fraction = np.uint64(d & ((int64(1) << int64(m)) - int64(1)))
+    return _accept_exp_fraction(fraction, m, words, cursor)
+
+
+@njit(cache=True, nogil=True)
+def discrete_laplace(out, start, m, guide, high, low, words, cursor):
+    """P(x) proportional to exp(-|x| / 2^m) on the integers, exactly, for 1 <= m <= 57.
+
+    |x| = v 2^m + j with j accepted with probability exp(-j / 2^m) and v geometric (the table); the
+    negative zero is rejected.
+    """
+    i = start
+    while i < out.size:
+        if cursor[0] + RESERVE > words.size:
+            return i
+        while True:
+            word = _draw(words, cursor)
+            j = word >> np.uint64(64 - m)
+            negative = (word & _U1) == _U1
+            if _accept_exp_fraction(j, m, words, cursor):
+                v = _from_table(guide, high, low, words, cursor)
+                if v == high.size:
+                    cursor[1] = 1
+                if not (negative and v == 0 and j == _U0):
+                    break
+            if cursor[1] != 0:
+                return i
+        if cursor[1] != 0:
+            return i
+        magnitude = (int64(v) << int64(m)) + int64(j)
+        out[i] = -magnitude if negative else magnitude
+        i += 1
+    return i
+
+
+@njit(cache=True, nogil=True)
+def poisson_sample(chosen, filled, position, n, guide, high, low, words, cursor):
+    """Append to ``chosen`` the units of ``position..n-1`` that independent trials pick.
+
+    The table holds P(next success within j + 1 units) for j below its length L: a look-up gives the gap
+    to the next chosen unit, or "none among the next L"; the trials have no memory.
+    """
+    length = high.size
+    while position < n and filled < chosen.size:
+        if cursor[0] + RESERVE > words.size:
+            break
+        gap = _from_table(guide, high, low, words, cursor)
+        if cursor[1] != 0:
+            break
+        position += gap
+        if gap < length:
+            if position < n:
+                chosen[filled] = position
+                filled += 1
+            position += 1
+    return filled, position
+
+
+@njit(cache=True, nogil=True)
+def exponential_choice(scores, m, guide, high, low, words, cursor):
+    """An index with probability proportional to exp(scores / 2^m), by rejection from the uniform law; -1 to continue."""
+    top = scores.max()
+    while True:
+        if cursor[0] + RESERVE > words.size or cursor[1] != 0:
+            return -1
+        i = int64(_below(scores.size, words, cursor))
+        if _accept_exp(top - scores[i], m, guide, high, low, words, cursor) and cursor[1] == 0:
+            return i
+
+
+@njit(cache=True, nogil=True)
+def permute_and_flip_choice(scores, order, at, m, guide, high, low, words, cursor):
+    """The first index, in a random order, whose coin of probability exp((score - best) / 2^m) falls heads.
+
+    ``order`` is permuted in place from position ``at`` on; returns (index, at), index -1 to continue.
+    """
+    top = scores.max()
+    while at < scores.size:
+        if cursor[0] + RESERVE > words.size or cursor[1] != 0:
+            return -1, at
+        other = at + int64(_below(scores.size - at, words, cursor))
+        order[at], order[other] = order[other], order[at]
+        if _accept_exp(top - scores[order[at]], m, guide, high, low, words, cursor):
+            return order[at], at
+        at += 1
+    return -1, at

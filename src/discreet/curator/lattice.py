@@ -1,0 +1,120 @@
+"""The integer lattice: how a clipped contribution, a sum and a noise become exact integers.
+
+Notation. A record's features are integers x (``Grid``), the weights at which a gradient is asked are
+integers w (``Weights``), so a margin is an exact integer. A record's contribution is q = c x with an
+integer coefficient c; it satisfies ||q|| <= B. One lattice step is ``Unit.step`` in real units; the
+noise has scale 2^m lattice steps (``Unit.m``).
+
+Theorem (clip). With r = ceil(||x||) and |c| <= B // r: ||c x|| = |c| ||x|| <= (B // r) r <= B. The
+same with the L1 norm and r = sum |x|. No rounding argument is needed.
+
+Theorem (noise). The sum of contributions is an integer vector, so sum + round(2^m N) =
+round(sum + 2^m N): the release is the ideal Gaussian mechanism, rounded afterwards. Its noise
+multiplier is 2^m / (a B), where a B is the sensitivity under the declared relation. ``unit_for``
+takes B = floor(2^m / (a z)), so the realized multiplier is never below the calibrated z.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Unsupported
+
+COEFFICIENT_LIMIT = 1 << 30
+"""Coefficients c are kept within +-2^30 (a further clip), so that they fit 32 bits."""
+
+_SUM_BITS = 61
+_BOUND_BITS = 40
+_NOISE_BITS = 56
+_LEAST_BOUND = 1 << 16
+
+PRIVATE_N_CAP = 1 << 26
+"""Records for which sums are guaranteed not to wrap where n is private. (Wrapping is harmless to privacy.)"""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How finely features are put on integers: ``bits`` fractional bits, stored as ``dtype``."""
+
+    bits: int
+    dtype: type[np.signedinteger]
+
+    @property
+    def one(self) -> int:
+        """The integer that stands for 1.0."""
+        return 1 << self.bits
+
+
+COARSE = Grid(14, np.int16)
+FINE = Grid(21, np.int32)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One release's lattice: contribution bound B, noise exponent m (None: no noise), real size of a step."""
+
+    bound: int
+    m: int | None
+    step: float
+
+    def coefficient_scale(self, grid: Grid) -> float:
+        """Lattice coefficients per unit of derivative: c = derivative * scale."""
+        return 1.0 / (self.step * grid.one)
+
+
+def unit_for(noise_multiplier: float, factor: int, clip: float, n: int) -> Unit:
+    """The lattice of a sum of at most ``n`` contributions of real norm ``clip``.
+
+    ``factor`` is the sensitivity of the sum in units of one contribution's bound. The realized noise
+    multiplier 2^m / (factor * bound) is at least ``noise_multiplier``.
+    """
+    if not (clip > 0 and math.isfinite(clip)):
+        raise Unsupported("the clip must be positive and finite")
+    most = min(1 << _BOUND_BITS, (1 << _SUM_BITS) // n)
+    if noise_multiplier == 0:
+        return Unit(most, None, clip / most)
+    ratio = Fraction(noise_multiplier) * factor
+    m = _NOISE_BITS
+    while m > 1 and (1 << m) / ratio >= most + 1:
+        m -= 1
+    bound = int((1 << m) / ratio)
+    if bound < _LEAST_BOUND:
+        raise Unsupported("the noise this budget needs is beyond the lattice's range: raise epsilon or plan fewer releases")
+    return Unit(bound, m, clip / bound)
+
+
+def realized_noise_multiplier(unit: Unit, factor: int) -> float:
+    """Noise scale over sensitivity, as it will be."""
+    return 0.0 if unit.m is None else float(Fraction(1 << unit.m, factor * unit.bound))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights on a dyadic grid: ``integers`` (one row an output) are the weights times 2^shift."""
+
+    integers: NDArray[np.int32]
+    shift: int
+
+    def margin_scale(self, grid: Grid) -> float:
+        """Real margin per integer margin: a power of two."""
+        return 2.0 ** -(self.shift + grid.bits)
+
+
+def place_weights(w: NDArray[np.float64], grid: Grid) -> Weights:
+    """Round weights (p,) or (p, K) to 32-bit integers, as finely as keeps every margin within 62 bits.
+
+    The shift depends on the released weights alone. The rounding moves a weight by at most 2^-30 of the
+    largest.
+    """
+    columns = np.ascontiguousarray(np.atleast_2d(w.T), dtype=np.float64)
+    if not np.isfinite(columns).all():
+        raise Unsupported("the weights at which an answer is asked must be finite")
+    largest = float(np.abs(columns).max(initial=0.0))
+    longest = float(np.abs(columns).sum(axis=1).max(initial=0.0))
+    if largest == 0.0:
+        return Weights(np.zeros(columns.shape, dtype=np.int32), 0)
+    shift = min(30 - math.frexp(largest)[1], 61 - grid.bits - math.frexp(longest)[1])
+    return Weights(np.rint(np.ldexp(columns, shift)).astype(np.int32), shift)

@@ -1,0 +1,139 @@
+"""The closed wall: ``PrivateData`` takes a table and declared facts, and gives out a ``Curator`` for a plan."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.plan import Plan
+from discreet.accounting.pricing import calibrate
+from discreet.bounds import Bounds, Domain
+from discreet.budget import Budget, Neighbors
+from discreet.curator import door
+from discreet.curator.curator import Curator
+from discreet.curator.engines.base import Engine
+from discreet.curator.engines.dense import DenseEngine
+from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.selftest import check_kernels
+from discreet.errors import MissingBounds, Unsupported
+
+
+class PrivateData:
+    """Records that only a curator reads.
+
+    Parameters
+    ----------
+    X
+        Array, data frame or scipy sparse matrix; one row a record.
+    y
+        Labels or numeric targets.
+    bounds
+        What is publicly known of them.
+    groups
+        One name a row: all rows of one name are one person, and the unit of privacy is the person. A
+        person's loss is the mean over that person's rows.
+    fit_intercept
+        Whether to append a constant feature, which is clipped, noised and penalized like any other.
+    """
+
+    def __init__(
+        self, X: Any, y: Any, bounds: Bounds, *, groups: Any = None, fit_intercept: bool = True
+    ) -> None:
+        self.__X = door.two_dimensional(X)
+        self.__y = y
+        self.__groups = groups
+        self.bounds = bounds
+        self.n_columns = int(self.__X.shape[1])
+        if self.n_columns == 0:
+            raise Unsupported(f"0 feature(s) (shape=({self.__X.shape[0]}, 0)) while a minimum of 1 is required.")
+        self.scaling = door.scaling_for(bounds, self.n_columns, door.column_names(X), fit_intercept)
+        rows = len(y) if hasattr(y, "__len__") else -1
+        if rows != self.__X.shape[0]:
+            raise Unsupported("y must hold one target for each row of X")
+
+    def public_n(self, neighbors: Neighbors) -> int | None:
+        """The number of records (persons): read where neighbors agree on it, else only as declared."""
+        declared = self.bounds.n
+        if not neighbors.n_is_public:
+            return declared
+        if self.__groups is None:
+            n = int(self.__X.shape[0])
+        else:
+            n = len(door.grouping(self.__groups, self.__X.shape[0])[1]) - 1
+        if n == 0:
+            raise Unsupported("Found array with 0 sample(s) while a minimum of 1 is required.")
+        if declared is not None and declared != n:
+            raise MissingBounds("the declared n is not the number of records: correct it, or leave it out (n is public under this relation)")
+        return n
+
+    def domain(self, neighbors: Neighbors, loss: Any) -> Domain:
+        """What is public of the records in training coordinates."""
+        bounds = self.scaling.feature_bounds
+        implied = math.sqrt(float(np.sum(bounds**2)))
+        longest = self.scaling.row_norm
+        if longest is not None:
+            implied = min(implied, math.hypot(longest, 1.0) if self.scaling.intercept else longest)
+        return Domain(
+            feature_bounds=bounds,
+            row_norm=implied,
+            n=self.public_n(neighbors),
+            neighbors=neighbors,
+            intercept=self.scaling.intercept,
+            n_outputs=loss.n_outputs,
+            target_bound=self.__target_bound(loss),
+        )
+
+    def open(self, plan: Plan, budget: Budget, loss: Any) -> Curator:
+        """Price the plan, then read the records into a private integer copy behind a curator."""
+        noise_multiplier = calibrate(plan, budget)
+        domain = self.domain(budget.neighbors, loss)
+        check_kernels(loss, sparse=door.is_sparse(self.__X))
+        records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
+        engine: Engine = DenseEngine(records) if records.sparse is None else SparseEngine(records)
+        return Curator(
+            engine, domain, loss, plan=plan, budget=budget, noise_multiplier=noise_multiplier, facts=self.__facts(domain)
+        )
+
+    def target_scale(self, loss: Any) -> float:
+        """What a numeric target is divided by: its declared bound, except where the link is a logarithm."""
+        if loss.task == "classification" or getattr(loss, "log_link", False):
+            return 1.0
+        low, high = self.__target_range()
+        return max(abs(low), abs(high)) or 1.0
+
+    def __target_range(self) -> tuple[float, float]:
+        if self.bounds.target is None:
+            raise MissingBounds("the target's range is not declared: write Bounds(..., target=(low, high))")
+        return self.bounds.target
+
+    def __target_bound(self, loss: Any) -> float:
+        if loss.task == "classification":
+            return 1.0
+        low, high = self.__target_range()
+        return max(abs(low), abs(high)) / self.target_scale(loss)
+
+    def __targets(self, loss: Any) -> NDArray[np.float64]:
+        if loss.task == "classification":
+            if self.bounds.classes is None:
+                raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
+            indices = door.class_indices(self.__y, self.bounds.classes)
+            return 2.0 * indices - 1.0 if loss.n_outputs == 1 else indices
+        low, high = self.__target_range()
+        if getattr(loss, "log_link", False):
+            low, high = max(low, 0.0), max(high, 0.0)
+        y = door.numbers(self.__y).reshape(-1)
+        finite = np.isfinite(y)
+        return np.where(finite, np.clip(np.where(finite, y, 0.0), low, high) / self.target_scale(loss), np.nan)
+
+    def __facts(self, domain: Domain) -> dict[str, Any]:
+        bounds = self.bounds
+        return {
+            "unit": "record" if self.__groups is None else "person",
+            "features": bounds.features if isinstance(bounds.features, (float, dict)) else [list(r) for r in bounds.features],
+            "row_norm": bounds.row_norm,
+            "target": bounds.target,
+            "classes": bounds.classes,
+            "n": domain.n,
+            "scale": bounds.scale,
+        }

@@ -1,0 +1,29 @@
+"""The errors that discreet raises. Each message names the remedy and never a value from the data."""
+
+
+class DiscreetError(Exception):
+    """The base of every error that is discreet's own."""
+
+
+class MissingBounds(DiscreetError, ValueError):
+    """A fact that must be declared (a range, the classes, n) was not."""
+
+
+class Unsupported(DiscreetError, ValueError):
+    """The combination asked for has no proof, or no implementation, here."""
+
+
+class BudgetExceeded(DiscreetError, RuntimeError):
+    """Answering would spend more than the budget allows."""
+
+
+class PlanViolation(DiscreetError, RuntimeError):
+    """A query that the reserved plan does not contain."""
+
+
+class StaleKernels(DiscreetError, RuntimeError):
+    """A compiled kernel failed its known-answer test."""
+
+
+class AccountingError(DiscreetError, RuntimeError):
+    """Two independent accountants disagree about a price."""

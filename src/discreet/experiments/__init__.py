@@ -1,0 +1,1 @@
+"""The papers' experiments and the comparisons, one file each."""

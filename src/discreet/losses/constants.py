@@ -1,0 +1,58 @@
+"""The constants of a record's loss as a function of the coefficients, from what is declared of the data.
+
+A record's gradient is f'(x.w) x and its Hessian f''(x.w) x x^T; hence, with R the bound on ||x|| and
+r_j the bound on |x_j|, each constant is one of the loss times a power of R or r_j.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Domain
+from discreet.errors import Unsupported
+from discreet.losses.base import Loss, SeveralOutputs
+
+
+def _margin_bound(domain: Domain, radius: float | None) -> float:
+    return math.inf if radius is None else radius * domain.row_norm
+
+
+def _finite(bound: float, loss: Loss) -> float:
+    if not math.isfinite(bound):
+        raise Unsupported(
+            f"the gradients of {type(loss).__name__} are unbounded: declare a ball (radius=...) that the coefficients "
+            "stay in, or clip the residuals by using Huber(width=...) instead"
+        )
+    return bound
+
+
+def gradient_bound(loss: Loss, domain: Domain, radius: float | None = None) -> float:
+    """L = sup |f'| R: no record's gradient is longer. ``radius`` bounds ||w||, for the losses that need it."""
+    return _finite(loss.lipschitz_for(domain.target_bound, _margin_bound(domain, radius)), loss) * domain.row_norm
+
+
+def gradient_smoothness(loss: Loss, domain: Domain) -> float:
+    """beta = sup f'' R**2: no record's Hessian has a larger eigenvalue."""
+    return loss.smoothness * domain.row_norm**2
+
+
+def coordinate_gradient_bounds(loss: Loss, domain: Domain, radius: float | None = None) -> NDArray[np.float64]:
+    """L_j = sup |f'| r_j, in the shape of the coefficients: no entry of a record's gradient is larger."""
+    if isinstance(loss, SeveralOutputs):
+        slope = loss.entry_lipschitz
+    else:
+        slope = _finite(loss.lipschitz_for(domain.target_bound, _margin_bound(domain, radius)), loss)
+    return _in_shape(slope * domain.feature_bounds, domain)
+
+
+def coordinate_smoothness(loss: Loss, domain: Domain) -> NDArray[np.float64]:
+    """M_j = sup f'' r_j**2, in the shape of the coefficients: no diagonal entry of a record's Hessian is larger."""
+    curvature = loss.entry_smoothness if isinstance(loss, SeveralOutputs) else loss.smoothness
+    return _in_shape(curvature * np.square(domain.feature_bounds), domain)
+
+
+def _in_shape(per_feature: NDArray[np.float64], domain: Domain) -> NDArray[np.float64]:
+    if domain.n_outputs == 1:
+        return per_feature
+    return np.repeat(per_feature[:, np.newaxis], domain.n_outputs, axis=1)

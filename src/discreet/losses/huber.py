@@ -1,0 +1,60 @@
+"""Huber's loss: the squared loss with clipped residuals."""
+
+from typing import NamedTuple, Self
+
+from discreet.errors import Unsupported
+from discreet.losses.base import curvature, derivative, one_output, value
+
+
+class _Fields(NamedTuple):
+    width: float
+
+
+class Huber(_Fields):
+    """u**2 / 2 where |u| <= c, and c |u| - c**2 / 2 beyond, for the residual u = m - t of a real target t and width c.
+
+    The derivative is u clipped to [-c, c], so |f'| <= c; the curvature is 1 inside and 0 outside.
+    """
+
+    __slots__ = ()
+    task = "regression"
+    n_outputs = 1
+    one_signed = False
+    smoothness = 1.0
+
+    def __new__(cls, width: float) -> Self:
+        if not 0 < width < float("inf"):
+            raise Unsupported("the width of Huber's loss must be positive and finite, such as Huber(width=0.5)")
+        return super().__new__(cls, float(width))
+
+    @property
+    def lipschitz(self) -> float:
+        """c, attained by every residual of at least c."""
+        return self.width
+
+    def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
+        """c, or the largest residual where that is less."""
+        return min(self.width, margin_bound + target_bound)
+
+
+@value.of(Huber)
+def _value(loss, margin, target):  # type: ignore[no-untyped-def]
+    size = abs(margin - target)
+    inside = size if size < loss.width else loss.width
+    return inside * (size - 0.5 * inside)
+
+
+@derivative.of(Huber)
+def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
+    # in this order a NaN is clipped too, so that the bound holds for every bit pattern
+    residual = margin - target
+    residual = residual if residual < loss.width else loss.width
+    return residual if residual > -loss.width else -loss.width
+
+
+@curvature.of(Huber)
+def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
+    return 1.0 if abs(margin - target) <= loss.width else 0.0
+
+
+one_output(Huber)

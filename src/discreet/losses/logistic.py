@@ -1,0 +1,59 @@
+"""The logistic loss."""
+
+from typing import NamedTuple, Self
+
+from discreet.errors import Unsupported
+from discreet.losses.base import curvature, derivative, one_output, value
+from discreet.losses.sigmoid import exp, log1p_exp, quotient, sigmoid
+
+
+class _Fields(NamedTuple):
+    sharpness: float
+
+
+class Logistic(_Fields):
+    """log(1 + exp(-k t m)) / k for a target t in {-1, +1}, with sharpness k (1: logistic regression).
+
+    With s = sigmoid(-k t m): the derivative is -t s, so |f'| < 1 and -t gives its sign; the curvature is
+    k s (1 - s) <= k/4, largest at s = 1/2.
+    """
+
+    __slots__ = ()
+    task = "classification"
+    n_outputs = 1
+    one_signed = True
+    lipschitz = 1.0
+
+    def __new__(cls, sharpness: float = 1.0) -> Self:
+        if not 0 < sharpness < float("inf"):
+            raise Unsupported("the sharpness of the logistic loss must be positive and finite, such as 1.0")
+        return super().__new__(cls, float(sharpness))
+
+    @property
+    def smoothness(self) -> float:
+        """k / 4, where s = 1/2."""
+        return self.sharpness / 4
+
+    def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
+        """1, whatever the margins."""
+        return 1.0
+
+
+@value.of(Logistic)
+def _value(loss, margin, target):  # type: ignore[no-untyped-def]
+    return quotient(log1p_exp(-(loss.sharpness * target) * margin), loss.sharpness)
+
+
+@derivative.of(Logistic)
+def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
+    # -t sigmoid(-k t m), written as one division
+    return quotient(-target, 1.0 + exp((loss.sharpness * target) * margin))
+
+
+@curvature.of(Logistic)
+def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
+    z = loss.sharpness * margin
+    return loss.sharpness * (sigmoid(z) * sigmoid(-z))
+
+
+one_output(Logistic)

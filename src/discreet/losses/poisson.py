@@ -1,0 +1,66 @@
+"""The Poisson loss, made linear outside a limit so that its slope is bounded."""
+
+import math
+from typing import NamedTuple, Self
+
+from discreet.errors import Unsupported
+from discreet.losses.base import curvature, derivative, one_output, value
+from discreet.losses.sigmoid import exp
+
+
+class _Fields(NamedTuple):
+    limit: float
+
+
+class Poisson(_Fields):
+    """exp(m) - t m where |m| <= B, for a target t >= 0 and limit B, continued along its tangents outside.
+
+    With v = m clipped to [-B, B]: the loss is exp(v) (1 + m - v) - t m; its derivative exp(v) - t never decreases, so
+    the loss is convex, and |f'| <= max(exp(B), T - exp(-B)) for t <= T; the curvature is exp(m) <= exp(B) inside and
+    0 outside.
+    """
+
+    __slots__ = ()
+    task = "regression"
+    n_outputs = 1
+    one_signed = False
+    log_link = True
+    lipschitz = float("inf")
+
+    def __new__(cls, limit: float) -> Self:
+        if not 0 < limit <= 700:
+            raise Unsupported("the limit of the Poisson loss must lie in (0, 700], such as Poisson(limit=3.0)")
+        return super().__new__(cls, float(limit))
+
+    @property
+    def smoothness(self) -> float:
+        """exp(B)."""
+        return math.exp(self.limit)
+
+    def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
+        """max(exp(B), T - exp(-B)): a large margin with target 0, or a small one with target T."""
+        largest = min(self.limit, margin_bound)
+        return max(math.exp(largest), target_bound - math.exp(-largest))
+
+
+@value.of(Poisson)
+def _value(loss, margin, target):  # type: ignore[no-untyped-def]
+    inside = margin if margin < loss.limit else loss.limit
+    inside = inside if inside > -loss.limit else -loss.limit
+    return exp(inside) * (1.0 + (margin - inside)) - target * margin
+
+
+@derivative.of(Poisson)
+def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
+    # in this order a NaN is clipped too, so that the bound holds for every bit pattern
+    inside = margin if margin < loss.limit else loss.limit
+    inside = inside if inside > -loss.limit else -loss.limit
+    return exp(inside) - target
+
+
+@curvature.of(Poisson)
+def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
+    return exp(margin) if abs(margin) <= loss.limit else 0.0
+
+
+one_output(Poisson)

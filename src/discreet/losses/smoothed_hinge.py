@@ -1,0 +1,62 @@
+"""The hinge loss with its corner rounded off: support vector machines with a gradient."""
+
+from typing import NamedTuple, Self
+
+from discreet.errors import Unsupported
+from discreet.losses.base import curvature, derivative, one_output, value
+from discreet.losses.sigmoid import quotient
+
+
+class _Fields(NamedTuple):
+    width: float
+
+
+class SmoothedHinge(_Fields):
+    """For a target t in {-1, +1}, s = t m and width h: 1 - s below 1 - h, 0 above 1 + h, (1 + h - s)**2 / (4h) between.
+
+    The derivative is -t times (1 + h - s) / (2h) clipped to [0, 1], so |f'| <= 1 and -t gives its sign; the curvature
+    is 1 / (2h) between and 0 elsewhere.
+    """
+
+    __slots__ = ()
+    task = "classification"
+    n_outputs = 1
+    one_signed = True
+    lipschitz = 1.0
+
+    def __new__(cls, width: float = 0.5) -> Self:
+        if not 0 < width < float("inf"):
+            raise Unsupported("the width of the smoothed hinge must be positive and finite, such as 0.5")
+        return super().__new__(cls, float(width))
+
+    @property
+    def smoothness(self) -> float:
+        """1 / (2h)."""
+        return 1 / (2 * self.width)
+
+    def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
+        """1, whatever the margins."""
+        return 1.0
+
+
+@value.of(SmoothedHinge)
+def _value(loss, margin, target):  # type: ignore[no-untyped-def]
+    gap = (1.0 + loss.width) - target * margin
+    gap = gap if gap > 0.0 else 0.0
+    inside = gap if gap < 2.0 * loss.width else 2.0 * loss.width
+    return (gap - inside) + quotient(inside * inside, 4.0 * loss.width)
+
+
+@derivative.of(SmoothedHinge)
+def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
+    slope = quotient((1.0 + loss.width) - target * margin, 2.0 * loss.width)
+    slope = slope if slope > 0.0 else 0.0
+    return -target * (slope if slope < 1.0 else 1.0)
+
+
+@curvature.of(SmoothedHinge)
+def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
+    return quotient(0.5, loss.width) if abs(1.0 - target * margin) <= loss.width else 0.0
+
+
+one_output(SmoothedHinge)

@@ -1,0 +1,73 @@
+"""The softmax loss: multinomial logistic regression."""
+
+import math
+from typing import NamedTuple, Self
+
+from discreet.errors import Unsupported
+from discreet.losses.base import derivatives, values
+from discreet.losses.sigmoid import exp, quotient
+
+
+class _Fields(NamedTuple):
+    n_classes: int
+
+
+class Softmax(_Fields):
+    """log(sum_k exp(m_k)) - m_y for K margins and a target y, the index of a class.
+
+    With p = softmax(m) the gradient is p - e_y. Its norm is at most sqrt(2): (1 - p_y)**2 + sum of the other p_k**2
+    <= 2 (1 - p_y)**2. The Hessian is diag(p) - p p^T; v^T H v is the variance of v under p, at most
+    (max v - min v)**2 / 4 <= ||v||**2 / 2. In one entry: |p_k - [k = y]| <= 1 and p_k (1 - p_k) <= 1/4.
+    """
+
+    __slots__ = ()
+    task = "classification"
+    one_signed = False
+    lipschitz = math.sqrt(2)
+    smoothness = 0.5
+    entry_lipschitz = 1.0
+    entry_smoothness = 0.25
+
+    def __new__(cls, n_classes: int) -> Self:
+        if int(n_classes) != n_classes or n_classes < 2:
+            raise Unsupported("softmax needs a whole number of at least two classes, such as Softmax(n_classes=3)")
+        return super().__new__(cls, int(n_classes))
+
+    @property
+    def n_outputs(self) -> int:
+        """K, a margin for every class."""
+        return self.n_classes
+
+    def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
+        """sqrt(2), whatever the margins."""
+        return self.lipschitz
+
+
+@values.of(Softmax)
+def _values(loss, margins, target):  # type: ignore[no-untyped-def]
+    top = 0
+    for k in range(1, margins.shape[0]):
+        if margins[k] > margins[top]:
+            top = k
+    others = 0.0
+    chosen = margins[top]
+    for k in range(margins.shape[0]):
+        if k != top:
+            others += exp(margins[k] - margins[top])
+        if k == target:
+            chosen = margins[k]
+    return math.log1p(others) + (margins[top] - chosen)
+
+
+@derivatives.of(Softmax)
+def _derivatives(loss, margins, target, out):  # type: ignore[no-untyped-def]
+    top = margins[0]
+    for k in range(1, margins.shape[0]):
+        top = margins[k] if margins[k] > top else top
+    total = 0.0
+    for k in range(margins.shape[0]):
+        out[k] = exp(margins[k] - top)
+        total += out[k]
+    for k in range(margins.shape[0]):
+        # comparing, rather than indexing by the target, keeps an impossible target inside the array
+        out[k] = quotient(out[k], total) - (1.0 if k == target else 0.0)

@@ -1,0 +1,56 @@
+"""The squared loss."""
+
+from typing import NamedTuple, Self
+
+from discreet.errors import Unsupported
+from discreet.losses.base import curvature, derivative, one_output, value
+
+
+class _Fields(NamedTuple):
+    weight: float
+
+
+class Squared(_Fields):
+    """k (m - t)**2 / 2 for a real target t, with weight k (1: least squares).
+
+    The derivative is k (m - t), unbounded: |f'| <= k (B + T) only where |m| <= B and |t| <= T. The curvature is k.
+    """
+
+    __slots__ = ()
+    task = "regression"
+    n_outputs = 1
+    one_signed = False
+    lipschitz = float("inf")
+
+    def __new__(cls, weight: float = 1.0) -> Self:
+        if not 0 < weight < float("inf"):
+            raise Unsupported("the weight of the squared loss must be positive and finite, such as 1.0")
+        return super().__new__(cls, float(weight))
+
+    @property
+    def smoothness(self) -> float:
+        """k, everywhere."""
+        return self.weight
+
+    def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
+        """k (B + T): the margin and the target at opposite ends."""
+        return self.weight * (margin_bound + target_bound)
+
+
+@value.of(Squared)
+def _value(loss, margin, target):  # type: ignore[no-untyped-def]
+    residual = margin - target
+    return 0.5 * loss.weight * residual * residual
+
+
+@derivative.of(Squared)
+def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
+    return loss.weight * (margin - target)
+
+
+@curvature.of(Squared)
+def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
+    return loss.weight
+
+
+one_output(Squared)

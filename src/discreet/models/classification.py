@@ -1,0 +1,157 @@
+"""Private classifiers: logistic regression (binary and softmax) and the linear SVM."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from discreet.errors import MissingBounds, Unsupported
+from discreet.losses import Logistic, SmoothedHinge, Softmax
+from discreet.models.base import DPLinearModel
+from discreet.models.fitting import declared
+
+
+class _DPClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]
+    classes_: NDArray[Any]
+
+    def _loss(self, n_classes: int) -> Any:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit privately; ``groups`` names the person behind each row, where a person has several."""
+        bounds = declared(self.bounds, classes=self.classes)
+        if bounds.classes is None:
+            raise MissingBounds("the classes are not declared: pass classes=(0, 1), from what is publicly known, not from the data")
+        self._fit(X, y, groups, bounds, self._loss(len(bounds.classes)))
+        self.classes_ = np.array(bounds.classes)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Signed distance for two classes, one score a class for more."""
+        margins = self._margins(X)
+        return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest declared class."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+
+class DPLogisticRegression(_DPClassifier):
+    """Logistic regression with differential privacy; softmax for more than two classes.
+
+    Minimizes (1/n) sum log-loss + penalty in training coordinates (each feature divided by its
+    declared bound; the intercept is a constant feature, penalized like any other).
+
+    Parameters
+    ----------
+    epsilon, delta
+        The guarantee. ``delta=None``: 1/n^2 where n is public. ``delta=0``: pure epsilon-DP.
+        ``epsilon=inf``: no privacy, marked so in the certificate.
+    bounds
+        ``Bounds``, or a bare range (1.0, a list of (low, high), a dictionary by column).
+    classes
+        The labels, where ``bounds`` does not name them.
+    penalty, alpha
+        ``"l2"`` (alpha/2 ||w||^2), ``"l1"``, ``"elasticnet"``, None, or a penalty object.
+    solver
+        ``"auto"``, ``"gd"``, ``"sgd"``, or a solver object such as ``GradientDescent(n_steps=50)``.
+    neighbors
+        ``"replace_one"``, ``"zero_out"`` or ``"add_remove"``.
+    verbose
+        Show a progress bar.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_
+        In the user's own units. Private outputs: they may be published.
+    certificate_
+        What may be claimed of the model.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        penalty: Any = "l2",
+        alpha: float = 1e-4,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.penalty = penalty
+        self.alpha = alpha
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
+
+    def _loss(self, n_classes: int) -> Any:
+        return Logistic() if n_classes == 2 else Softmax(n_classes)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each declared class."""
+        margins = self._margins(X)
+        if margins.shape[1] == 1:
+            margins = np.hstack([np.zeros_like(margins), margins])
+        margins -= margins.max(axis=1, keepdims=True)
+        odds = np.exp(margins)
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithm of ``predict_proba``."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
+
+class DPLinearSVC(_DPClassifier):
+    """Linear support vector machine with differential privacy (smoothed hinge, two classes).
+
+    Minimizes (1/n) sum of Huber-SVM losses of width ``width`` + penalty in training coordinates.
+    Parameters as in ``DPLogisticRegression``.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        width: float = 0.5,
+        penalty: Any = "l2",
+        alpha: float = 1e-4,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.width = width
+        self.penalty = penalty
+        self.alpha = alpha
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
+
+    def _loss(self, n_classes: int) -> Any:
+        if n_classes != 2:
+            raise Unsupported("DPLinearSVC knows two classes: use DPLogisticRegression for more. Only binary classification is supported.")
+        return SmoothedHinge(self.width)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

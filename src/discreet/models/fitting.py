@@ -1,0 +1,103 @@
+"""The way of a fit, the same for every model: declare, plan, price, open, solve, certify, map back."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.certificate import Certificate
+from discreet.bounds import Bounds
+from discreet.budget import Budget, Neighbors
+from discreet.curator.private_data import PrivateData
+from discreet.errors import MissingBounds, Unsupported
+from discreet.models.defaults import choose_solver
+from discreet.penalties import L1, L2, ElasticNet, NoPenalty
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Progress
+
+_HOW = "Bounds(features=[(0, 120), (0, 1)])"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A private linear model in the user's own coordinates."""
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    certificate: Certificate
+
+
+def declared(bounds: Any, **facts: Any) -> Bounds:
+    """Bounds as given, or made from a bare range, with further facts (classes, target) filled in."""
+    if bounds is None:
+        raise MissingBounds(
+            f"the ranges of the features are not declared: pass bounds={_HOW}, from what is publicly known, not from the data"
+        )
+    full = bounds if isinstance(bounds, Bounds) else Bounds(features=bounds)
+    given = {name: value for name, value in facts.items() if value is not None}
+    return full.with_facts(**given) if given else full
+
+
+def penalty_of(penalty: Any, alpha: float) -> Penalty:
+    """A penalty object, or one by name with strength ``alpha``."""
+    if penalty is None or penalty == "none":
+        return NoPenalty()
+    if not isinstance(penalty, str):
+        return penalty  # type: ignore[no-any-return]
+    if alpha < 0:
+        raise Unsupported("alpha must not be negative")
+    named = {"l2": L2(alpha), "l1": L1(alpha), "elasticnet": ElasticNet(alpha / 2, alpha / 2)}
+    if penalty not in named:
+        raise Unsupported(f"penalty must be one of {', '.join(named)}, none, or a penalty object")
+    return named[penalty]
+
+
+def budget_of(epsilon: float, delta: float | None, neighbors: str, n: int | None) -> Budget:
+    """The budget; ``delta=None`` is 1/n^2 where n is public."""
+    if delta is None:
+        if n is None:
+            raise MissingBounds("n is private under add_remove: give delta, such as delta=1e-6, or declare Bounds(n=...)")
+        delta = 1.0 / max(n, 2) ** 2
+    return Budget(epsilon, delta, Neighbors(neighbors))
+
+
+def fit_model(
+    X: Any,
+    y: Any,
+    groups: Any,
+    *,
+    model: str,
+    bounds: Bounds,
+    loss: Any,
+    penalty: Penalty,
+    solver: Any,
+    epsilon: float,
+    delta: float | None,
+    neighbors: str,
+    fit_intercept: bool,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
+    relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
+    data = PrivateData(X, y, bounds, groups=groups, fit_intercept=fit_intercept)
+    domain = data.domain(relation, loss)
+    budget = budget_of(epsilon, delta, relation, domain.n)
+    chosen, reason = choose_solver(solver, domain, loss, penalty, budget)
+    curator = data.open(chosen.plan(domain, loss, penalty), budget, loss)
+    solution = chosen.solve(curator, penalty, progress)
+    certificate = curator.certificate(model=model, solver=chosen.settings(), notes=reason)
+    coef, intercept = _in_own_units(solution.coefficients, data, loss, fit_intercept)
+    return Fitted(coef, intercept, certificate)
+
+
+def _in_own_units(
+    w: NDArray[np.float64], data: PrivateData, loss: Any, fit_intercept: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Training coordinates back to the user's: post-processing with declared numbers."""
+    columns = np.atleast_2d(w.T) * data.target_scale(loss)
+    scale = data.scaling.scale
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    coef = columns[:, : data.n_columns] * inverse
+    intercept = columns[:, -1] if fit_intercept else np.zeros(len(columns))
+    return coef, intercept.copy()

@@ -1,0 +1,191 @@
+"""Private regression: least squares, ridge, Huber, Poisson."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from discreet.bounds import Bounds
+from discreet.errors import MissingBounds
+from discreet.losses import Huber, Poisson, Squared
+from discreet.models.base import DPLinearModel
+from discreet.models.fitting import declared
+
+
+class _DPRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]
+    def _loss(self, bounds: Bounds) -> Any:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit privately; ``groups`` names the person behind each row, where a person has several."""
+        bounds = declared(self.bounds, target=self.target)
+        if bounds.target is None:
+            raise MissingBounds("the target's range is not declared: pass target=(low, high), from what is publicly known, not from the data")
+        self._fit(X, y, groups, bounds, self._loss(bounds))
+        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The predicted target."""
+        return self._margins(X)[:, 0]
+
+
+class DPLinearRegression(_DPRegressor):
+    """Least squares with differential privacy.
+
+    Minimizes (1/n) sum (x.w - y)^2 / 2 in training coordinates (features and target divided by their
+    declared bounds). Per-record gradients are clipped, so residuals beyond the clip count as Huber's.
+    Parameters as in ``DPRidge``, without a penalty.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        target: Any = None,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target = target
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
+
+    def _loss(self, bounds: Bounds) -> Any:
+        return Squared()
+
+
+class DPRidge(_DPRegressor):
+    """Ridge regression with differential privacy.
+
+    Minimizes (1/n) sum (x.w - y)^2 / 2 + (alpha/2) ||w||^2 in training coordinates.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, solver, neighbors, verbose
+        As in ``DPLogisticRegression``.
+    target
+        The range (low, high) of the target, where ``bounds`` does not name it.
+    alpha
+        Strength of the L2 penalty. The intercept is penalized too.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        target: Any = None,
+        alpha: float = 1e-3,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target = target
+        self.alpha = alpha
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
+
+    penalty = "l2"
+
+    def _loss(self, bounds: Bounds) -> Any:
+        return Squared()
+
+
+class DPHuberRegressor(_DPRegressor):
+    """Huber regression with differential privacy: squared for residuals within ``width``, linear beyond.
+
+    ``width`` is in units of the target; None: a tenth of the declared target range. Other parameters as
+    in ``DPRidge``.
+    """
+
+    penalty = "l2"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        target: Any = None,
+        width: float | None = None,
+        alpha: float = 1e-3,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target = target
+        self.width = width
+        self.alpha = alpha
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
+
+    def _loss(self, bounds: Bounds) -> Any:
+        assert bounds.target is not None
+        low, high = bounds.target
+        width = (high - low) / 10 if self.width is None else self.width
+        return Huber(width / (max(abs(low), abs(high)) or 1.0))
+
+
+class DPPoissonRegressor(_DPRegressor):
+    """Poisson regression (log link) with differential privacy, for counts within a declared range.
+
+    Minimizes (1/n) sum (exp(m) - y m) + (alpha/2) ||w||^2, m = x.w, with the loss continued linearly
+    beyond |m| = ``limit``. Other parameters as in ``DPRidge``.
+    """
+
+    penalty = "l2"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        target: Any = None,
+        limit: float = 5.0,
+        alpha: float = 1e-3,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target = target
+        self.limit = limit
+        self.alpha = alpha
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
+
+    def _loss(self, bounds: Bounds) -> Any:
+        return Poisson(self.limit)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The predicted mean, exp of the linear predictor within its limit."""
+        return np.asarray(np.exp(np.clip(self._margins(X)[:, 0], -self.limit, self.limit)))

@@ -1,0 +1,41 @@
+"""Coefficients held between two numbers."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Unsupported
+from discreet.penalties.base import prox_coordinate
+
+
+class _Fields(NamedTuple):
+    low: float
+    high: float
+
+
+class Box(_Fields):
+    """psi(w) = 0 where low <= w_j <= high for every j, else inf; the prox clips, whatever the step."""
+
+    __slots__ = ()
+    separable = True
+    strong_convexity = 0.0
+
+    def __new__(cls, low: float, high: float) -> Self:
+        if not low <= high:
+            raise Unsupported("a box needs low <= high, such as Box(0.0, 1.0)")
+        return super().__new__(cls, float(low), float(high))
+
+    def value(self, w: NDArray[np.float64]) -> float:
+        """0 inside, inf outside."""
+        return 0.0 if bool(np.all((w >= self.low) & (w <= self.high))) else float("inf")
+
+    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """The nearest point of the box."""
+        return np.clip(np.asarray(w, dtype=np.float64), self.low, self.high)
+
+
+@prox_coordinate.of(Box)
+def _prox_coordinate(penalty, x, step, j):  # type: ignore[no-untyped-def]
+    x = x if x > penalty.low else penalty.low
+    return x if x < penalty.high else penalty.high

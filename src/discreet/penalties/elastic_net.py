@@ -1,0 +1,52 @@
+"""Absolute values and squares together."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Unsupported
+from discreet.penalties.base import prox_coordinate
+
+
+class _Fields(NamedTuple):
+    l1: float
+    l2: float
+
+
+class ElasticNet(_Fields):
+    """psi(w) = l1 ||w||_1 + (l2/2) ||w||**2: the prox is soft(w, step l1) / (1 + step l2), per entry.
+
+    0 in (1 + step l2) v - w + step l1 d|v|: first the step of the absolute values, then the shrinkage of the squares.
+    """
+
+    __slots__ = ()
+    separable = True
+
+    def __new__(cls, l1: float, l2: float) -> Self:
+        if not (0 <= l1 < float("inf") and 0 <= l2 < float("inf")):
+            raise Unsupported(
+                "the strengths of a penalty must be finite and at least 0, such as ElasticNet(1e-3, 1e-3)"
+            )
+        return super().__new__(cls, float(l1), float(l2))
+
+    @property
+    def strong_convexity(self) -> float:
+        """l2: what the squares give."""
+        return self.l2
+
+    def value(self, w: NDArray[np.float64]) -> float:
+        """l1 ||w||_1 + (l2/2) ||w||**2."""
+        return self.l1 * float(np.sum(np.abs(w))) + 0.5 * self.l2 * float(np.sum(np.square(w)))
+
+    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """soft(w, step l1) / (1 + step l2)."""
+        soft = np.copysign(np.maximum(np.abs(w) - step * self.l1, 0.0), w)
+        return np.asarray(soft / (1.0 + step * self.l2), dtype=np.float64)
+
+
+@prox_coordinate.of(ElasticNet)
+def _prox_coordinate(penalty, x, step, j):  # type: ignore[no-untyped-def]
+    size = abs(x) - step * penalty.l1
+    size = (size if size > 0.0 else 0.0) / (1.0 + step * penalty.l2)
+    return size if x > 0.0 else -size

@@ -1,0 +1,55 @@
+"""Norms of groups of coefficients: whole groups are kept or dropped."""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Unsupported
+
+
+class _Fields(NamedTuple):
+    strength: float
+    groups: tuple[tuple[int, ...], ...]
+
+
+class GroupL2(_Fields):
+    """psi(w) = strength sum_g sqrt(|g|) ||w_g||, over disjoint groups g of column indices; other columns are free.
+
+    With a = step strength sqrt(|g|), the prox shortens each w_g by a, and stops at zero: w_g max(0, 1 - a / ||w_g||).
+    Where the coefficients are (p, K), w_g holds the rows of the group for all outputs, and |g| still counts rows.
+    """
+
+    __slots__ = ()
+    separable = False
+    strong_convexity = 0.0
+
+    def __new__(cls, strength: float, groups: Iterable[Iterable[int]]) -> Self:
+        if not 0 <= strength < float("inf"):
+            raise Unsupported("the strength of a penalty must be finite and at least 0, such as 1e-3")
+        frozen = tuple(tuple(int(column) for column in group) for group in groups)
+        columns = [column for group in frozen for column in group]
+        if len(set(columns)) != len(columns) or any(column < 0 for column in columns) or () in frozen:
+            raise Unsupported("groups must be non-empty, disjoint tuples of column indices, such as ((0, 1), (2,))")
+        return super().__new__(cls, float(strength), frozen)
+
+    def _blocks(self, w: NDArray[np.float64]) -> Iterable[tuple[list[int], float, float]]:
+        """Each group's rows, its norm and its weight."""
+        if any(column >= len(w) for group in self.groups for column in group):
+            raise Unsupported("a group names a column that the coefficients do not have: number columns from 0")
+        for group in self.groups:
+            rows = list(group)
+            yield rows, float(np.sqrt(np.sum(np.square(w[rows])))), self.strength * math.sqrt(len(rows))
+
+    def value(self, w: NDArray[np.float64]) -> float:
+        """The weighted sum of the groups' norms."""
+        return sum(weight * norm for _, norm, weight in self._blocks(w))
+
+    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """Every group shortened by its weight."""
+        out = np.array(w, dtype=np.float64)
+        for rows, norm, weight in self._blocks(w):
+            out[rows] *= 1.0 - step * weight / norm if norm > step * weight else 0.0
+        return out

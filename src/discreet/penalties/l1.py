@@ -1,0 +1,44 @@
+"""The sum of absolute values."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Unsupported
+from discreet.penalties.base import prox_coordinate
+
+
+class _Fields(NamedTuple):
+    strength: float
+
+
+class L1(_Fields):
+    """psi(w) = strength ||w||_1: 0 in v - w + step strength d|v| gives the prox soft(w, step strength), per entry.
+
+    soft(x, a) moves x towards zero by a, and stops there.
+    """
+
+    __slots__ = ()
+    separable = True
+    strong_convexity = 0.0
+
+    def __new__(cls, strength: float) -> Self:
+        if not 0 <= strength < float("inf"):
+            raise Unsupported("the strength of a penalty must be finite and at least 0, such as L1(1e-3)")
+        return super().__new__(cls, float(strength))
+
+    def value(self, w: NDArray[np.float64]) -> float:
+        """Strength times the sum of |w_j|."""
+        return self.strength * float(np.sum(np.abs(w)))
+
+    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """soft(w, step strength)."""
+        return np.asarray(np.copysign(np.maximum(np.abs(w) - step * self.strength, 0.0), w), dtype=np.float64)
+
+
+@prox_coordinate.of(L1)
+def _prox_coordinate(penalty, x, step, j):  # type: ignore[no-untyped-def]
+    size = abs(x) - step * penalty.strength
+    size = size if size > 0.0 else 0.0
+    return size if x > 0.0 else -size

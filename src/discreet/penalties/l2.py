@@ -1,0 +1,43 @@
+"""The squared Euclidean norm."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Unsupported
+from discreet.penalties.base import prox_coordinate
+
+
+class _Fields(NamedTuple):
+    strength: float
+
+
+class L2(_Fields):
+    """psi(w) = (strength/2) ||w||**2: v + step strength v = w gives the prox w / (1 + step strength)."""
+
+    __slots__ = ()
+    separable = True
+
+    def __new__(cls, strength: float) -> Self:
+        if not 0 <= strength < float("inf"):
+            raise Unsupported("the strength of a penalty must be finite and at least 0, such as L2(1e-3)")
+        return super().__new__(cls, float(strength))
+
+    @property
+    def strong_convexity(self) -> float:
+        """The strength: psi is that quadratic."""
+        return self.strength
+
+    def value(self, w: NDArray[np.float64]) -> float:
+        """(strength/2) ||w||**2."""
+        return 0.5 * self.strength * float(np.sum(np.square(w)))
+
+    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """The shrunken w."""
+        return np.asarray(w, dtype=np.float64) / (1.0 + step * self.strength)
+
+
+@prox_coordinate.of(L2)
+def _prox_coordinate(penalty, x, step, j):  # type: ignore[no-untyped-def]
+    return x / (1.0 + step * penalty.strength)

@@ -1,0 +1,40 @@
+"""Coefficients held inside a ball."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import Unsupported
+
+_ROUNDING = 1e-12
+"""How far outside, relatively, a projected point may come to lie."""
+
+
+class _Fields(NamedTuple):
+    radius: float
+
+
+class L2Ball(_Fields):
+    """psi(w) = 0 where ||w|| <= radius, else inf; the prox shrinks longer w onto the sphere and moves no other.
+
+    A point inside is never stretched: a projection onto the sphere would be expansive.
+    """
+
+    __slots__ = ()
+    separable = False
+    strong_convexity = 0.0
+
+    def __new__(cls, radius: float) -> Self:
+        if not 0 < radius < float("inf"):
+            raise Unsupported("the radius of a ball must be positive and finite, such as L2Ball(1.0)")
+        return super().__new__(cls, float(radius))
+
+    def value(self, w: NDArray[np.float64]) -> float:
+        """0 inside, inf outside."""
+        return 0.0 if float(np.sqrt(np.sum(np.square(w)))) <= self.radius * (1.0 + _ROUNDING) else float("inf")
+
+    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """The nearest point of the ball."""
+        norm = float(np.sqrt(np.sum(np.square(w))))
+        return np.array(w, dtype=np.float64) if norm <= self.radius else np.asarray(w * (self.radius / norm))

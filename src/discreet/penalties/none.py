@@ -1,0 +1,40 @@
+"""No penalty at all."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.penalties.base import prox_coordinate
+
+
+class _Fields(NamedTuple):
+    strength: float  # numba types a tuple better with a field
+
+
+class NoPenalty(_Fields):
+    """psi(w) = 0; the prox is the identity."""
+
+    __slots__ = ()
+    strong_convexity = 0.0
+    separable = True
+
+    def __new__(cls) -> "NoPenalty":
+        return super().__new__(cls, 0.0)
+
+    def __getnewargs__(self) -> tuple[()]:
+        """What a copy is made from."""
+        return ()
+
+    def value(self, w: NDArray[np.float64]) -> float:
+        """0."""
+        return 0.0
+
+    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """w."""
+        return np.array(w, dtype=np.float64)
+
+
+@prox_coordinate.of(NoPenalty)
+def _prox_coordinate(penalty, x, step, j):  # type: ignore[no-untyped-def]
+    return x

@@ -1,0 +1,1 @@
+"""Figures and pages from certificates and solutions; never from data."""

@@ -1,0 +1,57 @@
+"""What a solver is: a plan made without data, and a computation on a curator's answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.plan import Plan, Release
+from discreet.bounds import Domain
+from discreet.penalties.base import Penalty
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+Progress = Callable[[int, int], None]
+"""Called with (steps done, steps planned): both public."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver returns: the released coefficients, in training coordinates, (p,) or (p, K)."""
+
+    coefficients: NDArray[np.float64]
+
+
+class Solver(Protocol):
+    """One algorithm, configured."""
+
+    @property
+    def name(self) -> str:
+        """Its short name, as in ``solver="gd"``."""
+        ...
+
+    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+        """The releases it will ask for; no data is read."""
+        ...
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
+        """Ask them, and compute."""
+        ...
+
+    def settings(self) -> dict[str, Any]:
+        """Its public settings, for the certificate."""
+        ...
+
+
+def count_release(domain: Domain) -> tuple[Release, ...]:
+    """A noisy count, where n is private and not declared: what turns a sum into a mean must be bought."""
+    return () if domain.n is not None else (Release("noisy_count", 1, clip=1.0, dimension=1),)
+
+
+def public_count(curator: "Curator") -> float:
+    """n as far as it is public: declared or agreed on by neighbors, else the noisy count, at least 1."""
+    n = curator.domain.n
+    return float(n) if n is not None else max(1.0, curator.noisy_count())

@@ -1,0 +1,143 @@
+"""The loop that gradient methods share: step, momentum, prox, projection, average. All of it is free.
+
+    v_t     = w_t + beta_t (w_t - w_{t-1})                  beta_t = 0, a constant, or Nesterov's
+    w_{t+1} = Proj_R( prox_{eta psi}( v_t - eta g(v_t) ) )  g: the noisy mean gradient
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.events import SAMPLING_DENOMINATOR
+from discreet.accounting.plan import Plan, Release
+from discreet.bounds import Domain
+from discreet.errors import Unsupported
+from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Progress, Solution, count_release, public_count
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+AVERAGES = ("last", "uniform", "suffix", "polynomial")
+MOMENTA = ("none", "heavy_ball", "nesterov")
+
+Vector = NDArray[np.float64]
+
+
+def project(w: Vector, radius: float | None) -> Vector:
+    """Onto the ball: a point outside is shrunk, a point inside stays."""
+    norm = float(np.linalg.norm(w))
+    return w if radius is None or norm <= radius else w * (radius / norm)
+
+
+def nesterov_weight(t: int, step: float, strong_convexity: float) -> float:
+    """t / (t + 3), capped where strong convexity makes a constant weight the better one."""
+    root = math.sqrt(min(1.0, step * strong_convexity))
+    return min(t / (t + 3.0), (1.0 - root) / (1.0 + root))
+
+
+class Averager:
+    """The average of iterates w_0, ..., w_T that a mode asks for, in constant memory.
+
+    ``uniform`` is the lecture's (1/(T+1)) sum of all iterates; ``suffix`` averages the last half;
+    ``polynomial`` weighs iterate t in proportion to (t+1)(t+2)(t+3) (Shamir & Zhang 2013, eta = 3).
+    """
+
+    def __init__(self, mode: str, start: Vector, n_steps: int) -> None:
+        self._mode, self._n_steps = mode, n_steps
+        self._mean, self._count = start.copy(), 1
+
+    def add(self, w: Vector, t: int) -> None:
+        if self._mode == "last" or (self._mode == "suffix" and t <= self._n_steps // 2):
+            self._mean = w
+            return
+        self._count += 1
+        share = 4.0 / (self._count + 3) if self._mode == "polynomial" else 1.0 / self._count
+        self._mean = self._mean + share * (w - self._mean)
+
+    @property
+    def result(self) -> Vector:
+        return self._mean
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The settings and the loop of gradient methods; a method says how it samples.
+
+    Parameters
+    ----------
+    n_steps
+        Gradients to release.
+    clip
+        Bound on a record's gradient (L2; L1 for pure budgets). None: what the loss and the declared
+        bounds imply, so that nothing is clipped.
+    step_size
+        None: 1/beta, beta the smoothness that the declared bounds imply.
+    momentum
+        ``"none"``, ``"heavy_ball"`` (constant ``momentum_weight``) or ``"nesterov"``; free.
+    average
+        ``"last"``, ``"uniform"``, ``"suffix"`` (last half) or ``"polynomial"``; free.
+    radius
+        Project onto the ball of this radius after each step. None: no projection.
+    """
+
+    n_steps: int = 100
+    clip: float | None = None
+    step_size: float | None = None
+    momentum: str = "none"
+    momentum_weight: float = 0.7
+    average: str = "last"
+    radius: float | None = None
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if self.average not in AVERAGES:
+            raise Unsupported(f"average must be one of {', '.join(AVERAGES)}")
+        if self.momentum not in MOMENTA:
+            raise Unsupported(f"momentum must be one of {', '.join(MOMENTA)}")
+        if int(self.n_steps) != self.n_steps or self.n_steps < 1:
+            raise Unsupported("n_steps must be a positive whole number")
+
+    def fraction(self, domain: Domain) -> float:
+        """The probability with which a record joins a step: 1 for full batches."""
+        return 1.0
+
+    def _release(self, domain: Domain, loss: Any) -> Release:
+        """A record's gradient is clipped at ``clip``, else at the bound that no gradient exceeds."""
+        clip = self.clip if self.clip is not None else gradient_bound(loss, domain, self.radius)
+        return Release("noisy_gradient", self.n_steps, sampling_probability=self.fraction(domain), clip=clip)
+
+    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+        """``n_steps`` noisy gradients, and a noisy count where n is private."""
+        return Plan((self._release(domain, loss), *count_release(domain)))
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
+        """Run the loop from zero; sums are divided by the expected number of records in them."""
+        domain, loss = curator.domain, curator.loss
+        release = self._release(domain, loss)
+        clip = cast(float, release.clip)
+        expected = public_count(curator) * release.sampling_numerator / SAMPLING_DENOMINATOR
+        step = self.step_size if self.step_size is not None else 1.0 / gradient_smoothness(loss, domain)
+        w = previous = np.zeros(domain.shape)
+        averager = Averager(self.average, w, self.n_steps)
+        for t in range(self.n_steps):
+            point = w + self._weight(t, step, penalty) * (w - previous)
+            gradient = curator.noisy_gradient(point, clip=clip) / expected
+            previous, w = w, project(penalty.prox(point - step * gradient, step), self.radius)
+            averager.add(w, t + 1)
+            if progress is not None:
+                progress(t + 1, self.n_steps)
+        return Solution(averager.result)
+
+    def _weight(self, t: int, step: float, penalty: Penalty) -> float:
+        if self.momentum == "nesterov":
+            return nesterov_weight(t, step, penalty.strong_convexity)
+        return self.momentum_weight if self.momentum == "heavy_ball" else 0.0
+
+    def settings(self) -> dict[str, Any]:
+        """Public settings, for the certificate."""
+        return {"name": self.name, **asdict(self)}

@@ -1,0 +1,110 @@
+"""Exact Gaussian DP against published numbers and 60-digit arithmetic."""
+
+import math
+import subprocess
+import sys
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.accounting import gaussian
+from discreet.errors import AccountingError
+
+SIGMAS = {
+    (0.1, 1e-5): 30.7495661320,
+    (0.5, 1e-5): 7.0318266756,
+    (1, 1e-5): 3.7306316348,
+    (1, 1e-6): 4.2246788893,
+    (1, 1e-8): 5.1003087875,
+    (2, 1e-6): 2.2304762712,
+    (5, 1e-6): 0.9800490003,
+    (8, 1e-5): 0.6002290722,
+    (0.5, 1e-6): 8.0576184807,
+    (1, 1 / 45312**2): 5.6138897682,
+}
+
+
+@pytest.mark.parametrize(("budget", "sigma"), SIGMAS.items())
+def test_analytic_gaussian_noise(budget, sigma):
+    assert 1 / gaussian.mu_of(*budget) == pytest.approx(sigma, rel=1e-10)
+
+
+@pytest.mark.parametrize("mu", [1e-8, 1e-5, 1e-3, 0.01, 0.1, 1, 3, 10, 40, 100, 1000])
+def test_delta_is_never_below_the_truth(mu):
+    with mpmath.workdps(80):
+        for epsilon in [0, 1e-10, 1e-6, 1e-4, 1e-2, 0.1, 0.5, 1, 2, 5, 10, 50, 300, 1e4, 1e5]:
+            m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+            truth = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+            if truth < mpmath.mpf(10) ** -290:
+                continue
+            excess = mpmath.mpf(gaussian.log_delta_of(epsilon, mu)) - mpmath.log(truth)
+            assert 0 <= excess < 1e-5 * (1 if mu < 1e-4 else 1e-4)
+
+
+def test_limits():
+    assert gaussian.delta_of(1.0, 0.0) == 0
+    assert gaussian.delta_of(1.0, math.inf) == 1
+    assert gaussian.epsilon_of(0.0, 1e-6) == 0
+    assert gaussian.epsilon_of(math.inf, 1e-6) == math.inf
+    assert gaussian.epsilon_of(1e-8, 1e-6) == 0
+    with pytest.raises(AccountingError, match="Laplace"):
+        gaussian.mu_of(1.0, 0.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1e-3, 50), st.floats(1e-14, 0.5))
+def test_inverses_end_on_the_private_side(epsilon, delta):
+    mu = gaussian.mu_of(epsilon, delta)
+    assert gaussian.delta_of(epsilon, mu) <= delta
+    assert gaussian.delta_of(epsilon, mu * (1 + 1e-9)) > delta * (1 - 1e-6)
+    back = gaussian.epsilon_of(mu, delta)
+    assert gaussian.delta_of(back, mu) <= delta
+    assert back == pytest.approx(epsilon, rel=1e-6, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1e-3, 20), st.floats(1e-12, 0.1), st.floats(1.01, 3))
+def test_monotone(mu, delta, factor):
+    assert gaussian.epsilon_of(mu, delta) <= gaussian.epsilon_of(mu * factor, delta)
+    assert gaussian.epsilon_of(mu, delta) >= gaussian.epsilon_of(mu, min(0.9, delta * factor))
+
+
+def test_composition_adds_squares():
+    assert gaussian.mu_of_noise([(50, 10.0), (50, 10.0)]) == pytest.approx(1.0, rel=1e-14)
+    assert gaussian.mu_of_noise([(1, 1.0)]) >= 1.0
+
+
+def test_tree_aggregation():
+    mu = math.sqrt(math.ceil(math.log2(1000)) + 1) / 5
+    assert gaussian.epsilon_of(mu, 1e-6) == pytest.approx(3.0804, abs=1e-4)
+
+
+def test_lecture_composition():
+    assert gaussian.epsilon_of(math.sqrt(0.01), 1e-6) == pytest.approx(0.39686, abs=1e-5)
+
+
+def test_sources_true_epsilon():
+    """What the published noise formulas really cost at a nominal (1, 1e-6)."""
+    slide = 1 / math.sqrt(8 * math.log(1e6))
+    assert gaussian.epsilon_of(slide, 1e-6) == pytest.approx(0.37618703, rel=1e-6)
+    icml = 2 / math.sqrt(12 * math.log(1e6))
+    assert gaussian.epsilon_of(icml, 1e-6) == pytest.approx(0.63587797, rel=1e-6)
+    assert 1 / (gaussian.mu_of(1, 1e-6) ** 2 * math.log(1e6)) == pytest.approx(1.291875, rel=1e-6)
+
+
+def test_electricity_noise():
+    n, clip, updates = 45312, 1 / math.sqrt(8), 400
+    noise = 2 * clip * math.sqrt(updates) / gaussian.mu_of(1, 1 / n**2)
+    assert noise == pytest.approx(79.39239048, rel=1e-8)
+    assert noise / n == pytest.approx(1.7521272616e-3, rel=1e-8)
+
+
+def test_full_batch_prices_do_not_import_dp_accounting():
+    code = (
+        "import sys; from discreet.accounting.pricing import calibrate; from discreet.accounting.plan import *;"
+        "from discreet.budget import Budget; calibrate(Plan([Release('g', 100)]), Budget(1, 1e-6));"
+        "assert not any(name.split('.')[0] == 'dp_accounting' for name in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

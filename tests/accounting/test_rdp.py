@@ -1,0 +1,148 @@
+"""Our own Renyi-DP and zCDP accountant."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet.accounting import composition, gaussian, rdp
+from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, PureDP
+from discreet.budget import Neighbors
+
+
+@pytest.mark.parametrize(
+    ("budget", "simple", "tight", "exact"),
+    [
+        ((1, 1e-5), 0.020819938340, 0.030556595198, 0.035925702327),
+        ((0.1, 1e-8), 0.000135349889, 0.000208816381, 0.000236939755),
+        ((1.6, 1e-8), 0.033311901343, 0.041975776304, 0.046724957434),
+        ((1, 1e-6), 0.017468904769, 0.024355970360, 0.028014481913),
+    ],
+)
+def test_rho_of_a_budget(budget, simple, tight, exact):
+    epsilon, delta = budget
+    log = math.log(1 / delta)
+    assert (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2 == pytest.approx(simple, rel=1e-6)
+    assert rdp.loose_epsilon_of_zcdp(simple, delta) == pytest.approx(epsilon, rel=1e-6)
+    assert rdp.rho_of(epsilon, delta) == pytest.approx(tight, rel=1e-6)
+    assert gaussian.mu_of(epsilon, delta) ** 2 / 2 == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rho", "delta", "simple", "tight", "exact"),
+    [
+        (0.5, 1e-6, 5.75652177, 5.22153444, 4.88655412),
+        (1, 1e-5, 7.78614042, 7.07719670, 6.57297007),
+        (0.1, 1e-6, 2.45078800, 2.14193893, 1.99452690),
+    ],
+)
+def test_epsilon_of_zcdp(rho, delta, simple, tight, exact):
+    assert rdp.loose_epsilon_of_zcdp(rho, delta) == pytest.approx(simple, rel=1e-8)
+    assert rdp.epsilon_of_zcdp(rho, delta) == pytest.approx(tight, rel=1e-8)
+    assert gaussian.epsilon_of(math.sqrt(2 * rho), delta) == pytest.approx(exact, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "pure", "laplace", "bounded", "kl"),
+    [
+        (1, 0.46211716, 0.36787944, 0.125, 0.12330156),
+        (2, 1.52318831, 1.13533528, 0.5, 0.47447465),
+        (0.5, 0.12245933, 0.10653066, 0.03125, 0.03114209),
+    ],
+)
+def test_zcdp_of_mechanisms(epsilon, pure, laplace, bounded, kl):
+    assert rdp.zcdp_of_pure(epsilon) == pytest.approx(pure, abs=1e-8)
+    assert rdp.zcdp_of_laplace(epsilon) == pytest.approx(laplace, abs=1e-8)
+    assert rdp.zcdp_of_bounded_range(epsilon) == bounded
+    assert rdp.kl_of_bounded_range(epsilon) == pytest.approx(kl, abs=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1, 2, 5, 8])
+def test_renyi_curves_stay_below_their_zcdp_line(epsilon):
+    orders = np.concatenate([1 + np.logspace(-4, 0, 30), rdp.orders()])
+    line = (orders - 1) * orders
+    assert np.all(rdp.moments_of_pure(epsilon, orders) <= line * rdp.zcdp_of_pure(epsilon) * (1 + 1e-6))
+    assert np.all(rdp.moments_of_laplace(epsilon, orders) <= line * rdp.zcdp_of_laplace(epsilon) * (1 + 1e-6) + 1e-15)
+
+
+def test_composition_of_a_hundred():
+    assert composition.basic(0.1, 100) == (pytest.approx(10), 0)
+    assert composition.advanced(0.1, 100, 1e-6)[0] == pytest.approx(6.308231, abs=1e-6)
+    assert rdp.epsilon_of_zcdp(100 * 0.1**2 / 2, 1e-6) == pytest.approx(5.221534, abs=1e-6)
+    assert rdp.epsilon_of_zcdp(100 * rdp.zcdp_of_pure(0.1), 1e-6) == pytest.approx(5.219075, abs=1e-6)
+    assert rdp.epsilon_of_zcdp(100 * rdp.zcdp_of_bounded_range(0.1), 1e-6) == pytest.approx(2.419093, abs=1e-6)
+
+
+def test_curve_search_is_close_to_the_continuous_one():
+    assert rdp.epsilon_of([ZCDP(0.5)], 1e-6, Neighbors.REPLACE_ONE) == pytest.approx(5.22153444, rel=1e-2)
+    assert rdp.epsilon_of([ZCDP(0.5)], 1e-6, Neighbors.REPLACE_ONE) >= 5.22153444
+    assert rdp.epsilon_of([Gaussian(1.0)], 1e-6, Neighbors.REPLACE_ONE) >= 5.22153444
+    assert 2.41909 <= rdp.epsilon_of([BoundedRange(0.1, 100)], 1e-6, Neighbors.ADD_REMOVE) <= 2.43
+    assert rdp.epsilon_of([PureDP(0.1, 100)], 1e-6, Neighbors.ADD_REMOVE) <= 5.23
+
+
+@pytest.mark.parametrize(
+    ("q", "z", "count", "delta", "expected"),
+    [
+        (0.01, 1, 1000, 1e-5, 2.101367),
+        (0.01, 4, 10000, 1e-5, 1.035490),
+        (0.001, 0.8, 5000, 1e-6, 1.592308),
+        (0.1, 5, 200, 1e-5, 1.203454),
+        (256 / 60000, 1.1, 14062, 1e-5, 2.596556),
+    ],
+)
+def test_sampled_gaussian(q, z, count, delta, expected):
+    moments = count * rdp.moments_of_sampled_gaussian(q, z, rdp.orders())
+    assert rdp.epsilon_of_curve(moments, delta) == pytest.approx(expected, rel=1.5e-2)
+
+
+@pytest.mark.parametrize(("q", "z"), [(0.1, 1.0), (0.01, 0.6), (0.5, 3.0), (0.9, 2.0)])
+def test_sampled_gaussian_moments_by_integration(q, z):
+    """Both directions of add/remove, and replace-one, by a fine sum over the real line."""
+    x, step = np.linspace(-40 * z, 40 * z + 12, 400_001, retstep=True)
+    half = (x, x - 0.5, x + 0.5)
+    normal = [np.exp(-0.5 * (c / z) ** 2) / (z * math.sqrt(2 * math.pi)) for c in (x, x - 1)]
+    centered = [np.exp(-0.5 * (c / z) ** 2) / (z * math.sqrt(2 * math.pi)) for c in half]
+    for order in (2, 3, 8):
+        bound = rdp.moments_of_sampled_gaussian(q, z, np.array([order], dtype=float))[0]
+        p, r = (1 - q) * normal[0] + q * normal[1], normal[0]
+        keep = (p > 1e-250) & (r > 1e-250)
+        assert math.log(np.sum(p[keep] ** order * r[keep] ** (1 - order)) * step) == pytest.approx(bound, abs=1e-8)
+        assert math.log(np.sum(r[keep] ** order * p[keep] ** (1 - order)) * step) <= bound + 1e-9
+        replaced = rdp.replace_moments_of_sampled_gaussian(q, z, np.array([order], dtype=float))[0]
+        p, r = ((1 - q) * centered[0] + q * side for side in centered[1:])
+        assert math.log(np.sum((p**order * r ** (1 - order))[keep]) * step) <= replaced + 1e-9
+
+
+def test_moments_are_convex_in_the_order():
+    orders = rdp.orders()
+    curve = rdp.moments_of_sampled_gaussian(0.01, 1.0, orders)
+    slopes = np.diff(np.concatenate([[0], curve])) / np.diff(np.concatenate([[1], orders]))
+    assert np.all(np.diff(slopes) >= -1e-9)
+
+
+@pytest.mark.parametrize("q", [0.01, 0.3, 1.0])
+def test_pure_amplification_holds_on_the_worst_binary_mechanism(q):
+    """Replace-one: the record says 1, its replacement 0; not drawn, the answer may lean either way."""
+    epsilon = 1.3
+    bound = rdp.amplified_pure(epsilon, q)
+    p1, p1_replaced = math.exp(epsilon) / (1 + math.exp(epsilon)), 1 / (1 + math.exp(epsilon))
+    for p0 in np.linspace(p1_replaced, p1, 50):
+        p, r = (1 - q) * p0 + q * p1, (1 - q) * p0 + q * p1_replaced
+        assert math.log(p / r) <= bound + 1e-12
+        assert math.log((1 - r) / (1 - p)) <= bound + 1e-12
+
+
+def test_group_privacy():
+    assert composition.group(0.5, 1e-6, 3) == (pytest.approx(1.5), pytest.approx(5.3670030992e-6, rel=1e-9))
+    assert composition.group(0.5, 1e-6, 1) == (0.5, 1e-6)
+    assert composition.group(1.0, 0.0, 4) == (pytest.approx(4), 0)
+    assert composition.group(500.0, 1e-6, 4)[1] == 1
+
+
+def test_greedy_selection_budget():
+    """DP-GCD's published calibration at (1, 1e-6): half of epsilon' each to choosing and to updating."""
+    for steps, expected in ((10, 0.0212694637), (100, 0.0067259950)):
+        half = 1 / math.sqrt(16 * steps * math.log(1e6))
+        assert half * math.sqrt(16 * steps * math.log(1e6)) == pytest.approx(1)
+        assert expected < 0.5 * half or expected > 0

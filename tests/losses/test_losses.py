@@ -1,0 +1,286 @@
+import copy
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit
+
+from discreet.errors import Unsupported
+from discreet.losses import (
+    Huber,
+    Logistic,
+    Poisson,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+    curvature,
+    derivative,
+    derivatives,
+    value,
+    values,
+)
+
+SCALAR = [
+    Logistic(),
+    Logistic(sharpness=4.0),
+    Squared(),
+    Squared(weight=2.0),
+    Huber(0.7),
+    SmoothedHinge(),
+    SmoothedHinge(0.1),
+    Poisson(2.0),
+]
+BOUNDED = [loss for loss in SCALAR if not isinstance(loss, Squared)]
+TARGET_BOUND = 3.0
+
+
+def name(loss):
+    return f"{type(loss).__name__}{tuple(loss)}"
+
+
+def targets(loss):
+    if loss.task == "classification":
+        return [-1.0, 1.0]
+    return [0.0, 0.4, TARGET_BOUND] if isinstance(loss, Poisson) else [-TARGET_BOUND, 0.2, TARGET_BOUND]
+
+
+def kinks(loss, target):
+    """Where the second derivative jumps."""
+    if isinstance(loss, Huber):
+        return [target - loss.width, target + loss.width]
+    if isinstance(loss, SmoothedHinge):
+        return [target * (1 - loss.width), target * (1 + loss.width)]
+    return [-loss.limit, loss.limit] if isinstance(loss, Poisson) else []
+
+
+@njit
+def loop(loss, margins, target, out):
+    for i in range(margins.shape[0]):
+        out[0, i] = value(loss, margins[i], target)
+        out[1, i] = derivative(loss, margins[i], target)
+        out[2, i] = curvature(loss, margins[i], target)
+
+
+@njit
+def loop_several(loss, margins, target, out, gradients):
+    for i in range(margins.shape[0]):
+        out[i] = values(loss, margins[i], target)
+        derivatives(loss, margins[i], target, gradients[i])
+
+
+MARGINS = np.concatenate([np.linspace(-9, 9, 721), [-40.0, 40.0]])
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=name)
+def test_derivatives_are_finite_differences(loss):
+    step = 1e-5
+    for target in targets(loss):
+        for m in MARGINS.tolist():
+            above, below = m + step, m - step
+            slope = (value(loss, above, target) - value(loss, below, target)) / (above - below)
+            assert derivative(loss, m, target) == pytest.approx(slope, abs=2e-5, rel=1e-6)
+            if all(abs(m - kink) > 2 * step for kink in kinks(loss, target)):
+                bend = (derivative(loss, above, target) - derivative(loss, below, target)) / (above - below)
+                assert curvature(loss, m, target) == pytest.approx(bend, abs=1e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=name)
+def test_convex_and_as_smooth_as_declared(loss):
+    for target in targets(loss):
+        slopes = np.array([derivative(loss, m, target) for m in np.sort(MARGINS).tolist()])
+        rises = np.diff(slopes)
+        assert np.all(rises >= -1e-15)
+        assert np.all(rises <= loss.smoothness * np.diff(np.sort(MARGINS)) * (1 + 1e-9) + 1e-15)
+        bends = np.array([curvature(loss, m, target) for m in MARGINS.tolist()])
+        assert np.all((bends >= 0) & (bends <= loss.smoothness * (1 + 1e-15)))
+    assert max(curvature(loss, m, t) for t in targets(loss) for m in MARGINS.tolist()) > 0.99 * loss.smoothness
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=name)
+def test_smoothness_is_needed_between_points(loss):
+    """Second differences of the value come close to the declared smoothness, so it could not be smaller."""
+    h, largest = 1e-3, 0.0
+    for target in targets(loss):
+        for m in [*MARGINS.tolist(), *(kink - h for kink in kinks(loss, target))]:
+            triple = value(loss, m + h, target) - 2 * value(loss, m, target) + value(loss, m - h, target)
+            largest = max(largest, triple / h**2)
+    assert 0.98 * loss.smoothness < largest < 1.001 * loss.smoothness
+
+
+@pytest.mark.parametrize("loss", BOUNDED, ids=name)
+def test_slopes_are_bounded_and_the_bound_is_nearly_attained(loss):
+    slopes = [abs(derivative(loss, m, t)) for m in MARGINS.tolist() for t in targets(loss)]
+    bound = loss.lipschitz_for(TARGET_BOUND)
+    assert bound <= loss.lipschitz
+    assert 0.99 * bound < max(slopes) <= bound * (1 + 1e-15)
+
+
+@pytest.mark.parametrize("target_bound", [0.5, 3.0, 20.0])
+def test_poisson_bound_follows_the_target_bound(target_bound):
+    loss = Poisson(1.0)
+    slopes = [abs(derivative(loss, m, t)) for m in MARGINS.tolist() for t in (0.0, target_bound)]
+    assert max(slopes) == pytest.approx(loss.lipschitz_for(target_bound), rel=1e-12)
+    assert loss.lipschitz == math.inf
+
+
+def test_bounds_shrink_with_the_margins():
+    assert Squared().lipschitz == math.inf
+    assert Squared(2.0).lipschitz_for(1.0, 3.0) == 8.0
+    assert Huber(10.0).lipschitz_for(1.0, 3.0) == 4.0
+    assert Poisson(5.0).lipschitz_for(1.0, 2.0) == pytest.approx(math.exp(2.0))
+
+
+@pytest.mark.parametrize("loss", [*BOUNDED], ids=name)
+@pytest.mark.parametrize("margin", [math.nan, math.inf, -math.inf, 1e308])
+def test_the_bound_holds_for_every_bit_pattern(loss, margin):
+    for target in targets(loss):
+        assert abs(derivative(loss, margin, target)) <= loss.lipschitz_for(TARGET_BOUND) * (1 + 1e-15)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in SCALAR if loss.one_signed], ids=name)
+def test_one_signed_losses_push_towards_their_target(loss):
+    for m in MARGINS.tolist():
+        assert derivative(loss, m, 1.0) <= 0 <= derivative(loss, m, -1.0)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in SCALAR if not loss.one_signed], ids=name)
+def test_other_losses_push_both_ways(loss):
+    slopes = [derivative(loss, m, targets(loss)[1]) for m in MARGINS.tolist()]
+    assert min(slopes) < 0 < max(slopes)
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=name)
+def test_compiled_code_gives_the_bits_of_plain_python(loss):
+    target = targets(loss)[0]
+    compiled = np.empty((3, len(MARGINS)))
+    loop(loss, MARGINS, target, compiled)
+    plain = np.array([[f(loss, m, target) for m in MARGINS.tolist()] for f in (value, derivative, curvature)])
+    np.testing.assert_array_equal(compiled.view(np.int64), plain.view(np.int64))
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.7)], ids=name)
+def test_losses_of_one_output_serve_loops_of_several(loss):
+    target = targets(loss)[0]
+    out, gradients = np.empty(len(MARGINS)), np.empty((len(MARGINS), 1))
+    loop_several(loss, MARGINS[:, np.newaxis].copy(), target, out, gradients)
+    for i, m in enumerate(MARGINS.tolist()):
+        assert out[i] == values(loss, [m], target) == value(loss, m, target)
+        assert gradients[i, 0] == derivative(loss, m, target)
+
+
+def test_known_values():
+    assert value(Logistic(), 0.0, 1.0) == pytest.approx(math.log(2), rel=1e-15)
+    assert value(Logistic(), -800.0, 1.0) == 800.0
+    assert value(Logistic(), 40.0, 1.0) == pytest.approx(math.exp(-40), rel=1e-14)
+    assert value(Squared(), 3.0, 1.0) == 2.0
+    assert value(Huber(1.0), 3.0, 0.0) == 2.5
+    assert value(SmoothedHinge(0.5), -1.0, 1.0) == 2.0
+    assert value(SmoothedHinge(0.5), 1.0, 1.0) == 0.125
+    assert value(Poisson(1.0), 0.0, 2.0) == 1.0
+    assert value(Poisson(1.0), 2.0, 0.0) == pytest.approx(2 * math.e, rel=1e-15)
+
+
+SOFTMAX_MARGINS = np.random.default_rng(1).normal(size=(60, 4)) * np.repeat([0.1, 1.0, 30.0], 20)[:, np.newaxis]
+
+
+def softmax_gradient(loss, margins, target):
+    out = np.empty(loss.n_outputs)
+    derivatives(loss, margins, target, out)
+    return out
+
+
+def test_softmax_gradients_are_finite_differences():
+    loss, step = Softmax(4), 1e-6
+    for i, margins in enumerate(SOFTMAX_MARGINS):
+        target = float(i % 4)
+        slopes = [
+            (values(loss, margins + step * e, target) - values(loss, margins - step * e, target)) / (2 * step)
+            for e in np.eye(4)
+        ]
+        np.testing.assert_allclose(
+            softmax_gradient(loss, margins, target), slopes, atol=5e-9 * max(1, abs(margins).max())
+        )
+
+
+def test_softmax_constants_bound_and_are_nearly_attained():
+    loss = Softmax(3)
+    worst = np.array([0.0, 60.0, 0.0])
+    assert np.linalg.norm(softmax_gradient(loss, worst, 0.0)) == pytest.approx(loss.lipschitz, rel=1e-12)
+    norms = [np.linalg.norm(softmax_gradient(Softmax(4), m, 1.0)) for m in SOFTMAX_MARGINS]
+    assert max(norms) <= math.sqrt(2)
+    for margins in (*SOFTMAX_MARGINS[:, :3], np.array([30.0, 30.0, 0.0])):
+        p = softmax_gradient(loss, margins, -1.0)  # no class: the probabilities themselves
+        hessian = np.diag(p) - np.outer(p, p)
+        assert np.linalg.eigvalsh(hessian).max() <= loss.smoothness * (1 + 1e-12)
+        assert np.diag(hessian).max() <= loss.entry_smoothness * (1 + 1e-12)
+    assert np.linalg.eigvalsh(hessian).max() == pytest.approx(loss.smoothness, rel=1e-9)
+    assert np.diag(hessian).max() == pytest.approx(loss.entry_smoothness, rel=1e-9)
+
+
+def test_softmax_is_stable_and_bounded_for_every_bit_pattern():
+    loss = Softmax(3)
+    assert values(loss, np.array([1e4, 0.0, -1e4]), 0.0) == pytest.approx(0.0, abs=1e-300)
+    assert values(loss, np.array([1e4, 0.0, -1e4]), 2.0) == 2e4
+    assert values(loss, np.array([40.0, 0.0, -900.0]), 0.0) == pytest.approx(math.exp(-40), rel=1e-14)
+    for margins in ([math.nan] * 3, [math.inf, 0.0, math.nan], [-math.inf] * 3, [math.nan, 1.0, 2.0]):
+        out, gradients = np.empty(1), np.empty((1, 3))
+        with np.errstate(invalid="ignore"):
+            loop_several(loss, np.array([margins]), 1.0, out, gradients)
+            assert np.linalg.norm(gradients) <= loss.lipschitz * (1 + 1e-12)
+            np.testing.assert_array_equal(softmax_gradient(loss, np.array(margins), 1.0), gradients[0])
+
+
+def test_softmax_of_two_classes_is_logistic():
+    for m in MARGINS.tolist():
+        gradient = softmax_gradient(Softmax(2), np.array([0.0, m]), 1.0)
+        assert gradient[1] == pytest.approx(derivative(Logistic(), m, 1.0), abs=1e-15)
+        assert values(Softmax(2), np.array([0.0, m]), 1.0) == pytest.approx(value(Logistic(), m, 1.0), abs=1e-14)
+
+
+def test_compiled_softmax_gives_the_bits_of_plain_python():
+    out, gradients = np.empty(60), np.empty((60, 4))
+    loop_several(Softmax(4), SOFTMAX_MARGINS, 2.0, out, gradients)
+    plain = np.array([values(Softmax(4), m, 2.0) for m in SOFTMAX_MARGINS])
+    plain_gradients = np.array([softmax_gradient(Softmax(4), m, 2.0) for m in SOFTMAX_MARGINS])
+    np.testing.assert_array_equal(gradients.view(np.int64), plain_gradients.view(np.int64))
+    np.testing.assert_allclose(out, plain, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Logistic(0.0),
+        lambda: Squared(-1.0),
+        lambda: Huber(math.inf),
+        lambda: SmoothedHinge(math.nan),
+        lambda: Poisson(701.0),
+        lambda: Softmax(1),
+        lambda: Softmax(2.5),
+    ],
+)
+def test_impossible_parameters_are_refused_with_a_remedy(make):
+    with pytest.raises(Unsupported, match=r"such as|must"):
+        make()
+
+
+@pytest.mark.parametrize("loss", [*SCALAR, Softmax(3)], ids=name)
+def test_losses_are_values(loss):
+    assert copy.deepcopy(loss) == loss
+    assert type(copy.copy(loss)) is type(loss)
+    with pytest.raises(AttributeError):
+        loss.width = 3.0
+
+
+def test_whole_numbers_are_the_same_loss():
+    assert type(Huber(1).width) is float
+    assert type(Softmax(np.int64(3)).n_classes) is int
+
+
+def test_a_second_class_of_the_same_name_is_refused():
+    class Namesake(NamedTuple):
+        sharpness: float
+
+    Namesake.__name__ = "Logistic"
+    with pytest.raises(TypeError, match="rename one of the two"):
+        derivative.of(Namesake)

@@ -1,0 +1,147 @@
+import hashlib
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from numba import config, njit
+
+from discreet.losses import sigmoid as module
+from discreet.losses.sigmoid import exp, log1p_exp, sigmoid
+
+FUNCTIONS = [exp, sigmoid, log1p_exp]
+
+
+@njit
+def loop_exp(x, out):
+    for i in range(x.shape[0]):
+        out[i] = exp(x[i])
+
+
+@njit
+def loop_sigmoid(x, out):
+    for i in range(x.shape[0]):
+        out[i] = sigmoid(x[i])
+
+
+@njit
+def loop_log1p_exp(x, out):
+    for i in range(x.shape[0]):
+        out[i] = log1p_exp(x[i])
+
+
+LOOPS = [loop_exp, loop_sigmoid, loop_log1p_exp]
+
+
+def arguments(count=1500):
+    rng = np.random.default_rng(0)
+    wide = rng.uniform(-708, 708, count)
+    near = rng.normal(size=count) * 4
+    tiny = rng.normal(size=count) * 10.0 ** rng.integers(-300, 0, count)
+    halfway = (np.arange(-1000, 1000) + 0.5) * math.log(2)
+    return np.concatenate([wide, near, tiny, halfway, [0.0, -0.0, -708.0, 708.0]])
+
+
+def test_relative_errors_against_exact_arithmetic():
+    worst = dict.fromkeys(FUNCTIONS, 0.0)
+    with mpmath.workdps(40):
+        for x in arguments().tolist():
+            e = mpmath.exp(mpmath.mpf(x))
+            for function, exact in ((exp, e), (sigmoid, e / (1 + e)), (log1p_exp, mpmath.log1p(e))):
+                worst[function] = max(worst[function], float(abs(function(x) / exact - 1)))
+    assert worst[exp] < 6e-16
+    assert worst[sigmoid] < 6e-16
+    assert worst[log1p_exp] < 8e-16
+
+
+def test_sigmoid_of_opposites_sum_to_one():
+    for x in arguments().tolist():
+        assert abs(sigmoid(x) + sigmoid(-x) - 1.0) <= 2.0**-52
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_never_decreases_by_more_than_rounding(function):
+    x = np.sort(arguments())
+    y = np.array([function(value) for value in x.tolist()])
+    assert np.all(np.diff(y) >= -4 * np.spacing(y[1:]))
+
+
+@pytest.mark.parametrize("x", [-745.0, -1e6, -math.inf, math.nan, 745.0, 1e300, math.inf])
+def test_every_argument_has_a_value_in_range(x):
+    compiled = np.empty(1)
+    with np.errstate(over="ignore"):
+        loop_sigmoid(np.array([x]), compiled)
+    assert 0.0 <= sigmoid(x) <= 1.0
+    assert compiled[0] == sigmoid(x)
+    assert exp(x) > 0.0
+    if x < -708:
+        assert sigmoid(x) < 1e-300
+        assert 0.0 < log1p_exp(x) < 1e-300
+    if x > 708:
+        assert sigmoid(x) == 1.0
+        assert log1p_exp(x) == x
+
+
+@pytest.mark.parametrize(("loop", "function"), list(zip(LOOPS, FUNCTIONS, strict=True)))
+def test_compiled_code_gives_the_bits_of_plain_python(loop, function):
+    x = arguments()
+    compiled = np.empty_like(x)
+    loop(x, compiled)
+    plain = np.array([function(value) for value in x.tolist()])
+    np.testing.assert_array_equal(compiled.view(np.int64), plain.view(np.int64))
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_row_does_not_depend_on_where_it_lies(loop):
+    """The vector body and the scalar tail of a loop agree: cut the array everywhere, the bits stay."""
+    x = arguments()[:40]
+    whole = np.empty_like(x)
+    loop(x, whole)
+    for start in range(9):
+        for length in range(1, 20):
+            part = np.empty(length)
+            loop(x[start : start + length], part)
+            np.testing.assert_array_equal(part.view(np.int64), whole[start : start + length].view(np.int64))
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+def test_the_loop_is_vectorised():
+    """Packed divisions in the machine code: a scalar loop would take several times as long."""
+    loop_sigmoid(np.zeros(4), np.zeros(4))
+    assembly = "".join(loop_sigmoid.inspect_asm().values())
+    assert any(packed in assembly for packed in ("divpd", "fdiv\tv", "fdiv.2d"))
+
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from discreet.losses.base import derivative, value
+from discreet.losses import Logistic, Poisson
+x = np.linspace(-30, 30, 301).tolist()
+y = [f(loss, m, 1.0) for loss in (Logistic(), Poisson(3.0)) for f in (value, derivative) for m in x]
+print(hashlib.sha256(np.array(y).tobytes()).hexdigest())
+"""
+
+
+def test_bits_do_not_change_when_compilation_is_switched_off():
+    source = str(Path(module.__file__).parents[2])
+    environment = os.environ | {"PYTHONPATH": source, "NUMBA_DISABLE_JIT": "1"}
+    run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    from discreet.losses import Logistic, Poisson
+    from discreet.losses.base import derivative, value
+
+    @njit
+    def evaluate(loss, x, values, derivatives):
+        for i in range(x.shape[0]):
+            values[i] = value(loss, x[i], 1.0)
+            derivatives[i] = derivative(loss, x[i], 1.0)
+
+    x = np.linspace(-30, 30, 301)
+    results = np.empty((4, 301))
+    evaluate(Logistic(), x, results[0], results[1])
+    evaluate(Poisson(3.0), x, results[2], results[3])
+    assert run.stdout.strip() == hashlib.sha256(results.tobytes()).hexdigest()
