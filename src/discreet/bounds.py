@@ -18,7 +18,10 @@ from discreet.errors import MissingBounds
 Range = tuple[float, float]
 FeatureBounds = float | Sequence[Range] | Mapping[str, Range]
 
-_HOW_FEATURES = "declare what is publicly known, for example Bounds(features=1.0), Bounds(features=[(0, 120), (0, 1)]) or Bounds(features={'age': (0, 120)})"
+_HOW_FEATURES = (
+    "declare what is publicly known, for example Bounds(features=1.0), Bounds(features=[(0, 120), (0, 1)]) "
+    "or Bounds(features={'age': (0, 120)})"
+)
 
 
 def _checked_range(low: Any, high: Any, what: str) -> Range:
@@ -85,13 +88,17 @@ class Bounds:
         if self.scale not in ("feature", "global"):
             raise MissingBounds("scale must be 'feature' (each feature divided by its own bound) or 'global'")
 
-    def ranges(self, n_columns: int, names: Sequence[str] | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ranges(
+        self, n_columns: int, names: Sequence[str] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The lower and the upper bound of each column, in the columns' order."""
         if isinstance(self.features, float):
             return np.full(n_columns, -self.features), np.full(n_columns, self.features)
         if isinstance(self.features, Mapping):
             if names is None:
-                raise MissingBounds("bounds are declared by column name, but the data has no column names: pass a data frame, or a list of ranges")
+                raise MissingBounds(
+                    "bounds are declared by column name, but the data has none: pass a data frame, or a list of ranges"
+                )
             missing = [str(name) for name in names if str(name) not in self.features]
             if missing:
                 raise MissingBounds(f"no range is declared for column(s) {', '.join(missing)}: {_HOW_FEATURES}")
@@ -99,7 +106,9 @@ class Bounds:
         else:
             pairs = list(self.features)
             if len(pairs) != n_columns:
-                raise MissingBounds(f"{len(pairs)} feature ranges are declared for {n_columns} columns: {_HOW_FEATURES}")
+                raise MissingBounds(
+                    f"{len(pairs)} feature ranges are declared for {n_columns} columns: {_HOW_FEATURES}"
+                )
         table = np.array(pairs, dtype=np.float64).reshape(n_columns, 2)
         return table[:, 0].copy(), table[:, 1].copy()
 

@@ -93,25 +93,29 @@ def test_curve_search_is_close_to_the_continuous_one():
 )
 def test_sampled_gaussian(q, z, count, delta, expected):
     moments = count * rdp.moments_of_sampled_gaussian(q, z, rdp.orders())
-    assert rdp.epsilon_of_curve(moments, delta) == pytest.approx(expected, rel=1.5e-2)
+    # The expected values also use broken orders, which we read off chords: at most a few percent more.
+    assert expected * (1 - 1e-6) <= rdp.epsilon_of_curve(moments, delta) <= expected * 1.03
 
 
 @pytest.mark.parametrize(("q", "z"), [(0.1, 1.0), (0.01, 0.6), (0.5, 3.0), (0.9, 2.0)])
 def test_sampled_gaussian_moments_by_integration(q, z):
     """Both directions of add/remove, and replace-one, by a fine sum over the real line."""
-    x, step = np.linspace(-40 * z, 40 * z + 12, 400_001, retstep=True)
-    half = (x, x - 0.5, x + 0.5)
-    normal = [np.exp(-0.5 * (c / z) ** 2) / (z * math.sqrt(2 * math.pi)) for c in (x, x - 1)]
-    centered = [np.exp(-0.5 * (c / z) ** 2) / (z * math.sqrt(2 * math.pi)) for c in half]
+    x, step = np.linspace(-60 * z - 20, 60 * z + 20, 200_001, retstep=True)
+
+    def log_mixture(center):
+        drawn = math.log(q) - 0.5 * ((x - center) / z) ** 2
+        return np.logaddexp(math.log1p(-q) - 0.5 * (x / z) ** 2, drawn) - math.log(z * math.sqrt(2 * math.pi))
+
+    def moment(first, second, order):
+        return float(np.logaddexp.reduce(order * first + (1 - order) * second)) + math.log(step)
+
+    none = -0.5 * (x / z) ** 2 - math.log(z * math.sqrt(2 * math.pi))
     for order in (2, 3, 8):
         bound = rdp.moments_of_sampled_gaussian(q, z, np.array([order], dtype=float))[0]
-        p, r = (1 - q) * normal[0] + q * normal[1], normal[0]
-        keep = (p > 1e-250) & (r > 1e-250)
-        assert math.log(np.sum(p[keep] ** order * r[keep] ** (1 - order)) * step) == pytest.approx(bound, abs=1e-8)
-        assert math.log(np.sum(r[keep] ** order * p[keep] ** (1 - order)) * step) <= bound + 1e-9
+        assert moment(log_mixture(1.0), none, order) == pytest.approx(bound, abs=1e-8)
+        assert moment(none, log_mixture(1.0), order) <= bound + 1e-9
         replaced = rdp.replace_moments_of_sampled_gaussian(q, z, np.array([order], dtype=float))[0]
-        p, r = ((1 - q) * centered[0] + q * side for side in centered[1:])
-        assert math.log(np.sum((p**order * r ** (1 - order))[keep]) * step) <= replaced + 1e-9
+        assert moment(log_mixture(0.5), log_mixture(-0.5), order) <= replaced + 1e-9
 
 
 def test_moments_are_convex_in_the_order():
@@ -140,9 +144,13 @@ def test_group_privacy():
     assert composition.group(500.0, 1e-6, 4)[1] == 1
 
 
-def test_greedy_selection_budget():
-    """DP-GCD's published calibration at (1, 1e-6): half of epsilon' each to choosing and to updating."""
-    for steps, expected in ((10, 0.0212694637), (100, 0.0067259950)):
-        half = 1 / math.sqrt(16 * steps * math.log(1e6))
-        assert half * math.sqrt(16 * steps * math.log(1e6)) == pytest.approx(1)
-        assert expected < 0.5 * half or expected > 0
+@pytest.mark.parametrize(
+    ("steps", "expected", "scale"), [(10, 0.0212694637, 94.03152002), (100, 0.0067259950, 297.35377511)]
+)
+def test_greedy_coordinate_descent_as_published(steps, expected, scale):
+    """The published DP-GCD split at (1, 1e-6), and what it costs when its selection is counted rightly."""
+    share = 1 / math.sqrt(16 * steps * math.log(1e6))
+    assert share == pytest.approx(expected, rel=1e-8)
+    assert 2 / share == pytest.approx(scale, rel=1e-8)
+    honest = steps * ((2 * share) ** 2 / 2 + share**2 / 2)
+    assert rdp.epsilon_of_zcdp(honest, 1e-6) == pytest.approx(0.663831, abs=1e-6)

@@ -196,7 +196,9 @@ def _lines(certificate: Certificate) -> list[str]:
     lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
     lines.append("  Released")
     lines += [f"    {_phrase(event)}" for event in certificate.events] or ["    nothing"]
-    lines.append("  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items()))
+    lines.append(
+        "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
+    )
     lines.append("  Taken as public, not measured")
     lines += [f"    {name:<12}{value}" for name, value in certificate.assumed_public.items()] or ["    nothing"]
     lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")

@@ -62,7 +62,7 @@ class Laplace:
     number. For 0 <= epsilon < D h the hockey-stick divergence between X + D and X is at most
     1 - e^{-h s} / cosh(h/2) with s = (D - epsilon t)/2, and this is at most 1 - e^{-h (s + 1/2)},
     the divergence of continuous Laplace noise of scale t at sensitivity D + 1 (cosh x <= e^x for
-    x >= 0). Both vanish for epsilon >= D h on the left. Both pairs are symmetric, so that
+    x >= 0). For epsilon >= D h the discrete divergence is zero. Both pairs are symmetric, so that
     epsilon < 0 follows from H_{1/a}(P||Q) = 1 - 1/a + H_a(Q||P)/a.
 
     *Proof.* The log-likelihood ratio at k is h(|k| - |k - D|), non-decreasing in k, and exceeds

@@ -77,8 +77,8 @@ def delta_of(epsilon: float, mu: float) -> float:
 def _log_of(delta: float) -> float:
     if not 0 < delta < 1:
         raise AccountingError("Gaussian noise needs a delta in (0, 1): for delta=0 use Laplace noise")
-    # Two ulps down: log itself is not exact.
-    return math.nextafter(math.nextafter(math.log(delta), -math.inf), -math.inf)
+    # A little down, for the rounding of log and for what ``delta_of`` adds when it returns from logs.
+    return math.log(delta) - 8 * _ULP * (1 - math.log(delta))
 
 
 def epsilon_of(mu: float, delta: float) -> float:

@@ -54,7 +54,7 @@ from discreet.errors import Unsupported
 # self-compositions, in proportion to their number. These are 20 and 10 times that.
 _HIDDEN, _HIDDEN_PER_RELEASE = 1e-14, 1e-17
 _FINEST, _COARSEST, _LOOSEST = 1e-6, 1e-3, 1.0
-_MOST_POINTS = 2**22
+_MOST_POINTS, _MOST_SINGLE_POINTS = 2**21, 2**17
 
 
 def _reach(events: tuple[Event, ...], neighbors: Neighbors) -> float:
@@ -78,17 +78,34 @@ def _step(event: Event) -> float:
 
 
 def interval_for(events: Iterable[Event], neighbors: Neighbors, reach: float) -> float:
-    """The grid's spacing: fine enough for the smallest step, coarse enough for the memory.
+    """The grid's spacing h: fine enough for the price to be tight, coarse enough for memory and time.
 
-    A step of s on a grid of h costs about (h/s)^2/12 of the variance; a sixteenth is 0.03 %. Pure events
-    are rounded up to the grid, hence the finer rule for them.
+    Each release adds about h^2/12 to the variance of the loss, so that h is compared with the root mean
+    square step: a sixteenth is 0.03 %. Pure events are rounded up, up to h each, which is compared with
+    the whole composition's standard deviation. Whatever h is, the price is valid.
     """
     events = tuple(events)
-    wanted = _COARSEST
-    for event in events:
-        rounded_up = not isinstance(unwrapped(event), Gaussian) and _is_rounded_up(event, neighbors)
-        wanted = min(wanted, _step(event) / (1000 if rounded_up else 16))
-    return max(wanted, _FINEST, 3 * reach / _MOST_POINTS)
+    variance = math.fsum(_draws(event) * _step(event) ** 2 for event in events)
+    wanted = min(_COARSEST, math.sqrt(variance / sum(map(_draws, events))) / 16)
+    rounded = sum(count_of(event) for event in events if _is_rounded_up(event, neighbors))
+    if rounded:
+        wanted = min(wanted, 5e-3 * math.sqrt(variance) / rounded)
+    widest = max(_width(event) for event in events)
+    return max(wanted, _FINEST, 3 * reach / _MOST_POINTS, widest / _MOST_SINGLE_POINTS)
+
+
+def _draws(event: Event) -> int:
+    """How many distributions are convolved: full-batch Gaussian releases are one."""
+    return 1 if isinstance(unwrapped(event), Gaussian) else count_of(event)
+
+
+def _width(event: Event) -> float:
+    """About how far one Gaussian release's loss extends, at ten standard deviations; building it takes long."""
+    inner = event.event if isinstance(event, PoissonSampled) else event
+    if not isinstance(inner, Gaussian):
+        return 0.0
+    mu = (math.sqrt(inner.count) if inner is unwrapped(event) else 1.0) / inner.noise_multiplier
+    return 10 * mu + mu * mu
 
 
 def _is_rounded_up(event: Event, neighbors: Neighbors) -> bool:
@@ -146,7 +163,7 @@ def compose(events: Iterable[Event], neighbors: Neighbors, interval: float | Non
     events = tuple(events)
     reach = _reach(events, neighbors)
     spacing = interval_for(events, neighbors, reach) if interval is None else interval
-    if spacing > _LOOSEST or 3 * reach / spacing > 4 * _MOST_POINTS:
+    if spacing > _LOOSEST or 3 * reach / spacing > 8 * _MOST_POINTS:
         raise Unsupported("this plan's privacy loss is too wide to compute: add noise or take fewer steps")
     total: Any = None
     for event in events:

@@ -7,9 +7,9 @@ Every price is computed twice, by accountants that share no formula, and a disag
 what was released                     the price                   checked against
 ====================================  ==========================  ==================================
 full-batch Gaussian                   exact Gaussian DP           zCDP, tight conversion
-Poisson sampling, Laplace, mixtures   privacy loss distribution   our own Renyi DP
-with bounded-range selections         the lower of these two      each other
-with a zCDP claim, or a tiny delta    our own Renyi DP            Gaussian DP of the same zCDP
+Poisson sampling, Laplace, mixtures   privacy loss distribution   our own Renyi DP from above,
+                                      (Renyi DP where lower)      explicit tests from below
+with a zCDP claim, or a tiny delta    our own Renyi DP            zCDP; explicit tests from below
 nothing but pure, delta = 0           basic composition           the same in 50-digit decimals
 ====================================  ==========================  ==================================
 """
@@ -50,9 +50,7 @@ class Price:
     accountants: dict[str, float] = field(default_factory=dict)
 
 
-def epsilon_of(
-    events: Iterable[Event], delta: float, neighbors: Neighbors | str = Neighbors.REPLACE_ONE
-) -> Price:
+def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors | str = Neighbors.REPLACE_ONE) -> Price:
     """The price of a composition of events, by two accountants that agree."""
     relation = Neighbors(neighbors)
     listed = merged(events)
@@ -107,11 +105,11 @@ def _gaussian_mu(events: Iterable[Event]) -> float:
 
 
 def _gaussian_price(events: Iterable[Gaussian], delta: float) -> Price:
-    """Exact; and zCDP, which loses a few percent, or about mu where epsilon is close to zero."""
+    """Exact; and zCDP, whose loss is at most 5 % + 1.25 mu for mu <= 300 and delta <= 0.9 (by a scan)."""
     mu = _gaussian_mu(events)
     exact, bound = gaussian.epsilon_of(mu, delta), rdp.epsilon_of_zcdp(0.5 * mu * mu, delta)
     _must_hold(exact <= bound * (1 + 1e-9) + 1e-15, "Gaussian DP exceeds zCDP")
-    _must_hold(bound <= 1.5 * exact + 2 * mu, "zCDP exceeds Gaussian DP by more than its known slack")
+    _must_hold(bound <= 1.06 * exact + 1.35 * mu, "zCDP exceeds Gaussian DP by more than its known slack")
     return Price(exact, {"gdp": exact, "zcdp": bound})
 
 
@@ -133,28 +131,19 @@ def _numerical_price(events: tuple[Event, ...], delta: float, neighbors: Neighbo
     distribution = pld.epsilon_of(events, delta, neighbors)
     accountants = {"pld": distribution, "rdp": renyi, "refuted below": refuted}
     _must_hold(refuted <= min(distribution, renyi) * (1 + 1e-9), "a test refutes a price")
-    if any(_has_range(event) for event in events):
-        # Neither dominates: zCDP knows the bounded range, the distribution only that it is pure.
-        _must_hold(distribution <= 5 * renyi + 0.1, "the privacy loss distribution exceeds Renyi DP by far")
-        return Price(min(distribution, renyi), accountants)
-    _must_hold(distribution <= renyi * (1 + 2e-3) + 1e-4, "the privacy loss distribution exceeds Renyi DP")
-    return Price(distribution, accountants)
-
-
-def _has_range(event: Event) -> bool:
-    return isinstance(event, BoundedRange)
+    # Both are upper bounds, so the lower one holds. The distribution is almost always it, but for
+    # selections (it knows them only as pure) and for very many tiny pure events (rounded up to its grid).
+    factor = 5.0 if any(isinstance(event, BoundedRange) for event in events) else 1.5
+    _must_hold(distribution <= factor * renyi + 0.05, "the privacy loss distribution exceeds Renyi DP by far")
+    return Price(min(distribution, renyi), accountants)
 
 
 def _search_epsilon(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> float:
     """The numerical price without its checks, for the steps of a search; its end is checked."""
     from discreet.accounting import pld
 
-    if delta < pld.smallest_delta(events):
-        return rdp.epsilon_of(events, delta, neighbors)
-    distribution = pld.epsilon_of(events, delta, neighbors)
-    if any(_has_range(event) for event in events):
-        return min(distribution, rdp.epsilon_of(events, delta, neighbors))
-    return distribution
+    renyi = rdp.epsilon_of(events, delta, neighbors)
+    return renyi if delta < pld.smallest_delta(events) else min(renyi, pld.epsilon_of(events, delta, neighbors))
 
 
 def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price:

@@ -1,1 +1,8 @@
 """The command line: ``discreet``, one file a command."""
+
+
+def main() -> None:
+    """The ``discreet`` command."""
+    from discreet.cli.app import app
+
+    app(prog_name="discreet")

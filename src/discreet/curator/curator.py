@@ -46,8 +46,10 @@ class Curator:
         self.__facts = facts
         self.__left = {release.query: release.count for release in plan.releases}
         self.__releases = {release.query: release for release in plan.releases}
+        self.__sampling = {release.query: release.sampling_numerator for release in plan.releases}
         if len(self.__releases) != len(plan.releases):
             raise PlanViolation("a plan names each query once: merge the releases of one query")
+        self.__units: dict[tuple[str, float], Unit] = {}
         self.__entropy = current_entropy()
         self.__observed = current_observer() is not None
 
@@ -85,7 +87,8 @@ class Curator:
         )
         exact = self.__engine.gradient_sum(query)
         released = self.__release(release, unit, exact, drawn.reshape(exact.shape))
-        return np.ascontiguousarray(released.T).reshape(w.shape) * unit.step
+        answer = np.ascontiguousarray(released.T, dtype=np.float64).reshape(w.shape)
+        return answer * unit.step
 
     def noisy_count(self) -> float:
         """The number of records (persons), plus noise: for ``add_remove``, where n is private.
@@ -145,9 +148,12 @@ class Curator:
         return release
 
     def __unit(self, release: Release, clip: float) -> Unit:
-        n = self.domain.n if self.budget.neighbors.n_is_public else None
-        multiplier = self.noise_multiplier * release.relative_noise
-        return unit_for(multiplier, self.budget.neighbors.sum_factor, clip, n or PRIVATE_N_CAP)
+        key = (release.query, clip)
+        if key not in self.__units:
+            n = self.domain.n if self.budget.neighbors.n_is_public else None
+            multiplier = self.noise_multiplier * release.relative_noise
+            self.__units[key] = unit_for(multiplier, self.budget.neighbors.sum_factor, clip, n or PRIVATE_N_CAP)
+        return self.__units[key]
 
     def __noise(self, unit: Unit, count: int) -> NDArray[np.int64]:
         if unit.m is None:
@@ -156,9 +162,10 @@ class Curator:
         return draw(count, unit.m, self.__entropy)
 
     def __sample(self, release: Release) -> NDArray[np.int64] | None:
-        if release.sampling_numerator == SAMPLING_DENOMINATOR:
+        numerator = self.__sampling[release.query]
+        if numerator == SAMPLING_DENOMINATOR:
             return None
-        return noise.poisson_sample(self.__engine.n_units, release.sampling_numerator, self.__entropy)
+        return noise.poisson_sample(self.__engine.n_units, numerator, self.__entropy)
 
     def __release(
         self, release: Release, unit: Unit, exact: NDArray[np.int64], drawn: NDArray[np.int64]

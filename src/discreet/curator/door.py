@@ -97,7 +97,9 @@ def two_dimensional(X: Any) -> Any:
     if array.dtype.kind in "cmMV":
         raise Unsupported("features must be real numbers: complex, date and structured types are not supported")
     if array.ndim != 2:
-        raise Unsupported("X must have two dimensions, one row a record. Reshape your data: X.reshape(-1, 1) for a single feature")
+        raise Unsupported(
+            "X must have two dimensions, one row a record. Reshape your data: X.reshape(-1, 1) for a single feature"
+        )
     return array
 
 
@@ -132,16 +134,32 @@ def _frame_numbers(frame: Any) -> NDArray[np.float64]:
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever a cell's conversion raises, it must not be seen
         return float("nan")
+
+
+def one_dimensional(y: Any) -> NDArray[Any]:
+    """A column of targets as a flat array whose type does not depend on what a cell contains."""
+    if hasattr(y, "__array__"):
+        array = np.asarray(y)
+    else:
+        array = np.empty(len(y), dtype=object)
+        array[:] = list(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise Unsupported("y must be one column of targets: several outputs are not supported")
+    return array
 
 
 def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
     """Each label's position among the declared classes; NaN for any other label."""
-    labels = np.asarray(y) if hasattr(y, "__array__") else np.array(list(y), dtype=object)
+    labels = one_dimensional(y)
     numeric = all(isinstance(label, (int, float, bool)) for label in classes)
     if labels.dtype.kind in "US" and numeric:
-        raise MissingBounds("the labels are strings but the declared classes are numbers: declare the labels as they stand in y")
+        raise MissingBounds(
+            "the labels are strings but the declared classes are numbers: declare the labels as they stand in y"
+        )
     out = np.full(len(labels), np.nan)
     if labels.dtype.kind in "fiub" and numeric:
         for index, label in enumerate(classes):
@@ -194,7 +212,7 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
     norms, sums = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     one = scaling.grid.one
     inverse = np.divide(one, scaling.scale, out=np.zeros(n_columns), where=scaling.scale > 0)
-    longest = 0 if scaling.row_norm is None else int(scaling.row_norm * one)
+    longest = 0 if scaling.row_norm is None else max(1, int(scaling.row_norm * one))
     declared = (scaling.low, scaling.high, inverse, one, longest, scaling.intercept)
     width = n_columns + scaling.intercept
     if is_sparse(X):
@@ -211,10 +229,16 @@ def _encode_sparse(
     X: Any, valid: NDArray[np.bool_], declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
     if (scaling.low > 0).any() or (scaling.high < 0).any():
-        raise Unsupported("sparse data needs ranges that contain 0, since absent entries are 0: widen them, or pass a dense array")
+        raise Unsupported(
+            "sparse data needs ranges that contain 0, since absent entries are 0: widen them, or pass a dense array"
+        )
     if X.dtype.kind not in "fiub":
         raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")
-    csr = X.tocsr().astype(np.float64, copy=True)
+    csr = X.astype(np.float64).tocsr(copy=True)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError:
+        raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
     csr.sum_duplicates()
     n, n_columns = csr.shape
     extra = int(scaling.intercept)

@@ -60,7 +60,9 @@ class SeededEntropy:
         return stream.view(np.uint64)[:count]
 
 
-def chacha20_blocks(key: NDArray[np.uint32], first: int, count: int, nonce: tuple[int, int, int] = (0, 0, 0)) -> NDArray[np.uint32]:
+def chacha20_blocks(
+    key: NDArray[np.uint32], first: int, count: int, nonce: tuple[int, int, int] = (0, 0, 0)
+) -> NDArray[np.uint32]:
     """The key stream's blocks ``first`` to ``first + count - 1`` as one array of 32-bit words."""
     initial = np.empty((16, count), dtype=np.uint32)
     initial[:4] = np.frombuffer(b"expand 32-byte k", dtype="<u4")[:, None]
@@ -83,12 +85,13 @@ def _quarter_round(state: NDArray[np.uint32], a: int, b: int, c: int, d: int) ->
         state[third] = (state[third] << np.uint32(turn)) | (state[third] >> np.uint32(32 - turn))
 
 
-_current: ContextVar[Entropy] = ContextVar("discreet_entropy", default=SystemEntropy())
+_SYSTEM = SystemEntropy()
+_current: ContextVar[Entropy] = ContextVar("discreet_entropy")
 
 
 def current_entropy() -> Entropy:
     """The source in force: the operating system's unless a test replaced it."""
-    return _current.get()
+    return _current.get(_SYSTEM)
 
 
 @contextmanager

@@ -82,7 +82,9 @@ def unit_for(noise_multiplier: float, factor: int, clip: float, n: int) -> Unit:
         m -= 1
     bound = int((1 << m) / ratio)
     if bound < _LEAST_BOUND:
-        raise Unsupported("the noise this budget needs is beyond the lattice's range: raise epsilon or plan fewer releases")
+        raise Unsupported(
+            "the noise this budget needs is beyond the lattice's range: raise epsilon or plan fewer releases"
+        )
     return Unit(bound, m, clip / bound)
 
 

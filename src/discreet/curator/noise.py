@@ -96,14 +96,14 @@ def rounded_gaussian(count: int, m: int, entropy: Entropy) -> Integers:
     """``count`` independent draws of round(2^m N(0, 1))."""
     if not 1 <= m <= 58:
         raise ValueError("the noise exponent m must lie in 1..58")
-    return _fill(samplers.rounded_gaussian, _normal_table(), count, m, 14, entropy)
+    return _fill(samplers.rounded_gaussian, _normal_table(), count, m, 9, entropy)
 
 
 def discrete_laplace(count: int, m: int, entropy: Entropy) -> Integers:
     """``count`` independent draws of the discrete Laplace law of scale 2^m."""
     if not 1 <= m <= 57:
         raise ValueError("the noise exponent m must lie in 1..57")
-    return _fill(samplers.discrete_laplace, _geometric_table(), count, m, 8, entropy)
+    return _fill(samplers.discrete_laplace, _geometric_table(), count, m, 6, entropy)
 
 
 def poisson_sample(n: int, numerator: int, entropy: Entropy) -> Integers:

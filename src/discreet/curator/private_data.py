@@ -37,19 +37,16 @@ class PrivateData:
         Whether to append a constant feature, which is clipped, noised and penalized like any other.
     """
 
-    def __init__(
-        self, X: Any, y: Any, bounds: Bounds, *, groups: Any = None, fit_intercept: bool = True
-    ) -> None:
+    def __init__(self, X: Any, y: Any, bounds: Bounds, *, groups: Any = None, fit_intercept: bool = True) -> None:
         self.__X = door.two_dimensional(X)
-        self.__y = y
+        self.__y = door.one_dimensional(y)
         self.__groups = groups
         self.bounds = bounds
         self.n_columns = int(self.__X.shape[1])
         if self.n_columns == 0:
             raise Unsupported(f"0 feature(s) (shape=({self.__X.shape[0]}, 0)) while a minimum of 1 is required.")
         self.scaling = door.scaling_for(bounds, self.n_columns, door.column_names(X), fit_intercept)
-        rows = len(y) if hasattr(y, "__len__") else -1
-        if rows != self.__X.shape[0]:
+        if len(self.__y) != self.__X.shape[0]:
             raise Unsupported("y must hold one target for each row of X")
 
     def public_n(self, neighbors: Neighbors) -> int | None:
@@ -64,7 +61,9 @@ class PrivateData:
         if n == 0:
             raise Unsupported("Found array with 0 sample(s) while a minimum of 1 is required.")
         if declared is not None and declared != n:
-            raise MissingBounds("the declared n is not the number of records: correct it, or leave it out (n is public under this relation)")
+            raise MissingBounds(
+                "the declared n is not the number of records: correct it, or leave it out (n is public here)"
+            )
         return n
 
     def domain(self, neighbors: Neighbors, loss: Any) -> Domain:
@@ -92,7 +91,13 @@ class PrivateData:
         records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
         engine: Engine = DenseEngine(records) if records.sparse is None else SparseEngine(records)
         return Curator(
-            engine, domain, loss, plan=plan, budget=budget, noise_multiplier=noise_multiplier, facts=self.__facts(domain)
+            engine,
+            domain,
+            loss,
+            plan=plan,
+            budget=budget,
+            noise_multiplier=noise_multiplier,
+            facts=self.__facts(domain),
         )
 
     def target_scale(self, loss: Any) -> float:
@@ -122,7 +127,7 @@ class PrivateData:
         low, high = self.__target_range()
         if getattr(loss, "log_link", False):
             low, high = max(low, 0.0), max(high, 0.0)
-        y = door.numbers(self.__y).reshape(-1)
+        y = door.numbers(self.__y)
         finite = np.isfinite(y)
         return np.where(finite, np.clip(np.where(finite, y, 0.0), low, high) / self.target_scale(loss), np.nan)
 
@@ -130,7 +135,9 @@ class PrivateData:
         bounds = self.bounds
         return {
             "unit": "record" if self.__groups is None else "person",
-            "features": bounds.features if isinstance(bounds.features, (float, dict)) else [list(r) for r in bounds.features],
+            "features": bounds.features
+            if isinstance(bounds.features, (float, dict))
+            else [list(r) for r in bounds.features],
             "row_norm": bounds.row_norm,
             "target": bounds.target,
             "classes": bounds.classes,

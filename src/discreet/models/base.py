@@ -14,7 +14,7 @@ from discreet.models.fitting import fit_model, penalty_of
 from discreet.models.progress import progress_bar
 
 
-class DPLinearModel(BaseEstimator):  # type: ignore[misc]
+class DPLinearModel(BaseEstimator):
     """A linear model whose fit is differentially private. Subclasses name the loss and the facts it needs."""
 
     certificate_: Certificate

@@ -12,7 +12,7 @@ from discreet.models.base import DPLinearModel
 from discreet.models.fitting import declared
 
 
-class _DPClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]
+class _DPClassifier(ClassifierMixin, DPLinearModel):
     classes_: NDArray[Any]
 
     def _loss(self, n_classes: int) -> Any:
@@ -22,7 +22,9 @@ class _DPClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]
         """Fit privately; ``groups`` names the person behind each row, where a person has several."""
         bounds = declared(self.bounds, classes=self.classes)
         if bounds.classes is None:
-            raise MissingBounds("the classes are not declared: pass classes=(0, 1), from what is publicly known, not from the data")
+            raise MissingBounds(
+                "the classes are not declared: pass classes=(0, 1), from what is publicly known, not from the data"
+            )
         self._fit(X, y, groups, bounds, self._loss(len(bounds.classes)))
         self.classes_ = np.array(bounds.classes)
         return self
@@ -35,7 +37,8 @@ class _DPClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest declared class."""
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
 
 
 class DPLogisticRegression(_DPClassifier):
@@ -148,7 +151,7 @@ class DPLinearSVC(_DPClassifier):
 
     def _loss(self, n_classes: int) -> Any:
         if n_classes != 2:
-            raise Unsupported("DPLinearSVC knows two classes: use DPLogisticRegression for more. Only binary classification is supported.")
+            raise Unsupported("Only binary classification is supported here: use DPLogisticRegression for more classes")
         return SmoothedHinge(self.width)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,7 +1,7 @@
 """The way of a fit, the same for every model: declare, plan, price, open, solve, certify, map back."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,8 @@ def declared(bounds: Any, **facts: Any) -> Bounds:
     """Bounds as given, or made from a bare range, with further facts (classes, target) filled in."""
     if bounds is None:
         raise MissingBounds(
-            f"the ranges of the features are not declared: pass bounds={_HOW}, from what is publicly known, not from the data"
+            f"the ranges of the features are not declared: pass bounds={_HOW}, "
+            "from what is publicly known, not from the data"
         )
     full = bounds if isinstance(bounds, Bounds) else Bounds(features=bounds)
     given = {name: value for name, value in facts.items() if value is not None}
@@ -44,10 +45,10 @@ def penalty_of(penalty: Any, alpha: float) -> Penalty:
     if penalty is None or penalty == "none":
         return NoPenalty()
     if not isinstance(penalty, str):
-        return penalty  # type: ignore[no-any-return]
+        return cast(Penalty, penalty)
     if alpha < 0:
         raise Unsupported("alpha must not be negative")
-    named = {"l2": L2(alpha), "l1": L1(alpha), "elasticnet": ElasticNet(alpha / 2, alpha / 2)}
+    named: dict[str, Penalty] = {"l2": L2(alpha), "l1": L1(alpha), "elasticnet": ElasticNet(alpha / 2, alpha / 2)}
     if penalty not in named:
         raise Unsupported(f"penalty must be one of {', '.join(named)}, none, or a penalty object")
     return named[penalty]
@@ -57,7 +58,7 @@ def budget_of(epsilon: float, delta: float | None, neighbors: str, n: int | None
     """The budget; ``delta=None`` is 1/n^2 where n is public."""
     if delta is None:
         if n is None:
-            raise MissingBounds("n is private under add_remove: give delta, such as delta=1e-6, or declare Bounds(n=...)")
+            raise MissingBounds("n is private here: give delta, such as delta=1e-6, or declare Bounds(n=...)")
         delta = 1.0 / max(n, 2) ** 2
     return Budget(epsilon, delta, Neighbors(neighbors))
 

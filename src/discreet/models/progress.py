@@ -15,8 +15,8 @@ def progress_bar(title: str, epsilon: float, wanted: bool) -> Iterator[Progress 
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"), TimeRemainingColumn())
-    with Bar(*columns, transient=True) as bar:
+    steps = (MofNCompleteColumn(), TextColumn("steps"))
+    with Bar(TextColumn("{task.description}"), BarColumn(), *steps, TimeRemainingColumn(), transient=True) as bar:
         task = bar.add_task(f"{title}, epsilon {epsilon:g}", total=None)
 
         def update(done: int, planned: int) -> None:

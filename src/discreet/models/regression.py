@@ -13,7 +13,7 @@ from discreet.models.base import DPLinearModel
 from discreet.models.fitting import declared
 
 
-class _DPRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]
+class _DPRegressor(RegressorMixin, DPLinearModel):
     def _loss(self, bounds: Bounds) -> Any:
         raise NotImplementedError
 
@@ -21,7 +21,10 @@ class _DPRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]
         """Fit privately; ``groups`` names the person behind each row, where a person has several."""
         bounds = declared(self.bounds, target=self.target)
         if bounds.target is None:
-            raise MissingBounds("the target's range is not declared: pass target=(low, high), from what is publicly known, not from the data")
+            raise MissingBounds(
+                "the target's range is not declared: pass target=(low, high), "
+                "from what is publicly known, not from the data"
+            )
         self._fit(X, y, groups, bounds, self._loss(bounds))
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         return self

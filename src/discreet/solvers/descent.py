@@ -1,7 +1,7 @@
 """The loop that gradient methods share: step, momentum, prox, projection, average. All of it is free.
 
-    v_t     = w_t + beta_t (w_t - w_{t-1})                  beta_t = 0, a constant, or Nesterov's
-    w_{t+1} = Proj_R( prox_{eta psi}( v_t - eta g(v_t) ) )  g: the noisy mean gradient
+v_t     = w_t + beta_t (w_t - w_{t-1})                  beta_t = 0, a constant, or Nesterov's
+w_{t+1} = Proj_R( prox_{eta psi}( v_t - eta g(v_t) ) )  g: the noisy mean gradient
 """
 
 import math

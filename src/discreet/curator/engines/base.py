@@ -69,7 +69,7 @@ class Limits:
 
 def row_weights(n: int, shares: NDArray[np.int64] | None) -> NDArray[np.float64]:
     """A person's loss is the mean over that person's rows."""
-    return np.ones(n) if shares is None else 1.0 / shares
+    return np.ones(n) if shares is None else np.reciprocal(shares.astype(np.float64))
 
 
 def rows_of_units(units: NDArray[np.int64], starts: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -78,4 +78,5 @@ def rows_of_units(units: NDArray[np.int64], starts: NDArray[np.int64] | None) ->
         return units
     counts = starts[units + 1] - starts[units]
     offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(starts[units], counts) + offsets
+    rows: NDArray[np.int64] = np.repeat(starts[units], counts) + offsets
+    return rows

@@ -1,5 +1,7 @@
 """Dense records: tiles for full passes, rows for sampled batches and several outputs."""
 
+from __future__ import annotations  # nested functions would build their annotations on every call
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Compressed sparse rows: only stored entries are touched, and the sums are those of the dense engine."""
 
+from __future__ import annotations  # nested functions would build their annotations on every call
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ class Workers:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="discreet")
         edges = [count * t // threads for t in range(threads + 1)]
-        rest = [self._pool.submit(part, first, last) for first, last in zip(edges[1:-1], edges[2:], strict=True)]
+        rest = [self._pool.submit(part, first, last) for first, last in pairwise(edges[1:])]
         total = part(edges[0], edges[1])
         for future in rest:
             total += future.result()

@@ -12,7 +12,7 @@ A uniform number in [0, 1) is compared lazily: its first 64 bits, and only on a 
 import numpy as np
 from numba import int64, njit
 
-RESERVE = 1024
+RESERVE = 512  # words; a Gaussian takes 7.8 on average, and each further word is 17 % less likely
 GUIDE_BITS = 11
 
 _U0 = np.uint64(0)
@@ -224,7 +224,7 @@ def poisson_sample(chosen, filled, position, n, guide, high, low, words, cursor)
 
 @njit(cache=True, nogil=True)
 def exponential_choice(scores, m, guide, high, low, words, cursor):
-    """An index with probability proportional to exp(scores / 2^m), by rejection from the uniform law; -1 to continue."""
+    """An index with probability proportional to exp(scores / 2^m), by rejection; -1 asks for more words."""
     top = scores.max()
     while True:
         if cursor[0] + RESERVE > words.size or cursor[1] != 0:

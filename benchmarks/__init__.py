@@ -1,0 +1,1 @@
+"""Benchmarks: ``python -m benchmarks [name ...]``. Ratios to a peer in the same run, never bare times."""

@@ -1,0 +1,60 @@
+"""The commands, put together. Nothing heavy is imported until a command runs."""
+
+from typing import Annotated
+
+import typer
+
+from discreet.cli.demo import demo
+from discreet.cli.errors import OneLineErrors
+from discreet.cli.inspect import inspect
+from discreet.cli.price import price
+from discreet.cli.selftest import selftest
+from discreet.cli.verify import verify
+from discreet.cli.version import version
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from discreet import __version__
+
+        typer.echo(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def discreet(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version, and exit.")
+    ] = False,
+) -> None:
+    """Private linear models, and what they give away.
+
+    Start with `discreet demo`: synthetic data, a model, its certificate and a picture.
+
+    Exit codes:
+
+    - 0: done
+
+    - 1: the answer is no (a certificate does not hold, a self-test fails)
+
+    - 2: the request cannot be served (options, files)
+
+    - 3: an error of discreet's own
+    """
+
+
+app.command()(demo)
+app.command()(price)
+app.command()(verify)
+app.command()(inspect)
+app.command()(selftest)
+app.command()(version)

@@ -1,0 +1,60 @@
+"""Errors on the command line: one line on stderr and an exit code, never a traceback, never a data value."""
+
+import os
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from discreet.errors import DiscreetError
+
+NO, UNSERVED, INTERNAL = 1, 2, 3
+"""Exit codes: the answer is no; the request cannot be served; an error of discreet's own."""
+
+TRACEBACK = "DISCREET_TRACEBACK"
+
+
+class Refused(DiscreetError):
+    """A request that a command cannot serve; the message says what to ask instead."""
+
+
+class OneLineErrors(TyperGroup):
+    """Runs a command and turns what it raises into one line.
+
+    discreet's own messages contain no data by rule. Those of other libraries may quote a value, so only
+    the type of a foreign exception and the place in the source are shown.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except DiscreetError as error:
+            _fail(str(error), UNSERVED, error)
+        except OSError as error:
+            if error.filename is None:  # a closed pipe and the like: typer's to handle
+                raise
+            _fail(f"{error.filename}: {(error.strerror or 'cannot be used').lower()}", UNSERVED, error)
+        except Exception as error:
+            if hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # typer's own
+                raise
+            hint = f"set {TRACEBACK}=1 to see where (it may show data)"
+            _fail(f"unexpected {type(error).__name__}{_place(error)}; {hint}", INTERNAL, error)
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of discreet's own source, without any value."""
+    place, frame = "", error.__traceback__
+    while frame is not None:
+        module = str(frame.tb_frame.f_globals.get("__name__", ""))
+        if module.startswith("discreet."):
+            place = f" in {module}, line {frame.tb_lineno}"
+        frame = frame.tb_next
+    return place
+
+
+def _fail(message: str, code: int, error: Exception) -> NoReturn:
+    if os.environ.get(TRACEBACK) == "1":
+        raise error
+    typer.echo(f"discreet: {' '.join(message.split())}", err=True)
+    raise typer.Exit(code) from None

@@ -1,0 +1,124 @@
+"""``discreet price``: what a plan costs, before there is any data."""
+
+import json
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.budget import Budget, Neighbors
+from discreet.cli.errors import Refused
+
+if TYPE_CHECKING:
+    from discreet.accounting.plan import Plan
+
+
+def price(
+    steps: Annotated[int, typer.Option("--steps", "-t", min=1, help="How many noisy sums (gradients) are released.")],
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", "-e", help="The budget; the least noise that keeps it is computed.")
+    ] = None,
+    noise_multiplier: Annotated[
+        float | None,
+        typer.Option("--noise-multiplier", "-z", help="Noise over sensitivity; the epsilon that it costs is computed."),
+    ] = None,
+    delta: Annotated[
+        float, typer.Option("--delta", "-d", help="Failure probability, well below 1/n; 0 for pure epsilon (Laplace noise).")
+    ] = 1e-6,
+    sampling_probability: Annotated[
+        float, typer.Option("--sampling-probability", "-q", help="Each step sees each record with this probability (Poisson).")
+    ] = 1.0,
+    neighbors: Annotated[
+        Neighbors, typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed.")
+    ] = Neighbors.REPLACE_ONE,
+    clip: Annotated[
+        float | None, typer.Option("--clip", "-c", help="Bound on a record's contribution: prints the noise in its units.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Price a plan, or find the noise that a budget asks for. No data is read.
+
+    Give either --epsilon (the answer is the noise multiplier) or --noise-multiplier (the answer is epsilon).
+
+    Units: the noise multiplier is the standard deviation of the noise (the scale, for Laplace) divided by the
+    sensitivity under the relation. A sum of contributions of norm at most C has sensitivity 2C under
+    replace_one and C under zero_out and add_remove, so the same multiplier is twice the noise under replace_one.
+    The sampling probability is rounded up to a multiple of 1/65536.
+
+    Examples:
+
+    - `discreet price --steps 100 --epsilon 1`
+
+    - `discreet price --steps 1000 --noise-multiplier 1.2 --sampling-probability 0.01 --neighbors add_remove`
+    """
+    from discreet.accounting.plan import Plan, Release
+
+    _refuse_nonsense(epsilon, noise_multiplier, clip)
+    plan = Plan((Release("noisy_gradient", steps, sampling_probability=sampling_probability),))
+    found = _priced(plan, Budget(1.0 if epsilon is None else epsilon, delta, neighbors), noise_multiplier)
+    if clip is not None:
+        found["noise_per_clip"] = found["noise_multiplier"] * neighbors.sum_factor
+        found["noise"] = found["noise_per_clip"] * clip
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        _print(found, calibrated=epsilon is not None)
+
+
+def _refuse_nonsense(epsilon: float | None, noise_multiplier: float | None, clip: float | None) -> None:
+    if (epsilon is None) == (noise_multiplier is None):
+        raise Refused("give either --epsilon or --noise-multiplier")
+    for name, value in {"--epsilon": epsilon, "--noise-multiplier": noise_multiplier, "--clip": clip}.items():
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise Refused(f"{name} must be positive and finite")
+
+
+def _priced(plan: "Plan", budget: Budget, noise_multiplier: float | None) -> dict[str, Any]:
+    """The plan at this multiplier, or at the one that the budget asks for."""
+    from discreet.accounting.pricing import calibrate, epsilon_of
+
+    used = calibrate(plan, budget) if noise_multiplier is None else noise_multiplier
+    found = epsilon_of(plan.events(used, pure=budget.is_pure), budget.delta, budget.neighbors)
+    (release,) = plan.releases
+    return {
+        "epsilon": found.epsilon,
+        "delta": budget.delta,
+        "neighbors": str(budget.neighbors),
+        "steps": release.count,
+        "sampling_probability": release.sampling_numerator / 2**16,
+        "mechanism": "laplace" if budget.is_pure else "gaussian",
+        "noise_multiplier": used,
+        "sensitivity_per_clip": budget.neighbors.sum_factor,
+        "accountants": found.accountants,
+    }
+
+
+MEANING = {
+    "gdp": "exact Gaussian DP",
+    "zcdp": "zero-concentrated DP, an upper bound",
+    "pld": "privacy loss distribution",
+    "rdp": "Renyi DP, an upper bound",
+    "refuted below": "an attack exists below this",
+    "basic": "basic composition",
+    "decimal": "the same in 50-digit decimals",
+}
+
+
+def _print(found: dict[str, Any], *, calibrated: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    answer = f"noise multiplier {found['noise_multiplier']:.6g}" if calibrated else f"epsilon {found['epsilon']:.6g}"
+    table = Table(title=answer, title_justify="left", title_style="bold green", box=None, show_header=False)
+    table.add_row("guarantee", f"epsilon = {found['epsilon']:.6g}, delta = {found['delta']!r}, {found['neighbors']}")
+    sampled = found["sampling_probability"] < 1
+    on = f"a Poisson sample of probability {found['sampling_probability']:.6g}" if sampled else "all records"
+    table.add_row("released", f"{found['steps']} sums with {found['mechanism'].capitalize()} noise, each on {on}")
+    spread = "scale" if found["mechanism"] == "laplace" else "standard deviation"
+    twice = f"{found['sensitivity_per_clip']} C" if found["sensitivity_per_clip"] > 1 else "C"
+    table.add_row("noise", f"{spread} = {found['noise_multiplier']:.6g} x sensitivity ({twice}, contributions up to C)")
+    if "noise" in found:
+        table.add_row("", f"{spread} = {found['noise']:.6g} on each coordinate of each sum")
+    for name, value in found["accountants"].items():
+        table.add_row(f"  {name}", f"{value:.6g}  {MEANING.get(name, '')}")
+    Console(markup=False, highlight=False).print(table)

@@ -1,0 +1,63 @@
+"""``discreet verify``: is the price on the certificate the price of what it lists?"""
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli.errors import NO
+from discreet.errors import DiscreetError
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="A certificate (JSON), or a model that was saved with model.save.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Price a certificate's events anew, and compare with what it claims.
+
+    Nothing but the file is needed: the certificate lists everything that was released, two accountants
+    price it, and the claim must not be below. Exit code 0: the claim holds. Exit code 1: it does not, the
+    file was changed, or the certificate says NOT PRIVATE. Then do not rely on it.
+
+    What cannot be checked this way: that the listed events are what really happened, and that the facts
+    listed as public were not measured from the data.
+    """
+    found = _verified(file)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    elif found["holds"]:
+        accountants = ", ".join(f"{name} {value}" for name, value in found["accountants"].items())
+        typer.echo(f"holds: epsilon = {found['claimed']:.6g} is claimed, {found['price']:.6g} is the price of the events")
+        typer.echo(f"       at delta = {found['delta']!r}, {found['neighbors']}, per {found['unit']} ({accountants})")
+    else:
+        typer.echo(f"does not hold: {found['reason']}", err=True)
+    if not found["holds"]:
+        raise typer.Exit(NO)
+
+
+def _verified(file: Path) -> dict[str, Any]:
+    from discreet.cli.files import read
+
+    try:
+        certificate = read(file).certificate
+        found = certificate.verify()
+    except DiscreetError as error:
+        return {"holds": False, "reason": str(error)}
+    if not found.is_private:
+        return {"holds": False, "reason": f"there is no guarantee: {certificate.stamp}"}
+    return {
+        "holds": True,
+        "claimed": found.claimed,
+        "price": found.epsilon,
+        "delta": found.delta,
+        "neighbors": str(certificate.neighbors),
+        "unit": certificate.unit,
+        "accountants": {name: _plain(value) for name, value in found.accountants.items()},
+    }
+
+
+def _plain(value: float) -> float | str:
+    """JSON has no infinity."""
+    return float(f"{value:.8g}") if math.isfinite(value) else str(value)

@@ -1,0 +1,261 @@
+"""Saved models: one zip file of a JSON header and plain arrays. Reading one runs no code.
+
+    header.json     {"body": ..., "sha256": of the body's canonical JSON}
+    coef.npy, intercept.npy
+
+The body holds the format's version, the estimator's name, its parameters, the certificate, the names of
+the features, the declared classes, and the SHA-256 of each array's file. Everything in it is declared or
+released; nothing of the records is stored. The checksums find damage and careless edits. They are no
+signature: whoever may write the file may write another one.
+"""
+
+import hashlib
+import io
+import json
+import math
+import os
+import secrets
+import struct
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from discreet import __version__
+from discreet.accounting.certificate import Certificate
+from discreet.bounds import Bounds
+from discreet.budget import Neighbors
+from discreet.errors import DiscreetError, Unsupported
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.models.base import DPLinearModel
+from discreet.models.classification import DPLinearSVC, DPLogisticRegression
+from discreet.models.regression import DPHuberRegressor, DPLinearRegression, DPPoissonRegressor, DPRidge
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+from discreet.solvers.gd import GradientDescent
+from discreet.solvers.sgd import StochasticGradientDescent
+
+FORMAT = 1
+_HEADER = "header.json"
+_ARRAYS = ("coef.npy", "intercept.npy")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same model is the same file
+_BODY = {
+    "format",
+    "library_version",
+    "model",
+    "params",
+    "certificate",
+    "n_features",
+    "feature_names",
+    "classes",
+    "sha256",
+}
+
+_MODELS: dict[str, type[DPLinearModel]] = {
+    cls.__name__: cls
+    for cls in (DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge)
+}
+_SETTINGS: dict[str, Callable[..., Any]] = {
+    cls.__name__: cls
+    for cls in (
+        *(Bounds, GradientDescent, StochasticGradientDescent),
+        *(NoPenalty, L1, L2, ElasticNet, GroupL2, Box, L2Ball),
+        *(Logistic, Squared, Huber, SmoothedHinge, Poisson, Softmax),
+    )
+}
+
+
+class UnreadableModel(DiscreetError, ValueError):
+    """A file that is not a saved model, or not the one that was saved."""
+
+
+def save(model: DPLinearModel, path: str | Path) -> Path:
+    """Write a fitted model to ``path``, whole or not at all, and return the path."""
+    if _MODELS.get(type(model).__name__) is not type(model):
+        raise Unsupported(f"only these models can be saved: {', '.join(_MODELS)}")
+    check_is_fitted(model)
+    arrays = {"coef.npy": _array_bytes(model.coef_), "intercept.npy": _array_bytes(model.intercept_)}
+    names = getattr(model, "feature_names_in_", None)
+    classes = getattr(model, "classes_", None)
+    body = {
+        "format": FORMAT,
+        "library_version": __version__,
+        "model": type(model).__name__,
+        "params": {name: _encoded(value) for name, value in sorted(model.get_params(deep=False).items())},
+        "certificate": model.certificate_.to_json(),
+        "n_features": int(model.n_features_in_),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "classes": None if classes is None else _encoded(classes.tolist()),
+        "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in arrays.items()},
+    }
+    header = json.dumps({"body": body, "sha256": _body_sum(body)}, indent=1, sort_keys=True, allow_nan=False)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
+        for name, part in {_HEADER: header.encode(), **arrays}.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), part)
+    return _write_whole(Path(path), content.getvalue())
+
+
+def load(path: str | Path) -> DPLinearModel:
+    """Read a model that ``save`` wrote: the same predictions, the same certificate, ready to be fitted again."""
+    content = Path(path).read_bytes()
+    try:
+        return _model_from(_members(content))
+    except UnreadableModel:
+        raise
+    except (DiscreetError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise UnreadableModel(
+            "this is not a saved model that discreet can read: a part of it has the wrong form"
+        ) from None
+
+
+def _members(content: bytes) -> dict[str, bytes]:
+    """The three parts, by name. Anything else in the archive, or a compressed part, is refused unread."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            if sorted(entry.filename for entry in entries) != sorted((_HEADER, *_ARRAYS)):
+                raise UnreadableModel(
+                    "this is not a saved model: its archive holds other parts than a header and arrays"
+                )
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+                raise UnreadableModel("this is not a saved model: its parts are compressed")
+            return {entry.filename: archive.read(entry) for entry in entries}
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, struct.error):
+        raise UnreadableModel("this is not a saved model, or it is damaged: save it again") from None
+
+
+def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
+    body = _checked_body(members)
+    cls = _MODELS[body["model"]]
+    params = {name: _decoded(value) for name, value in body["params"].items()}
+    model = cls(**params)
+    if set(params) != set(model.get_params(deep=False)):
+        raise UnreadableModel("the saved parameters are not those of its estimator: save it again with this version")
+    model.n_features_in_ = int(body["n_features"])
+    outputs: tuple[int, ...] = ()
+    if body["classes"] is not None:
+        model.classes_ = np.array(_decoded(body["classes"]))
+        outputs = (1 if len(model.classes_) == 2 else len(model.classes_),)
+    if body["feature_names"] is not None:
+        model.feature_names_in_ = np.array([str(name) for name in body["feature_names"]], dtype=object)
+        if len(model.feature_names_in_) != model.n_features_in_:
+            raise UnreadableModel("the saved model is not consistent: it has not as many feature names as features")
+    model.coef_ = _array(members["coef.npy"], (*outputs, model.n_features_in_))
+    model.intercept_ = _array(members["intercept.npy"], outputs)[()]
+    model.certificate_ = Certificate.from_json(body["certificate"])
+    return model
+
+
+def _checked_body(members: Mapping[str, bytes]) -> dict[str, Any]:
+    header = json.loads(members[_HEADER])
+    body: dict[str, Any] = header["body"]
+    if set(header) != {"body", "sha256"} or header["sha256"] != _body_sum(body):
+        raise UnreadableModel("the saved model's header is not what was written: the file was changed or damaged")
+    if body.get("format") != FORMAT:
+        raise UnreadableModel(
+            f"the model was saved in another format than {FORMAT}: read it with the version that wrote it"
+        )
+    if set(body) != _BODY or set(body["sha256"]) != set(_ARRAYS):
+        raise UnreadableModel("this is not a saved model: fields of its header are missing or unknown")
+    if body["model"] not in _MODELS:
+        raise UnreadableModel(f"the saved model is none of {', '.join(_MODELS)}")
+    for name in _ARRAYS:
+        if hashlib.sha256(members[name]).hexdigest() != body["sha256"][name]:
+            raise UnreadableModel("the saved model's arrays are not what was written: the file was changed or damaged")
+    return body
+
+
+def _body_sum(body: Any) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _array_bytes(values: Any) -> bytes:
+    content = io.BytesIO()
+    np.lib.format.write_array(content, np.asarray(values, dtype="<f8", order="C"), version=(1, 0), allow_pickle=False)
+    return content.getvalue()
+
+
+def _array(content: bytes, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Float64 of exactly this shape: what the array's own header says is checked before anything is allocated."""
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise UnreadableModel("the saved model's arrays have another format than npy 1.0")
+    found, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
+    rest = content[stream.tell() :]
+    if found != shape or by_columns or dtype != np.dtype("<f8") or len(rest) != 8 * math.prod(shape):
+        raise UnreadableModel("the saved model is not consistent: an array has not the shape that its header implies")
+    return np.frombuffer(rest, dtype="<f8").astype(np.float64).reshape(shape)
+
+
+def _encoded(value: Any) -> Any:
+    """A parameter as JSON; what JSON does not know is an object with a ``type``."""
+    if isinstance(value, np.ndarray):
+        value = tuple(value.tolist())
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Neighbors):
+        return str(value)
+    if value is None or type(value) in (str, bool, int):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"type": "float", "value": str(value)}
+    if type(value) is list:
+        return [_encoded(item) for item in value]
+    if type(value) is tuple:
+        return {"type": "tuple", "items": [_encoded(item) for item in value]}
+    if isinstance(value, Mapping):
+        return {"type": "dict", "items": [[_encoded(name), _encoded(item)] for name, item in value.items()]}
+    name = type(value).__name__
+    if _SETTINGS.get(name) is type(value):
+        return {"type": name, "fields": {key: _encoded(item) for key, item in _fields(value).items()}}
+    raise Unsupported(
+        f"a parameter of type {name} cannot be saved: use plain numbers, texts, tuples, or discreet's own bounds, "
+        "penalties and solvers"
+    )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if is_dataclass(value):
+        return {item.name: getattr(value, item.name) for item in fields(value)}
+    return value._asdict() if value.__getnewargs__() else {}
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kind = value["type"]
+    if kind == "float":
+        return float(value["value"])
+    if kind == "tuple":
+        return tuple(_decoded(item) for item in value["items"])
+    if kind == "dict":
+        return {_decoded(name): _decoded(item) for name, item in value["items"]}
+    return _SETTINGS[kind](**{name: _decoded(item) for name, item in value["fields"].items()})
+
+
+def _write_whole(path: Path, content: bytes) -> Path:
+    """Beside the target first, then in its place: a reader finds the old file or the new one, never a part."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return path

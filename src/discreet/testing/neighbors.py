@@ -1,0 +1,249 @@
+"""Worst-case neighbors: pairs of data sets that differ in one record (one person) of the nastiest kinds.
+
+A pair is (data, neighbor). Under ``zero_out`` the null record is written as a row of NaN, which the
+door turns into it; under ``replace_one`` and ``zero_out`` the changed record stands first or last.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Bounds
+from discreet.budget import Neighbors
+from discreet.testing import tables
+
+_SMALL = 1e-3
+_FAR = 1e6
+_MANY = 5
+
+
+class Data(NamedTuple):
+    """What a fit takes."""
+
+    X: Any
+    y: Any
+    groups: Any = None
+
+
+class Pair(NamedTuple):
+    """Two data sets that differ in one record, or in all rows of one person."""
+
+    name: str
+    data: Data
+    neighbor: Data
+
+
+class _Record(NamedTuple):
+    name: str
+    features: NDArray[Any]
+    target: Any
+
+
+def neighbor_pairs(
+    X: Any, y: Any, groups: Any = None, *, relation: str = "replace_one", bounds: Bounds, sampled: bool = False
+) -> Iterator[Pair]:
+    """Pairs of neighbors made from one data set.
+
+    Parameters
+    ----------
+    X, y, groups
+        An array, a sparse matrix or a data frame; targets; who is behind each row. With ``groups`` whole
+        persons change, their number of rows too.
+    relation
+        ``"replace_one"``, ``"zero_out"`` or ``"add_remove"``.
+    bounds
+        The declared ranges and the classes or target range: what is extreme.
+    sampled
+        For fits that draw Poisson samples. Samplers go through the units in order, and adding one shifts
+        the numbers of those behind it: so under ``add_remove`` only the last unit comes and goes.
+    """
+    y = np.asarray(y)
+    kind = Neighbors(relation)
+    if kind is Neighbors.ZERO_OUT and any(cell.kind not in "fO" for cell in tables.cell_types(X)):
+        raise ValueError("zero_out needs features that can be missing: pass them as floats")
+    records = list(_extreme_records(X, y, bounds))
+    if groups is None:
+        yield from _of_records(Data(X, y), kind, records, bounds, sampled)
+    else:
+        yield from _of_persons(Data(X, y, _labels(groups)), kind, records, sampled)
+
+
+def _extreme_records(X: Any, y: NDArray[Any], bounds: Bounds) -> Iterator[_Record]:
+    names = [str(name) for name in X.columns] if tables.is_frame(X) else None
+    low, high = bounds.ranges(X.shape[1], names)
+    first, last = _extreme_targets(y, bounds)
+    yield _Record("high", high, last)
+    yield _Record("high, other target", high, first)
+    yield _Record("low", low, last)
+    yield _Record("low, other target", low, first)
+    yield _Record("small", high * _SMALL, first)
+    yield _Record("zeros", np.zeros_like(high), last)
+    yield _Record("far outside", (np.abs(high) + np.abs(low)) * _FAR, first)
+    largest = np.array([_largest(cell) for cell in tables.cell_types(X)])
+    yield _Record("huge", largest, first)
+    yield _Record("minus huge", -largest, last)
+    yield _Record("infinite", np.full_like(high, np.inf), first)
+    yield _Record("minus infinite", np.full_like(high, -np.inf), last)
+    yield _Record("missing", np.full_like(high, np.nan), first)
+    yield _Record("one cell missing", np.append(high[:-1], np.nan), first)
+    if any(cell.kind == "O" for cell in tables.cell_types(X)):
+        yield _Record("text", np.array(["no number"] * len(high), dtype=object), first)
+    for name, target in _strange_targets(y, bounds):
+        yield _Record(name, high, target)
+    middle = len(y) // 2
+    if len(y):
+        yield _Record("twin of another", tables.dense_row(X, middle), y[middle])
+
+
+def _largest(cell: np.dtype[Any]) -> Any:
+    return np.finfo(cell).max if cell.kind == "f" else np.finfo(np.float64).max
+
+
+def _extreme_targets(y: NDArray[Any], bounds: Bounds) -> tuple[Any, Any]:
+    if bounds.classes is not None:
+        return bounds.classes[0], bounds.classes[-1]
+    if bounds.target is None:
+        raise ValueError("declare what is extreme: Bounds(..., classes=...) or Bounds(..., target=(low, high))")
+    return bounds.target
+
+
+def _strange_targets(y: NDArray[Any], bounds: Bounds) -> Iterator[tuple[str, Any]]:
+    if bounds.classes is not None:
+        candidates: Any = range(2, 100) if y.dtype.kind in "fiub" else "?!#"
+        if y.dtype.kind != "b":
+            yield "label outside the set", [label for label in candidates if label not in bounds.classes][-1]
+    if y.dtype.kind == "f":
+        yield "huge target", np.finfo(y.dtype).max
+        yield "minus huge target", np.finfo(y.dtype).min
+        yield "missing target", np.nan
+        yield "infinite target", np.inf
+
+
+def _with(data: Data, start: int, stop: int, record: _Record, count: int = 1, person: Any = None) -> Data:
+    """Rows ``start`` to ``stop - 1`` exchanged for ``count`` copies of a record."""
+    X = tables.splice(data.X, start, stop, np.repeat(record.features[None, :], count, axis=0))
+    y = _spliced(data.y, start, stop, [record.target] * count)
+    groups = None if data.groups is None else _spliced(data.groups, start, stop, [person] * count)
+    return Data(X, y, groups)
+
+
+def _spliced(column: NDArray[Any], start: int, stop: int, values: list[Any]) -> NDArray[Any]:
+    if column.dtype.kind in "US":
+        cells = np.array(values, dtype=column.dtype.kind)
+    else:
+        with np.errstate(over="ignore"):  # a bound that a narrow type cannot hold is infinite in it
+            cells = np.array(values).astype(column.dtype) if values else column[:0]
+    return np.concatenate([column[:start], cells, column[stop:]])
+
+
+def _without(data: Data, start: int) -> Data:
+    mask = np.arange(len(data.y)) != start
+    return Data(tables.keep(data.X, mask), data.y[mask])
+
+
+def _blank(data: Data, template: _Record) -> _Record:
+    return _Record("blank", np.full_like(template.features, np.nan), data.y[0])
+
+
+def _of_records(
+    data: Data, relation: Neighbors, records: list[_Record], bounds: Bounds, sampled: bool
+) -> Iterator[Pair]:
+    n = len(data.y)
+    if relation is Neighbors.ADD_REMOVE:
+        yield from _added_and_removed(data, records, bounds, sampled)
+        return
+    blank = _blank(data, records[0])
+    for place, i in (("first", 0), ("last", n - 1)):
+        if relation is Neighbors.ZERO_OUT:
+            yield Pair(f"{place}: blanked", data, _with(data, i, i + 1, blank))
+        for record in records:
+            changed = _with(data, i, i + 1, record)
+            if relation is Neighbors.ZERO_OUT:
+                yield Pair(f"{place}: {record.name}, blanked", changed, _with(data, i, i + 1, blank))
+            else:
+                yield Pair(f"{place}: replaced by {record.name}", data, changed)
+        if relation is Neighbors.REPLACE_ONE:
+            named = {record.name: _with(data, i, i + 1, record) for record in records}
+            for one, other in (("high", "high, other target"), ("low", "high"), ("huge", "missing"), ("small", "low")):
+                yield Pair(f"{place}: {one} for {other}", named[one], named[other])
+        yield from _stored_twice(data, relation, bounds, i, place)
+
+
+def _added_and_removed(data: Data, records: list[_Record], bounds: Bounds, sampled: bool) -> Iterator[Pair]:
+    n = len(data.y)
+    for record in records:
+        yield Pair(f"last: {record.name}, added", data, _with(data, n, n, record))
+        if not sampled:
+            yield Pair(f"first: {record.name}, added", data, _with(data, 0, 0, record))
+    yield Pair("last: removed", data, _without(data, n - 1))
+    if not sampled:
+        yield Pair("first: removed", data, _without(data, 0))
+    yield from _stored_twice(data, Neighbors.ADD_REMOVE, bounds, n, "last")
+    for label in bounds.classes or ():
+        members = np.flatnonzero(data.y == label)
+        if len(members) == 1 and (members[0] == n - 1 or not sampled):
+            yield Pair("the only member of a class removed", data, _without(data, int(members[0])))
+
+
+def _stored_twice(data: Data, relation: Neighbors, bounds: Bounds, i: int, place: str) -> Iterator[Pair]:
+    """Compressed rows may store a cell in parts: the norm of the parts is not that of the row."""
+    if not tables.is_sparse(data.X):
+        return
+    _, high = bounds.ranges(data.X.shape[1])
+    columns = np.tile(np.arange(len(high))[::-1], 3)
+    parts = (columns, np.concatenate([high, high, -0.5 * high])[::-1])
+    stop = i if relation is Neighbors.ADD_REMOVE else i + 1
+    target = _extreme_targets(data.y, bounds)[0]
+    parted = Data(tables.splice_stored(data.X, i, stop, [parts]), _spliced(data.y, i, stop, [target]))
+    if relation is Neighbors.ZERO_OUT:
+        blank = _Record("blank", np.full_like(high, np.nan), target)
+        yield Pair(f"{place}: cells stored in parts, blanked", parted, _with(data, i, stop, blank))
+    else:
+        yield Pair(f"{place}: cells stored in parts", data, parted)
+
+
+def _labels(groups: Any) -> NDArray[Any]:
+    """Person names in a type whose order is that in which the curator numbers persons."""
+    labels = np.asarray(groups)
+    return labels if labels.dtype.kind in "fiubUS" else np.array([str(name) for name in groups])
+
+
+def _of_persons(data: Data, relation: Neighbors, records: list[_Record], sampled: bool) -> Iterator[Pair]:
+    persons = np.unique(data.groups)
+    blank = _blank(data, records[0])
+    if relation is Neighbors.ADD_REMOVE:
+        new = persons[-1] + 1 if data.groups.dtype.kind in "fiu" else f"{persons[-1]}~"
+        for record in records:
+            for count in (1, _MANY):
+                n = len(data.y)
+                yield Pair(f"{count} rows {record.name}, added", data, _with(data, n, n, record, count, new))
+        for place, person in (("last", persons[-1]), ("first", persons[0])):
+            if place == "last" or not sampled:
+                yield Pair(f"{place} person removed", data, _leave_out(data, person))
+        return
+    for place, person in (("first", persons[0]), ("last", persons[-1])):
+        rest = _leave_out(data, person)
+        n = len(rest.y)
+
+        def of(record: _Record, count: int, rest: Data = rest, n: int = n, person: Any = person) -> Data:
+            return _with(rest, n, n, record, count, person)
+
+        empty = of(blank, _MANY)
+        yield Pair(f"{place} person blanked", data, empty)
+        for record in records:
+            for count in (1, _MANY):
+                name = f"{place} person: {count} rows {record.name}"
+                if relation is Neighbors.ZERO_OUT:
+                    yield Pair(f"{name}, blanked", of(record, count), empty)
+                else:
+                    yield Pair(name, data, of(record, count))
+        if relation is Neighbors.REPLACE_ONE:
+            one, other = of(records[0], _MANY), of(records[1], _MANY)
+            yield Pair(f"{place} person: {_MANY} rows {records[0].name} for {records[1].name}", one, other)
+
+
+def _leave_out(data: Data, person: Any) -> Data:
+    mask = data.groups != person
+    return Data(tables.keep(data.X, mask), data.y[mask], data.groups[mask])

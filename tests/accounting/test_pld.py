@@ -1,0 +1,226 @@
+"""Contracts with the privacy loss distributions that we use: closed forms, and count = list."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet.accounting import gaussian, lower, pld, rdp
+from discreet.accounting.events import (
+    ZCDP,
+    BoundedRange,
+    Gaussian,
+    Laplace,
+    PoissonSampled,
+    PureDP,
+)
+from discreet.budget import Neighbors
+from discreet.errors import Unsupported
+
+ADD, REPLACE, ZERO = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE, Neighbors.ZERO_OUT
+GRID = 1e-4
+
+
+def test_laplace_compositions():
+    assert pld.epsilon_of([Laplace(10.0, 100, 1)], 1e-6, ADD, GRID) == pytest.approx(4.692667, abs=1e-3)
+    assert pld.epsilon_of([Laplace(2.0, 10, 1)], 1e-6, ADD, GRID) == pytest.approx(4.998978, abs=1e-5)
+    assert pld.delta_of([Laplace(2.0, 10, 1)], 3.0, ADD, GRID) == pytest.approx(3.185911e-2, rel=1e-4)
+
+
+def test_mixture_of_laplace_and_gaussian():
+    events = [Laplace(20.0, 10, 1), Gaussian(10.0, 10)]
+    assert pld.epsilon_of(events, 1e-6, REPLACE, GRID) == pytest.approx(1.531631, abs=1e-5)
+    rho = 10 * rdp.zcdp_of_laplace(1 / 20) + 10 * rdp.zcdp_of_gaussian(10)
+    assert rho == pytest.approx(0.06229425, abs=1e-8)
+    assert rdp.epsilon_of_zcdp(rho, 1e-6) == pytest.approx(1.657023, abs=1e-6)
+
+
+def test_electricity_steps():
+    delta = 1 / 45312**2
+    assert pld.epsilon_of([Gaussian(112.277795, 400)], delta, REPLACE, GRID) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("q", "z", "count", "delta", "expected"),
+    [
+        (0.01, 1, 1000, 1e-5, 1.828244),
+        (0.01, 4, 10000, 1e-5, 0.946999),
+        (0.001, 0.8, 5000, 1e-6, 0.733626),
+        (0.1, 5, 200, 1e-5, 1.098100),
+        (256 / 60000, 1.1, 14062, 1e-5, 2.381686),
+    ],
+)
+def test_sampled_gaussian_add_remove(q, z, count, delta, expected):
+    """The oracle's q is no multiple of 2^-16: bracket it between the two that are."""
+    below, above = (PoissonSampled(rounding(q * 2**16), Gaussian(z, count)) for rounding in (math.floor, math.ceil))
+    low, high = (pld.epsilon_of([event], delta, ADD, GRID) for event in (below, above))
+    assert low <= expected <= high
+    share = q * 2**16 - math.floor(q * 2**16)
+    assert low + share * (high - low) == pytest.approx(expected, rel=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("q", "z_in_clips", "count", "expected"), [(0.01, 4, 10000, 1.993194), (0.1, 10, 200, 1.060365)]
+)
+def test_sampled_gaussian_replace_one(q, z_in_clips, count, expected):
+    """The oracle counts noise in units of C; under replace_one this library counts in 2C."""
+    events = [
+        PoissonSampled(rounding(q * 2**16), Gaussian(z_in_clips / 2, count)) for rounding in (math.floor, math.ceil)
+    ]
+    low, high = (pld.epsilon_of([event], 1e-5, REPLACE, GRID) for event in events)
+    assert low <= expected <= high
+    assert low == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.parametrize("neighbors", Neighbors)
+@pytest.mark.parametrize("count", [1, 100, 10_000])
+def test_full_batch_gaussian_is_gaussian_dp(neighbors, count):
+    for delta in (1e-3, 1e-6, 1e-9):
+        exact = gaussian.epsilon_of(1.0, delta)
+        found = pld.epsilon_of([Gaussian(math.sqrt(count), count)], delta, neighbors)
+        assert exact <= found <= exact * (1 + 1e-4)
+
+
+def test_unit_of_the_noise_under_replace_one():
+    """Almost always sampled, the replace_one pair is almost the full-batch Gaussian at the same multiplier."""
+    sampled = pld.epsilon_of([PoissonSampled(65535, Gaussian(1.0))], 1e-6, REPLACE)
+    assert sampled == pytest.approx(gaussian.epsilon_of(1.0, 1e-6), rel=1e-3)
+    assert sampled == pytest.approx(pld.epsilon_of([PoissonSampled(65535, Gaussian(1.0))], 1e-6, ADD), rel=1e-3)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-8, 1e-9])
+def test_rounding_of_the_transforms_stays_on_the_private_side(delta):
+    """Many self-compositions of a Gaussian, whose price is known; without the margin this can fall short."""
+    from dp_accounting.pld import privacy_loss_distribution
+
+    for count, mu in ((1000, 3.0), (10_000, 1.0)):
+        single = privacy_loss_distribution.from_gaussian_mechanism(math.sqrt(count) / mu)
+        margin = pld.hidden_delta([Gaussian(1.0, count)])
+        found = single.self_compose(count).get_epsilon_for_delta(delta - margin)
+        assert found >= gaussian.epsilon_of(mu, delta)
+        assert delta >= pld.smallest_delta([Gaussian(1.0, count)])
+
+
+@pytest.mark.parametrize("neighbors", Neighbors)
+@pytest.mark.parametrize(
+    "event",
+    [
+        Gaussian(3.0, 4),
+        Laplace(3.0, 4, 1),
+        Laplace(3.0, 4),
+        Laplace(3.0, 4, 7),
+        PureDP(0.2, 4),
+        BoundedRange(0.2, 4),
+        PoissonSampled(6554, Gaussian(2.0, 4)),
+        PoissonSampled(6554, Laplace(1.0, 4, 1)),
+        PoissonSampled(6554, Laplace(1.0, 4)),
+        PoissonSampled(6554, PureDP(1.0, 4)),
+        PoissonSampled(65536, Gaussian(3.0, 4)),
+    ],
+)
+def test_count_is_a_list(event, neighbors):
+    from discreet.accounting.events import with_count
+
+    together = pld.epsilon_of([event], 1e-5, neighbors, GRID)
+    apart = pld.epsilon_of([with_count(event, 1)] * 4, 1e-5, neighbors, GRID)
+    assert together == pytest.approx(apart, rel=2e-3)
+    assert together > 1.2 * pld.epsilon_of([with_count(event, 1)], 1e-5, neighbors, GRID)
+
+
+def test_closed_forms_of_single_events():
+    assert pld.delta_of([Laplace(1.0, 1, 1)], 0.5, ADD) == pytest.approx(1 - math.exp(-0.25), rel=1e-4)
+    assert pld.epsilon_of([PureDP(0.7)], 1e-8, ADD) == pytest.approx(0.7, rel=1e-3)
+    assert pld.epsilon_of([PureDP(0.7)], 1e-8, ADD) >= 0.69999
+    response = (math.exp(1.0) - math.exp(0.5)) / (1 + math.exp(1.0))
+    assert pld.delta_of([PureDP(1.0)], 0.5, ADD) == pytest.approx(response, rel=1e-2)
+    assert pld.delta_of([Gaussian(1.0)], 1.0, ADD) == pytest.approx(gaussian.delta_of(1.0, 1.0), rel=1e-6)
+
+
+def test_zero_out_is_priced_as_add_remove():
+    event = PoissonSampled(655, Gaussian(1.0, 100))
+    assert pld.epsilon_of([event], 1e-5, ZERO) == pld.epsilon_of([event], 1e-5, ADD)
+
+
+@pytest.mark.parametrize(
+    ("numerator", "z", "count"), [(655, 0.6, 300), (655, 2.0, 3000), (6554, 1.0, 100), (32768, 4.0, 50)]
+)
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+def test_between_what_is_refuted_and_what_renyi_allows(numerator, z, count, neighbors):
+    events = [PoissonSampled(numerator, Gaussian(z, count))]
+    found = pld.epsilon_of(events, 1e-5, neighbors)
+    assert lower.epsilon_of(events, 1e-5, neighbors) <= found <= rdp.epsilon_of(events, 1e-5, neighbors)
+
+
+def test_the_refuting_test_has_power():
+    """Mixing up the units of replace_one, a factor 2 in the noise, is caught by the lower bound."""
+    event, slip = (PoissonSampled(655, Gaussian(z, 1000)) for z in (2.0, 4.0))
+    assert pld.epsilon_of([slip], 1e-5, REPLACE) < lower.epsilon_of([event], 1e-5, REPLACE)
+
+
+def test_replace_is_between_add_remove_and_its_group_bound():
+    replaced, event = [PoissonSampled(655, Gaussian(2.0, 1000))], [PoissonSampled(655, Gaussian(4.0, 1000))]
+    found = pld.epsilon_of(replaced, 1e-5, REPLACE)
+    assert pld.epsilon_of(event, 1e-5, ADD) <= found
+    half = found / 2
+    assert (1 + math.exp(half)) * pld.delta_of(event, half, ADD) >= 1e-5
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.7])
+def test_replace_one_pair_dominates_in_the_plane(ratio):
+    """Hockey-stick divergences of tilted pairs of contributions in two dimensions never exceed the line's."""
+    q, z = 0.3, ratio
+    axis, step = np.linspace(-9 * z, 9 * z, 401, retstep=True)
+    x, y = np.meshgrid(axis, axis)
+
+    def density(a, b):
+        return np.exp(-((x - a) ** 2 + (y - b) ** 2) / (2 * z * z)) / (2 * math.pi * z * z)
+
+    def divergence(first, second, factor):
+        p, r = ((1 - q) * density(0, 0) + q * density(*point) for point in (first, second))
+        return float(np.maximum(p - factor * r, 0).sum()) * step * step
+
+    for factor in (1.0, 1.1, 1.5):
+        worst = divergence((1, 0), (-1, 0), factor)
+        for angle in np.linspace(0, math.pi, 7):
+            for size in (0.3, 1.0):
+                other = (size * math.cos(angle), size * math.sin(angle))
+                assert divergence((1, 0), other, factor) <= worst + 1e-9
+                assert divergence(other, (1, 0), factor) <= worst + 1e-9
+
+
+@pytest.mark.parametrize("t", [0.25, 0.5, 1, 4, 32])
+@pytest.mark.parametrize("sensitivity", [1, 2, 5, 40])
+def test_discrete_laplace_lemma(t, sensitivity):
+    """Exact divergence of discrete Laplace <= the lemma <= continuous Laplace at sensitivity D + 1."""
+    reach = int(60 * t + 2 * sensitivity + 60)
+    k = np.arange(-reach, reach + 1)
+    p = np.exp(-np.abs(k - sensitivity) / t)
+    q = np.exp(-np.abs(k) / t)
+    norm = (1 - math.exp(-1 / t)) / (1 + math.exp(-1 / t))
+    for epsilon in np.linspace(0, sensitivity / t, 41)[:-1]:
+        exact = norm * float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+        s = (sensitivity - epsilon * t) / 2
+        lemma = 1 - math.exp(-s / t) / math.cosh(0.5 / t)
+        continuous = 1 - math.exp((epsilon - (sensitivity + 1) / t) / 2)
+        assert exact <= lemma + 1e-9
+        assert lemma <= continuous + 1e-12
+
+
+def test_events_without_a_distribution_and_tiny_deltas_are_refused():
+    with pytest.raises(Unsupported, match="RDP"):
+        pld.epsilon_of([ZCDP(0.1)], 1e-6, ADD)
+    with pytest.raises(Unsupported, match="RDP"):
+        pld.epsilon_of([PoissonSampled(655, Gaussian(1.0, 1000))], 1e-13, ADD)
+
+
+def test_the_grid_follows_the_smallest_step_and_the_memory():
+    def spacing(event):
+        return pld.interval_for([event], ADD, rdp.epsilon_of([event], 1e-16, ADD))
+
+    fine = spacing(PoissonSampled(7, Gaussian(5.0, 1000)))
+    coarse = spacing(PoissonSampled(655, Gaussian(1.0, 1000)))
+    assert fine < coarse <= 1e-3
+    wide = spacing(Laplace(0.001, 1000, 1))
+    assert wide > coarse
+    with pytest.raises(Unsupported, match="too wide"):
+        pld.compose([PoissonSampled(655, Gaussian(1e-4, 1000))], ADD)

@@ -1,0 +1,80 @@
+"""What importing costs, and that a second process compiles nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import discreet
+
+SRC = str(Path(discreet.__file__).parents[1])
+
+
+def run(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": SRC, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_discreet_imports_nothing_heavy():
+    code = """
+import sys
+import discreet
+heavy = ("numpy", "scipy", "sklearn", "numba", "llvmlite", "dp_accounting", "pandas", "matplotlib", "rich", "typer")
+print([name for name in heavy if name in sys.modules])
+"""
+    assert run(code).strip() == "[]"
+
+
+def test_declaring_facts_needs_no_compiler_nor_accountant():
+    code = """
+import sys
+from discreet import Bounds, Budget, Neighbors, Plan, Release
+Budget(1.0, 1e-6); Bounds(1.0); Plan([Release("noisy_gradient", 3)])
+print([name for name in ("sklearn", "numba", "dp_accounting", "pandas") if name in sys.modules])
+"""
+    assert run(code).strip() == "[]"
+
+
+def test_dir_lists_the_public_names():
+    code = "import discreet; print(set(discreet.__all__) <= set(dir(discreet)))"
+    assert run(code).strip() == "True"
+
+
+_FIT = """
+import sys
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from discreet import DPLogisticRegression, GradientDescent, StochasticGradientDescent
+X = np.linspace(-1, 1, 40).reshape(20, 2)
+y = np.arange(20) % 2
+for solver in (GradientDescent(n_steps=2), StochasticGradientDescent(n_steps=2, batch_size=5)):
+    DPLogisticRegression(5.0, bounds=1.0, classes=(0, 1), solver=solver).fit(X, y)
+compiled, cached = [], 0
+for name, module in list(sys.modules.items()):
+    if name.startswith("discreet"):
+        for item in vars(module).values():
+            if isinstance(item, Dispatcher):
+                cached += sum(item.stats.cache_hits.values())
+                compiled += [item.__name__] * sum(item.stats.cache_misses.values())
+                # compiled without asking a cache: no cache=True
+                compiled += [item.__name__] * (len(item.signatures) and not item.stats.cache_path)
+print(sorted(set(compiled)), cached)
+"""
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    """Kernels come from numba's disk cache; dispatching losses through it must not defeat that."""
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    compiled, _, hits = run(_FIT, **folder).strip().rpartition(" ")
+    assert compiled != "[]"  # the first process, with an empty cache, does compile: the measure works
+    compiled, _, hits = run(_FIT, **folder).strip().rpartition(" ")
+    assert compiled == "[]"
+    assert int(hits) > 0
