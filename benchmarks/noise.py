@@ -25,7 +25,7 @@ def run(rounds: int) -> Iterator[Row]:
         },
         rounds=rounds,
     )
-    for law, goal in (("Gaussian", at_least(1.5)), ("Laplace", None)):
+    for law, goal in (("Gaussian", at_least(1.5, absolute=True)), ("Laplace", None)):
         ours = taken[law]
         yield Row(f"exact {law} samples", "M/s", COUNT / ours.cpu / 1e6, goal=goal, spread=ours.spread)
     per_word = 1e9 * taken["entropy"].cpu / COUNT
@@ -39,7 +39,7 @@ def poisson(batch: int, rounds: int, entropy: SystemEntropy) -> Row:
     numerator = round(batch / N * (1 << 16))
     taken = interleaved({"ours": lambda: poisson_sample(N, numerator, entropy)}, rounds=rounds)["ours"]
     per_row = 1e9 * taken.cpu / (N * numerator / (1 << 16))
-    goal = at_most(10.0) if batch >= 10_000 else None
+    goal = at_most(10.0, absolute=True) if batch >= 10_000 else None
     return Row(
         f"Poisson sampling a selected row, n={N:.0e}, batch {batch}", "ns", per_row, goal=goal, spread=taken.spread
     )

@@ -11,21 +11,22 @@ INSTALL = "not installed: pip install -r benchmarks/requirements.txt"
 
 @dataclass(frozen=True)
 class Goal:
-    """At most, or at least, a value: of the ratio where there is one, else of our own figure."""
+    """At most, or at least, a value: of the ratio or, where ``absolute``, of our own figure."""
 
     sense: str
     value: float
+    absolute: bool = False
 
     def is_met(self, figure: float) -> bool:
         return figure <= self.value if self.sense == "<=" else figure >= self.value
 
 
-def at_most(value: float) -> Goal:
-    return Goal("<=", value)
+def at_most(value: float, *, absolute: bool = False) -> Goal:
+    return Goal("<=", value, absolute)
 
 
-def at_least(value: float) -> Goal:
-    return Goal(">=", value)
+def at_least(value: float, *, absolute: bool = False) -> Goal:
+    return Goal(">=", value, absolute)
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,15 @@ class Row:
 
     @property
     def is_met(self) -> bool | None:
-        figure = self.ours if self.ratio is None and self.peer is None else self.ratio
-        return None if self.goal is None or figure is None else self.goal.is_met(figure)
+        if self.goal is None:
+            return None
+        figure = self.ours if self.goal.absolute else self.ratio
+        return None if figure is None else self.goal.is_met(figure)
 
     def cells(self) -> tuple[str, ...]:
         goal = ""
         if self.goal is not None:
-            of_ratio = self.peer is not None or self.ratio is not None or self.note == INSTALL
-            goal = f"{self.goal.sense} {self.goal.value:g}" + ("x" if of_ratio else f" {self.unit}")
+            goal = f"{self.goal.sense} {self.goal.value:g}" + (f" {self.unit}" if self.goal.absolute else "x")
         met = {True: "met", False: "MISSED", None: ""}[self.is_met]
         ratio = "" if self.ratio is None else f"{self.ratio:.3g}x"
         spread = "" if self.spread is None else f"{self.spread:.2f}"

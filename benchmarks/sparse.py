@@ -1,4 +1,4 @@
-"""A full clipped gradient over compressed rows, in exact integers, against scipy's two products; CPU time, one thread each."""
+"""A full clipped gradient over compressed rows against scipy's two products; CPU time, one thread each."""
 
 from collections.abc import Iterator
 

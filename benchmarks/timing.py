@@ -36,12 +36,18 @@ def interleaved(
     for _ in range(rounds):
         before_round()
         for name, run in candidates.items():
+            if calls[name] > 1:  # a short call must not pay for what the others left in the caches
+                _repeat(run, calls[name])
             wall, cpu = time.perf_counter(), time.process_time()
-            for _ in range(calls[name]):
-                run()
+            _repeat(run, calls[name])
             cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
             samples[name].append((wall / calls[name], cpu / calls[name]))
     return {name: _timing(taken) for name, taken in samples.items()}
+
+
+def _repeat(run: Callable[[], object], times: int) -> None:
+    for _ in range(times):
+        run()
 
 
 def _timing(taken: list[tuple[float, float]]) -> Timing:
@@ -50,8 +56,7 @@ def _timing(taken: list[tuple[float, float]]) -> Timing:
 
 
 def _calls_for(run: Callable[[], object], least_seconds: float) -> int:
-    for _ in range(WARM_UP_CALLS):
-        run()
+    _repeat(run, WARM_UP_CALLS)
     start = time.perf_counter()
     run()
     return max(1, round(least_seconds / max(time.perf_counter() - start, 1e-9)))

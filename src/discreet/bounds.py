@@ -5,8 +5,9 @@ elsewhere (a codebook, physics, policy) and are enforced by clipping; they are n
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,11 @@ _HOW_FEATURES = (
 )
 
 
-def _checked_range(low: Any, high: Any, what: str) -> Range:
-    low, high = float(low), float(high)
+def _checked_range(pair: Any, what: str) -> Range:
+    try:
+        low, high = (float(end) for end in pair)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise MissingBounds(f"{what} needs a finite range (low, high) with low <= high")
     return low, high
@@ -65,22 +69,25 @@ class Bounds:
         if self.features is None:
             raise MissingBounds(f"the ranges of the features are not declared: {_HOW_FEATURES}")
         if isinstance(self.features, Mapping):
-            named = {str(name): _checked_range(*pair, f"feature {name!r}") for name, pair in self.features.items()}
+            named = {str(name): _checked_range(pair, f"feature {name!r}") for name, pair in self.features.items()}
             object.__setattr__(self, "features", named)
-        elif isinstance(self.features, (int, float, np.integer, np.floating)):
-            if not (math.isfinite(self.features) and self.features > 0):
+        elif isinstance(self.features, Real):
+            common = float(self.features)
+            if not (math.isfinite(common) and common > 0):
                 raise MissingBounds(f"a common feature bound must be positive and finite: {_HOW_FEATURES}")
-            object.__setattr__(self, "features", float(self.features))
+            object.__setattr__(self, "features", common)
+        elif isinstance(self.features, str) or not isinstance(self.features, Iterable):
+            raise MissingBounds(f"the ranges of the features are no numbers: {_HOW_FEATURES}")
         else:
-            ranges = tuple(_checked_range(*pair, f"feature {j}") for j, pair in enumerate(self.features))
+            ranges = tuple(_checked_range(pair, f"feature {j}") for j, pair in enumerate(self.features))
             object.__setattr__(self, "features", ranges)
         if self.row_norm is not None and not (math.isfinite(self.row_norm) and self.row_norm > 0):
             raise MissingBounds("row_norm must be positive and finite, or None for what the ranges imply")
         if self.target is not None:
-            object.__setattr__(self, "target", _checked_range(*self.target, "the target"))
+            object.__setattr__(self, "target", _checked_range(self.target, "the target"))
         if self.classes is not None:
             classes = tuple(label.item() if isinstance(label, np.generic) else label for label in self.classes)
-            if len(classes) < 2 or len(set(classes)) != len(classes):
+            if len(classes) < 2 or len(set(classes)) != len(classes) or any(label != label for label in classes):
                 raise MissingBounds("classes must name at least two different labels, such as classes=(0, 1)")
             object.__setattr__(self, "classes", classes)
         if self.n is not None and not (int(self.n) == self.n and self.n > 0):

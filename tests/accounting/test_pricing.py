@@ -162,6 +162,11 @@ def test_tiny_deltas_fall_back_on_renyi():
     )
 
 
+def test_enormous_prices_are_still_prices():
+    """Orders below 2 are read off a chord: loose, but no disagreement."""
+    assert 500 < epsilon_of([Laplace(2.1291469866323993, 5977)], 3.166408312520709e-11).epsilon < 3000
+
+
 def test_a_wrong_accountant_is_caught(monkeypatch):
     """Halve the noise's price in one accountant at a time: each price must fail."""
     sampled = [PoissonSampled(655, Gaussian(2.0, 1000))]

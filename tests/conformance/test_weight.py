@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import discreet
 
 SRC = str(Path(discreet.__file__).parents[1])
@@ -70,6 +72,7 @@ print(sorted(set(compiled)), cached)
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(tmp_path):
     """Kernels come from numba's disk cache; dispatching losses through it must not defeat that."""
     folder = {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -94,7 +94,9 @@ def test_a_sample_is_the_sum_of_its_records(loss):
     assert not total(X, y, loss, w, units=np.arange(0)).any()
 
 
-@pytest.mark.parametrize("storage", [sp.coo_matrix, sp.csc_matrix, sp.lil_matrix, sp.dok_array, sp.bsr_array, sp.dia_matrix])
+@pytest.mark.parametrize(
+    "storage", [sp.coo_matrix, sp.csc_matrix, sp.lil_matrix, sp.dok_array, sp.bsr_array, sp.dia_matrix]
+)
 @pytest.mark.parametrize("grouped", [False, True], ids=["records", "persons"])
 def test_every_sparse_format_is_admitted(storage, grouped):
     loss = LOSSES[0]

@@ -184,6 +184,16 @@ def test_poisson(table, limit):
     np.testing.assert_allclose(model.predict(table.X), theirs.predict(table.with_ones), rtol=1e-2)
 
 
+def test_no_clip_bites_without_noise():
+    """Five records that the model cannot fit have slopes far above the largest target; they count in full."""
+    x = np.repeat([0.5, 1.0], [95, 5])[:, None]
+    y = np.repeat([8.0, 0.0], [95, 5])
+    model = DPPoissonRegressor(math.inf, bounds=1.0, target=(0, 8), fit_intercept=False).fit(x, y)
+    best = poisson(x, y, 1e-3).optimum(1)
+    assert math.exp(best[0]) > 8
+    assert model.coef_[0] == pytest.approx(best[0], rel=1e-3)
+
+
 def accelerated(steps=5000):
     return GradientDescent(n_steps=steps, momentum="nesterov")
 
@@ -207,7 +217,7 @@ def linear(table, penalty, steps=5000):
     """Least squares with any penalty, by the solver itself."""
     loss, solver = Squared(), GradientDescent(n_steps=steps, momentum="nesterov", clip=100.0)
     data = PrivateData(table.X, table.numbers, Bounds(1.0, target=(-1, 1)))
-    budget = Budget(math.inf)
+    budget = Budget(math.inf, 1e-6)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, penalty)
     return solver.solve(data.open(plan, budget, loss), penalty).coefficients
 

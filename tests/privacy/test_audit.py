@@ -77,7 +77,9 @@ def test_reused_noise_is_refuted(monkeypatch):
     frozen = {}
     original = wall.noise.rounded_gaussian
     monkeypatch.setattr(
-        wall.noise, "rounded_gaussian", lambda count, m, entropy: frozen.setdefault((count, m), original(count, m, entropy))
+        wall.noise,
+        "rounded_gaussian",
+        lambda count, m, entropy: frozen.setdefault((count, m), original(count, m, entropy)),
     )
     small, large = (releases(*side, Neighbors.REPLACE_ONE) for side in worst_pair(Neighbors.REPLACE_ONE))
     assert len(np.unique(small)) == 1

@@ -47,14 +47,13 @@ def bounds_of(name: str) -> Bounds:
 
 
 def table(name: str, engine: str = "dense", groups: bool = False, n: int = N) -> Data:
-    """Synthetic data for a model; the last row is the only one of its class."""
+    """Synthetic data for a model; of three classes, the last row is the only one of the third."""
     rng = np.random.default_rng(7)
     X = rng.uniform(-1, 1, (n, P)) * [1.0, 5.0, 4.0] + [0.0, 5.0, -1.0]
     score = X[:, 0] - 0.2 * X[:, 2] + rng.normal(0, 0.3, n)
     if name in CLASSES:
-        top = len(CLASSES[name]) - 1
-        y: Any = (score > 0).astype(float) * (top - 1)
-        y[-1] = top
+        y: Any = (score > 0).astype(float)
+        y[-1] = CLASSES[name][-1]
     else:
         y = np.clip(2.0 + score, 0, 4)
     if engine == "sparse":

@@ -88,7 +88,7 @@ class Certificate:
         for name in ("events", "notes", "not_private"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in ("solver", "accountants", "assumed_public"):
-            object.__setattr__(self, name, dict(getattr(self, name)))
+            object.__setattr__(self, name, _plain(getattr(self, name)))
         for name in ("epsilon", "delta", "noise_multiplier"):
             object.__setattr__(self, name, float(getattr(self, name)))
         if not (self.epsilon >= 0 and 0 <= self.delta < 1 and self.noise_multiplier >= 0):
@@ -188,11 +188,11 @@ def _lines(certificate: Certificate) -> list[str]:
         ]
         if certificate.group(5)[1] < 1:
             together, slack = certificate.group(5)
-            lines.append(f"  Five {unit}s{'':<{6 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
+            lines.append(f"  Five {unit}s{'':<{8 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
     else:
         lines.append("  Guarantee     none: do not release this model")
     lines.append(f"  Model         {certificate.model or 'not named'}")
-    lines += [f"    {name:<12}{value}" for name, value in certificate.solver.items()]
+    lines += [f"    {name:<20}{value}" for name, value in certificate.solver.items()]
     lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
     lines.append("  Released")
     lines += [f"    {_phrase(event)}" for event in certificate.events] or ["    nothing"]
@@ -200,7 +200,7 @@ def _lines(certificate: Certificate) -> list[str]:
         "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
     )
     lines.append("  Taken as public, not measured")
-    lines += [f"    {name:<12}{value}" for name, value in certificate.assumed_public.items()] or ["    nothing"]
+    lines += [f"    {name:<20}{value}" for name, value in certificate.assumed_public.items()] or ["    nothing"]
     lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")
     lines += [f"  Note          {note}" for note in certificate.notes]
     made = " ".join(part for part in (certificate.library_version, certificate.created) if part)
@@ -218,6 +218,13 @@ def _phrase(event: Event) -> str:
 
 def _close(stated: float, found: float) -> bool:
     return stated == found or math.isclose(stated, found, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON would give it back: lists for tuples, dictionaries in the order of their keys."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(value[name]) for name in sorted(value, key=str)}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _encoded(value: Any) -> Any:

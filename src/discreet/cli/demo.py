@@ -52,15 +52,17 @@ class Shown:
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files that are written.")] = Path("build/demo"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files that are written.")] = Path(
+        "build/demo"
+    ),
     epsilon: Annotated[float, typer.Option(min=1e-3, max=100, help="The budget of the model that is saved.")] = 1.0,
     rows: Annotated[int, typer.Option(min=400, max=10_000_000, help="Synthetic rows; a quarter is held out.")] = 40_000,
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Fits at each epsilon of the picture.")] = 5,
 ) -> None:
     """Train a private model on synthetic data, and show what it promises and what it costs.
 
-    The data are synthetic hospital stays: thirteen columns with ranges from a codebook, and whether the patient came back.
-    No real person is in it. A logistic regression is fitted privately and compared with one without
+    The data are synthetic hospital stays: thirteen columns with ranges from a codebook, and whether the patient
+    came back. No real person is in it. A logistic regression is fitted privately and compared with one without
     privacy, then fitted again at eight budgets for the picture of accuracy over epsilon.
 
     Writes model.discreet, certificate.json, accuracy.png, results.json and report.html. Then try
@@ -73,7 +75,8 @@ def demo(
     with console.status("Loading the compiler and drawing synthetic patients"):
         train, public = _tables(rows)
     console.print(
-        f"{rows:,} synthetic hospital stays, {len(train.names)} columns: {len(train.y):,} private, {len(public.y):,} held out as public"
+        f"{rows:,} synthetic hospital stays, {len(train.names)} columns: "
+        f"{len(train.y):,} private, {len(public.y):,} held out as public"
     )
     shown = _run(train, public, epsilon, repeats, console)
     console.print()
@@ -101,7 +104,13 @@ def _run(train: "Table", public: "Table", epsilon: float, repeats: int, console:
     model = DPLogisticRegression(epsilon=epsilon, bounds=train.bounds, verbose=True)
     model.fit(train.X, train.y)
     compared = references(train, public)
-    columns = (TextColumn("Accuracy over epsilon"), BarColumn(), MofNCompleteColumn(), TextColumn("fits"), TimeRemainingColumn())
+    columns = (
+        TextColumn("Accuracy over epsilon"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("fits"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=len(EPSILONS) * repeats)
         sweep = accuracy_sweep(train, public, repeats=repeats, done=lambda: bar.advance(task))
@@ -112,7 +121,9 @@ def _run(train: "Table", public: "Table", epsilon: float, repeats: int, console:
 def _print_accuracies(shown: Shown, console: "Console") -> None:
     from rich.table import Table
 
-    table = Table(title="\nAccuracy on public rows", title_justify="left", title_style="bold", box=None, show_header=False)
+    table = Table(
+        title="\nAccuracy on public rows", title_justify="left", title_style="bold", box=None, show_header=False
+    )
     for name, value in shown.accuracies.items():
         table.add_row(f"  {name}", f"{100 * value:.1f}%")
     console.print(table)
@@ -139,7 +150,9 @@ def _write(shown: Shown, out: Path, console: "Console") -> dict[Path, str]:
         picture = Picture(svg(light), svg(dark), f"Accuracy on public rows against epsilon. {subtitle}")
     except MissingPlots as missing:
         console.print(f"No picture: {missing}", markup=False)
-    page = Page("A private model of hospital readmission", shown.model.certificate_, shown.accuracies, shown.remarks, picture)
+    page = Page(
+        "A private model of hospital readmission", shown.model.certificate_, shown.accuracies, shown.remarks, picture
+    )
     results = {
         "accuracies": shown.accuracies,
         "epsilons": sweep.epsilons,

@@ -23,16 +23,22 @@ def price(
         typer.Option("--noise-multiplier", "-z", help="Noise over sensitivity; the epsilon that it costs is computed."),
     ] = None,
     delta: Annotated[
-        float, typer.Option("--delta", "-d", help="Failure probability, well below 1/n; 0 for pure epsilon (Laplace noise).")
+        float,
+        typer.Option("--delta", "-d", help="Failure probability, well below 1/n; 0 for pure epsilon (Laplace noise)."),
     ] = 1e-6,
     sampling_probability: Annotated[
-        float, typer.Option("--sampling-probability", "-q", help="Each step sees each record with this probability (Poisson).")
+        float,
+        typer.Option(
+            "--sampling-probability", "-q", help="Each step sees each record with this probability (Poisson)."
+        ),
     ] = 1.0,
     neighbors: Annotated[
-        Neighbors, typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed.")
+        Neighbors,
+        typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
     ] = Neighbors.REPLACE_ONE,
     clip: Annotated[
-        float | None, typer.Option("--clip", "-c", help="Bound on a record's contribution: prints the noise in its units.")
+        float | None,
+        typer.Option("--clip", "-c", help="Bound on a record's contribution: prints the noise in its units."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -26,7 +26,7 @@ def selftest(
     """
     from discreet.experiments.sanity import kernel_checks, sampler_checks
 
-    found: list["Check"] = []
+    found: list[Check] = []
     for check in chain(kernel_checks(), sampler_checks(draws)):
         found.append(check)
         if not as_json:

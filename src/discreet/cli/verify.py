@@ -29,7 +29,9 @@ def verify(
         typer.echo(json.dumps(found, indent=2))
     elif found["holds"]:
         accountants = ", ".join(f"{name} {value}" for name, value in found["accountants"].items())
-        typer.echo(f"holds: epsilon = {found['claimed']:.6g} is claimed, {found['price']:.6g} is the price of the events")
+        typer.echo(
+            f"holds: epsilon = {found['claimed']:.6g} is claimed, {found['price']:.6g} is the price of the events"
+        )
         typer.echo(f"       at delta = {found['delta']!r}, {found['neighbors']}, per {found['unit']} ({accountants})")
     else:
         typer.echo(f"does not hold: {found['reason']}", err=True)

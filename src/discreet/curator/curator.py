@@ -102,7 +102,7 @@ class Curator:
         """
         if self.budget.neighbors.n_is_public:
             raise Unsupported("n is public under this relation: use the declared n")
-        release = self.__spend("noisy_count", None)
+        release = self.__spend("noisy_count", 1.0)
         unit = self.__unit(release, 1.0)
         drawn = self.__noise(unit, 1)
         exact = np.array([unit.bound * self.__engine.n_units], dtype=np.int64)

@@ -5,7 +5,7 @@ names) are public and checked loudly; a value that is missing, infinite, not a n
 declared label turns its record into the null record, silently: a value-dependent exception is a leak.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,13 +94,21 @@ def two_dimensional(X: Any) -> Any:
     if is_sparse(X) or hasattr(X, "iloc"):
         return X
     array = X if isinstance(X, np.ndarray) else _as_array(X)
-    if array.dtype.kind in "cmMV":
-        raise Unsupported("features must be real numbers: complex, date and structured types are not supported")
+    _refuse_kinds(array.dtype.kind)
     if array.ndim != 2:
         raise Unsupported(
             "X must have two dimensions, one row a record. Reshape your data: X.reshape(-1, 1) for a single feature"
         )
     return array
+
+
+def _refuse_kinds(kinds: Iterable[str]) -> None:
+    """Refuse types that hold no real numbers: a fact of the container, not of a cell."""
+    if any(kind in "cmMV" for kind in kinds):
+        raise Unsupported(
+            "features must be real numbers. Complex data not supported, nor are dates and structured types: "
+            "convert them to numbers"
+        )
 
 
 def _as_array(X: Any) -> NDArray[Any]:
@@ -119,19 +127,23 @@ def numbers(values: Any) -> NDArray[np.float64]:
         return _frame_numbers(values)
     array = values if isinstance(values, np.ndarray) else _as_array(values)
     if array.dtype.kind in "fiub":
-        return np.ascontiguousarray(array, dtype=np.float64)
+        with np.errstate(all="ignore"):  # a wider type may overflow: to infinity, so to the null record
+            return np.ascontiguousarray(array, dtype=np.float64)
     flat = np.array([_number(value) for value in array.ravel()], dtype=np.float64)
     return flat.reshape(array.shape)
 
 
 def _frame_numbers(frame: Any) -> NDArray[np.float64]:
     kinds = [getattr(dtype, "kind", "O") for dtype in np.atleast_1d(frame.dtypes)]
+    _refuse_kinds(kinds)
     if all(kind in "fiub" for kind in kinds):
         return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     return numbers(frame.to_numpy(dtype=object))
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, (complex, np.complexfloating, np.ndarray)):
+        return float("nan")  # float() would warn, or take a part of it
     try:
         return float(value)
     except Exception:  # whatever a cell's conversion raises, it must not be seen
@@ -144,7 +156,8 @@ def one_dimensional(y: Any) -> NDArray[Any]:
         array = np.asarray(y)
     else:
         array = np.empty(len(y), dtype=object)
-        array[:] = list(y)
+        for i, value in enumerate(y):
+            array[i] = value
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -156,9 +169,10 @@ def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
     """Each label's position among the declared classes; NaN for any other label."""
     labels = one_dimensional(y)
     numeric = all(isinstance(label, (int, float, bool)) for label in classes)
-    if labels.dtype.kind in "US" and numeric:
+    texts = any(isinstance(label, str) for label in classes)
+    if (labels.dtype.kind in "US" and numeric) or (labels.dtype.kind == "S" and texts):
         raise MissingBounds(
-            "the labels are strings but the declared classes are numbers: declare the labels as they stand in y"
+            "the labels in y are of another type than the declared classes: declare them as they stand in y"
         )
     out = np.full(len(labels), np.nan)
     if labels.dtype.kind in "fiub" and numeric:
@@ -169,7 +183,7 @@ def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
     for i, label in enumerate(labels.tolist()):
         try:
             out[i] = position.get(label, np.nan)
-        except TypeError:  # an unhashable cell
+        except Exception:  # a label that cannot be hashed or compared is no declared one
             continue
     return out
 
@@ -202,6 +216,8 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
     becomes depends on that record and on declared facts only.
     """
     n, n_columns = X.shape
+    if is_sparse(X):
+        X = _canonical(X)
     valid = np.isfinite(targets)
     targets = np.where(valid, targets, 0.0)
     order = starts = shares = None
@@ -225,13 +241,8 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
     return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid)
 
 
-def _encode_sparse(
-    X: Any, valid: NDArray[np.bool_], declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
-    if (scaling.low > 0).any() or (scaling.high < 0).any():
-        raise Unsupported(
-            "sparse data needs ranges that contain 0, since absent entries are 0: widen them, or pass a dense array"
-        )
+def _canonical(X: Any) -> Any:
+    """A private copy by rows, in double precision, without duplicate entries."""
     if X.dtype.kind not in "fiub":
         raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")
     csr = X.astype(np.float64).tocsr(copy=True)
@@ -240,6 +251,16 @@ def _encode_sparse(
     except ValueError:
         raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
     csr.sum_duplicates()
+    return csr
+
+
+def _encode_sparse(
+    csr: Any, valid: NDArray[np.bool_], declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
+    if (scaling.low > 0).any() or (scaling.high < 0).any():
+        raise Unsupported(
+            "sparse data needs ranges that contain 0, since absent entries are 0: widen them, or pass a dense array"
+        )
     n, n_columns = csr.shape
     extra = int(scaling.intercept)
     indptr = csr.indptr.astype(np.int64)

@@ -57,7 +57,9 @@ class SeededEntropy:
         blocks = -(-count // 8)
         stream = chacha20_blocks(self._key, self._block, blocks)
         self._block += blocks
-        return stream.view(np.uint64)[:count]
+        words = stream.view(np.uint64)[:count]
+        words.flags.writeable = False  # as the system's: compiled code must be the same
+        return words
 
 
 def chacha20_blocks(

@@ -125,8 +125,6 @@ class PrivateData:
             indices = door.class_indices(self.__y, self.bounds.classes)
             return 2.0 * indices - 1.0 if loss.n_outputs == 1 else indices
         low, high = self.__target_range()
-        if getattr(loss, "log_link", False):
-            low, high = max(low, 0.0), max(high, 0.0)
         y = door.numbers(self.__y)
         finite = np.isfinite(y)
         return np.where(finite, np.clip(np.where(finite, y, 0.0), low, high) / self.target_scale(loss), np.nan)

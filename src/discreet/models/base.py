@@ -1,11 +1,13 @@
 """What the estimators share: the fit, the linear predictor, saving."""
 
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.certificate import Certificate
@@ -23,6 +25,12 @@ class DPLinearModel(BaseEstimator):
 
     def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any) -> Self:
         validate_data(self, X, skip_check_array=True)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if np.ndim(y) == 2 and np.shape(y)[1] == 1:  # a fact of the container
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=3
+            )
         with progress_bar(type(self).__name__, self.epsilon, self.verbose) as progress:
             fitted = fit_model(
                 X,

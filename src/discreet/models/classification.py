@@ -12,6 +12,15 @@ from discreet.models.base import DPLinearModel
 from discreet.models.fitting import declared
 
 
+def _label_array(classes: tuple[Any, ...]) -> NDArray[Any]:
+    """The labels as they were declared: numpy must not turn a 3 among strings into a string."""
+    labels = np.array(classes)
+    if labels.tolist() != list(classes):
+        labels = np.empty(len(classes), dtype=object)
+        labels[:] = classes
+    return labels
+
+
 class _DPClassifier(ClassifierMixin, DPLinearModel):
     classes_: NDArray[Any]
 
@@ -26,7 +35,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel):
                 "the classes are not declared: pass classes=(0, 1), from what is publicly known, not from the data"
             )
         self._fit(X, y, groups, bounds, self._loss(len(bounds.classes)))
-        self.classes_ = np.array(bounds.classes)
+        self.classes_ = _label_array(bounds.classes)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -103,16 +112,20 @@ class DPLogisticRegression(_DPClassifier):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each declared class."""
+        odds = np.exp(self._two_sided(X))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def _two_sided(self, X: Any) -> NDArray[np.float64]:
+        """One margin a class, the largest 0."""
         margins = self._margins(X)
         if margins.shape[1] == 1:
             margins = np.hstack([np.zeros_like(margins), margins])
-        margins -= margins.max(axis=1, keepdims=True)
-        odds = np.exp(margins)
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return np.asarray(margins - margins.max(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of ``predict_proba``."""
-        return np.asarray(np.log(self.predict_proba(X)))
+        """Logarithm of ``predict_proba``, exact where that underflows."""
+        margins = self._two_sided(X)
+        return np.asarray(margins - np.log(np.exp(margins).sum(axis=1, keepdims=True)))
 
 
 class DPLinearSVC(_DPClassifier):

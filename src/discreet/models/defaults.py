@@ -23,7 +23,8 @@ row norm, the loss. No rule looks at a record. Training coordinates have |x_j| <
     Full batches: they have the least noise a pass and an exact price. Sampled batches where one pass
     is dear (n p above 10^9) and the budget has a delta.
 ``epsilon=inf``
-    Nothing is noisy: worst-case constants, no clip that bites, many steps: the non-private optimum.
+    Nothing is noisy: worst-case constants, no clip that bites, many steps with restarts: the non-private
+    optimum.
 """
 
 import math
@@ -58,6 +59,10 @@ def choose_solver(
 ) -> tuple[Solver, tuple[str, ...]]:
     """A configured solver from a name or a solver object, and the reasons for what was chosen."""
     if not isinstance(solver, str):
+        if isinstance(solver, type) or not all(hasattr(solver, name) for name in ("plan", "solve", "settings")):
+            raise Unsupported(
+                f"solver must be one of {', '.join(NAMES)}, or a solver object: GradientDescent(n_steps=50)"
+            )
         return _filled(solver, domain, loss, budget), ("solver configured by the user",)
     if solver not in NAMES:
         known = ", ".join(NAMES)
@@ -75,7 +80,8 @@ def _automatic(domain: Domain, budget: Budget) -> tuple[str, str]:
 
 
 def _full_batch(domain: Domain, budget: Budget) -> GradientDescent:
-    return GradientDescent(n_steps=step_count(domain, budget), momentum="nesterov")
+    limit = not budget.is_private
+    return GradientDescent(n_steps=step_count(domain, budget), momentum="nesterov", restart=limit)
 
 
 def _stochastic(domain: Domain, budget: Budget) -> StochasticGradientDescent:
@@ -137,5 +143,5 @@ def _filled(solver: Any, domain: Domain, loss: Any, budget: Budget) -> Any:
 
 def _limit_clip(domain: Domain, loss: Any) -> float:
     """Beyond any gradient on the way to an optimum, within the lattice's precision."""
-    margins = 16.0 if isinstance(loss, Squared) else domain.row_norm
+    margins = 16.0 if isinstance(loss, Squared) else math.inf
     return float(loss.lipschitz_for(domain.target_bound, margins)) * domain.row_norm

@@ -45,6 +45,8 @@ def penalty_of(penalty: Any, alpha: float) -> Penalty:
     if penalty is None or penalty == "none":
         return NoPenalty()
     if not isinstance(penalty, str):
+        if isinstance(penalty, type) or not hasattr(penalty, "prox"):
+            raise Unsupported("penalty must be l2, l1, elasticnet, none, or a penalty object such as L2(0.01)")
         return cast(Penalty, penalty)
     if alpha < 0:
         raise Unsupported("alpha must not be negative")
@@ -83,6 +85,9 @@ def fit_model(
     relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=fit_intercept)
     domain = data.domain(relation, loss)
+    if domain.row_norm == 0:
+        raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
+    penalty.value(np.zeros(domain.shape))  # a penalty that does not fit the coefficients fails here, before any release
     budget = budget_of(epsilon, delta, relation, domain.n)
     chosen, reason = choose_solver(solver, domain, loss, penalty, budget)
     curator = data.open(chosen.plan(domain, loss, penalty), budget, loss)

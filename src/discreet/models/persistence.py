@@ -89,7 +89,7 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
         "certificate": model.certificate_.to_json(),
         "n_features": int(model.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
-        "classes": None if classes is None else _encoded(classes.tolist()),
+        "classes": None if classes is None else {"dtype": classes.dtype.str, "labels": _encoded(classes.tolist())},
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in arrays.items()},
     }
     header = json.dumps({"body": body, "sha256": _body_sum(body)}, indent=1, sort_keys=True, allow_nan=False)
@@ -107,7 +107,7 @@ def load(path: str | Path) -> DPLinearModel:
         return _model_from(_members(content))
     except UnreadableModel:
         raise
-    except (DiscreetError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+    except (DiscreetError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError):
         raise UnreadableModel(
             "this is not a saved model that discreet can read: a part of it has the wrong form"
         ) from None
@@ -139,7 +139,7 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
     model.n_features_in_ = int(body["n_features"])
     outputs: tuple[int, ...] = ()
     if body["classes"] is not None:
-        model.classes_ = np.array(_decoded(body["classes"]))
+        model.classes_ = _labels(**body["classes"])
         outputs = (1 if len(model.classes_) == 2 else len(model.classes_),)
     if body["feature_names"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in body["feature_names"]], dtype=object)
@@ -190,6 +190,12 @@ def _array(content: bytes, shape: tuple[int, ...]) -> NDArray[np.float64]:
     if found != shape or by_columns or dtype != np.dtype("<f8") or len(rest) != 8 * math.prod(shape):
         raise UnreadableModel("the saved model is not consistent: an array has not the shape that its header implies")
     return np.frombuffer(rest, dtype="<f8").astype(np.float64).reshape(shape)
+
+
+def _labels(dtype: str, labels: list[Any]) -> NDArray[Any]:
+    if np.dtype(dtype).kind not in "biufUO":
+        raise UnreadableModel("the saved model's classes are neither numbers nor texts")
+    return np.array([_decoded(label) for label in labels], dtype=dtype)
 
 
 def _encoded(value: Any) -> Any:

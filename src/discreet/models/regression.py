@@ -187,7 +187,15 @@ class DPPoissonRegressor(_DPRegressor):
         self.verbose = verbose
 
     def _loss(self, bounds: Bounds) -> Any:
+        assert bounds.target is not None
+        if bounds.target[0] < 0:
+            raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
         return Poisson(self.limit)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The predicted mean, exp of the linear predictor within its limit."""

@@ -93,10 +93,11 @@ def _blank(theme: Theme) -> "Figure":
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError:
         raise MissingPlots('pictures need matplotlib: pip install "discreet[plot]"') from None
-    figure = Figure(figsize=(8.0, 4.8), facecolor=theme.paper, layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.18, h_pad=0.18)  # type: ignore[union-attr]
+    layout = ConstrainedLayoutEngine(w_pad=0.18, h_pad=0.18)
+    figure = Figure(figsize=(8.0, 4.8), facecolor=theme.paper, layout=layout)
     FigureCanvasAgg(figure)
     return figure
 

@@ -68,12 +68,12 @@ def promise(certificate: Certificate) -> list[str]:
     if not certificate.is_private:
         return [f"Nothing: {'; '.join(certificate.reasons)}. Do not release this model."]
     factor = math.exp(min(certificate.epsilon, 700.0))
-    unit = "row" if certificate.unit == "record" else "person's rows"
+    one, its = ("row", "it") if certificate.unit == "record" else ("person", "all of that person's rows")
     slack = f", up to a probability of {certificate.delta:.2g}" if certificate.delta else ""
     return [
-        f"Take any one {unit} among those that the model was trained on. If the data in it {_CHANGED[certificate.neighbors]}, "
+        f"Take any one {one} that the model was trained on. If {its} {_CHANGED[certificate.neighbors]}, "
         f"no model would have become more than {factor:.3g} times as likely, nor as unlikely, as it was{slack}.",
-        "So whoever sees the model, knows all other rows and has any amount of time learns little about that one. "
+        "So whoever sees the model, knows all the other rows and has any amount of time learns little about this one. "
         "The promise does not say that the model is accurate, nor that nothing can be learned about people in general.",
         "It rests on the facts that the certificate lists as public. They were declared, not measured.",
     ]

@@ -6,6 +6,7 @@ w_{t+1} = Proj_R( prox_{eta psi}( v_t - eta g(v_t) ) )  g: the noisy mean gradie
 
 import math
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -81,6 +82,9 @@ class Descent:
         ``"none"``, ``"heavy_ball"`` (constant ``momentum_weight``) or ``"nesterov"``; free.
     average
         ``"last"``, ``"uniform"``, ``"suffix"`` (last half) or ``"polynomial"``; free.
+    restart
+        Forget the momentum where it points uphill (O'Donoghue & Candes 2015). It looks at released
+        gradients only, so it is free; worth it where there is no noise.
     radius
         Project onto the ball of this radius after each step. None: no projection.
     """
@@ -90,6 +94,7 @@ class Descent:
     step_size: float | None = None
     momentum: str = "none"
     momentum_weight: float = 0.7
+    restart: bool = False
     average: str = "last"
     radius: float | None = None
     name: ClassVar[str]
@@ -99,8 +104,13 @@ class Descent:
             raise Unsupported(f"average must be one of {', '.join(AVERAGES)}")
         if self.momentum not in MOMENTA:
             raise Unsupported(f"momentum must be one of {', '.join(MOMENTA)}")
-        if int(self.n_steps) != self.n_steps or self.n_steps < 1:
+        if not isinstance(self.n_steps, Real) or self.n_steps < 1 or int(self.n_steps) != self.n_steps:
             raise Unsupported("n_steps must be a positive whole number")
+        object.__setattr__(self, "n_steps", int(self.n_steps))
+        for name in ("clip", "step_size", "radius"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Real) and 0 < value < math.inf):
+                raise Unsupported(f"{name} must be a positive number, or None")
 
     def fraction(self, domain: Domain) -> float:
         """The probability with which a record joins a step: 1 for full batches."""
@@ -124,10 +134,13 @@ class Descent:
         step = self.step_size if self.step_size is not None else 1.0 / gradient_smoothness(loss, domain)
         w = previous = np.zeros(domain.shape)
         averager = Averager(self.average, w, self.n_steps)
+        since = 0
         for t in range(self.n_steps):
-            point = w + self._weight(t, step, penalty) * (w - previous)
+            point = w + self._weight(since, step, penalty) * (w - previous)
             gradient = curator.noisy_gradient(point, clip=clip) / expected
             previous, w = w, project(penalty.prox(point - step * gradient, step), self.radius)
+            uphill = self.restart and float(np.sum((point - w) * (w - previous))) > 0
+            since = 0 if uphill else since + 1
             averager.add(w, t + 1)
             if progress is not None:
                 progress(t + 1, self.n_steps)

@@ -14,7 +14,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from discreet.accounting.plan import Plan, Release
+from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_bound
 from discreet.solvers.descent import Descent
 
@@ -26,8 +30,17 @@ class GradientDescent(Descent):
     name: ClassVar[str] = "gd"
 
     @classmethod
-    def lecture(cls, domain: Domain, loss: Any, *, n_steps: int, radius: float) -> Self:
-        """The lecture's method: step R / (L sqrt(T)), projection on the ball, average of all iterates."""
-        bound = gradient_bound(loss, domain, radius)
-        step = radius / (bound * math.sqrt(n_steps))
-        return cls(n_steps=n_steps, clip=bound, step_size=step, average="uniform", radius=radius)
+    def lecture(cls, domain: Domain, loss: Any, *, n_steps: int, radius: float, budget: Budget) -> Self:
+        """The lecture's method: projection on the ball, average of all iterates, and the step of its bound.
+
+        The step is R / (G sqrt(T)), where G^2 = L^2 + p s^2 bounds the noisy mean gradient's second moment
+        (s: the noise's standard deviation a coordinate), so that E F - F* <= R G / sqrt(T).
+        """
+        if domain.n is None:
+            raise Unsupported("the lecture's step needs n: declare Bounds(n=...)")
+        lipschitz = gradient_bound(loss, domain, radius)
+        multiplier = calibrate(Plan([Release("noisy_gradient", n_steps, clip=lipschitz)]), budget)
+        s = budget.neighbors.sum_factor * multiplier * lipschitz / domain.n
+        coordinates = domain.n_features * domain.n_outputs
+        step = radius / math.sqrt(n_steps * (lipschitz**2 + coordinates * s**2))
+        return cls(n_steps=n_steps, clip=lipschitz, step_size=step, average="uniform", radius=radius)

@@ -193,7 +193,7 @@ def _stored_twice(data: Data, relation: Neighbors, bounds: Bounds, i: int, place
         return
     _, high = bounds.ranges(data.X.shape[1])
     columns = np.tile(np.arange(len(high))[::-1], 3)
-    parts = (columns, np.concatenate([high, high, -0.5 * high])[::-1])
+    parts = (columns, np.tile(0.5 * high[::-1], 3))
     stop = i if relation is Neighbors.ADD_REMOVE else i + 1
     target = _extreme_targets(data.y, bounds)[0]
     parted = Data(tables.splice_stored(data.X, i, stop, [parts]), _spliced(data.y, i, stop, [target]))

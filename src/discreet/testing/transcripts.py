@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,14 @@ from discreet.curator.observation import Measurement, observe
 
 Fit = Callable[..., Any]
 """Called with (X, y, groups); returns the fitted object."""
+
+
+@lru_cache(maxsize=512)  # a series of replays with one seed asks for the same words again and again
+def _stream(seed: int, release: int, request: int, blocks: int) -> Words:
+    key = np.frombuffer(seed.to_bytes(32, "little"), dtype="<u4").astype(np.uint32)
+    words: Words = chacha20_blocks(key, 0, blocks, (release, request, 0)).view(np.uint64)
+    words.flags.writeable = False  # as the operating system's words are: the same compiled samplers run
+    return words
 
 
 class AlignedEntropy:
@@ -29,14 +38,12 @@ class AlignedEntropy:
     is_private = False
 
     def __init__(self, seed: int) -> None:
-        self._key = np.frombuffer(seed.to_bytes(32, "little"), dtype="<u4").astype(np.uint32)
+        self._seed = seed
         self._release = self._request = 0
 
     def words(self, count: int) -> Words:
         self._request += 1
-        stream = chacha20_blocks(self._key, 0, -(-count // 8), (self._release, self._request, 0)).view(np.uint64)
-        stream.flags.writeable = False  # as the operating system's words are: the same compiled samplers run
-        return stream[:count]
+        return _stream(self._seed, self._release, self._request, -(-count // 8))[:count]
 
     def next_release(self) -> None:
         """A release is done."""

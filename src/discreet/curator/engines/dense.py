@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from discreet.curator.door import Records
 from discreet.curator.engines.base import GradientQuery, Limits, row_weights, rows_of_units
+from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds
 from discreet.curator.engines.threads import Workers
+from discreet.curator.kernels.coordinates import coordinate_steps, coordinate_sums
 from discreet.curator.kernels.rows import gradient_over_rows
-from discreet.curator.kernels.tiles import gradient_over_tiles
+from discreet.curator.kernels.tiles import gradient_over_tiles, tile_margins
 
 _TILE_BYTES = 1 << 18
 _MOST_TILE_ROWS = 2048
@@ -36,7 +38,7 @@ class DenseEngine:
         self._weights = row_weights(records.n_rows, records.shares)
         self._limits = Limits(records.norms, records.sums, records.shares)
         self._tile_rows = tile_rows or _tile_rows(records.n_rows, records.n_columns, records.rows.itemsize)
-        self._tiles: NDArray[Any] | None = None
+        self._tiles: NDArray[Any] = np.empty((0, 0, 0))
 
     def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
         if query.units is None and query.weights.integers.shape[0] == 1:
@@ -60,14 +62,19 @@ class DenseEngine:
             tiles[t, :, : len(part)] = part.T
         return tiles
 
+    def _prepare_tiles(self) -> None:
+        """Cut the rows, and what belongs to them, into tiles, once."""
+        if len(self._tiles) > 0:
+            return
+        records = self._records
+        self._tile_shares = None if records.shares is None else np.maximum(self._tiled(records.shares), 1)
+        self._tiles = self._make_tiles()
+        self._tile_targets = self._tiled(records.targets)
+        self._tile_weights = self._tiled(self._weights)
+        self._tile_limits = Limits(self._tiled(records.norms), self._tiled(records.sums), self._tile_shares)
+
     def _over_tiles(self, query: GradientQuery) -> NDArray[np.int64]:
-        if self._tiles is None:
-            records = self._records
-            shares = None if records.shares is None else np.maximum(self._tiled(records.shares), 1)
-            self._tiles = self._make_tiles()
-            self._tile_targets = self._tiled(records.targets)
-            self._tile_weights = self._tiled(self._weights)
-            self._tile_limits = Limits(self._tiled(records.norms), self._tiled(records.sums), shares)
+        self._prepare_tiles()
         tiles, targets, weights = self._tiles, self._tile_targets, self._tile_weights
         limits = self._tile_limits.of(query.bound, query.use_l1)
         margin_scale = query.weights.margin_scale(self.grid)
@@ -82,6 +89,45 @@ class DenseEngine:
             return out
 
         return self._workers.sum(part, len(tiles), tiles.size)[None, :]
+
+    def coordinate_sums(self, query: CoordinateQuery) -> NDArray[np.int64]:
+        """Exact sums of single gradient entries over all records, two threads on halves of the tiles."""
+        self._prepare_tiles()
+        margins = self._margins(query.w)
+        own = person_bounds(query.bounds, self._tile_shares, dimensions=2)
+        limits = query.bounds.astype(np.float64)
+
+        def part(first: int, last: int) -> NDArray[np.int64]:
+            out = np.zeros(query.columns.size, dtype=np.int64)
+            cut = slice(first, last)
+            coordinate_sums(
+                self._tiles[cut], margins[cut], self._tile_targets[cut], self._tile_weights[cut], own[:, cut],
+                query.columns, query.scales, limits, query.margin_scale, query.loss, out,
+            )  # fmt: skip
+            return out
+
+        return self._workers.sum(part, len(self._tiles), self._tiles.size)
+
+    def coordinate_steps(self, program: CoordinateProgram) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The weights after a program of steps, and the sum of the iterates after each, in grid units."""
+        self._prepare_tiles()
+        margins, w = self._margins(program.w), program.w.copy()
+        own = person_bounds(np.array([program.bound]), self._tile_shares, dimensions=2)
+        sums = np.zeros(w.size)
+        coordinate_steps(
+            self._tiles, margins, self._tile_targets, self._tile_weights, own, program.coordinates, program.noise,
+            w, sums, program.room, program.scales, float(program.bound), program.units, program.steps,
+            program.margin_scale, program.to_grid, program.loss, program.penalty,
+        )  # fmt: skip
+        return w, sums
+
+    def _margins(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Exact integer margins, tile by tile, as doubles."""
+        integers = w.astype(np.int64)
+        margins = np.empty(self._tile_targets.shape, dtype=np.int64)
+        for tile, margin in zip(self._tiles, margins, strict=True):
+            tile_margins(tile, integers, margin)
+        return margins.astype(np.float64)
 
     def _over_rows(self, query: GradientQuery) -> NDArray[np.int64]:
         records, w = self._records, query.weights.integers

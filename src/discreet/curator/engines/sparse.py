@@ -2,12 +2,17 @@
 
 from __future__ import annotations  # nested functions would build their annotations on every call
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.door import Records
 from discreet.curator.engines.base import GradientQuery, Limits, row_weights, rows_of_units
+from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds
 from discreet.curator.engines.threads import Workers
+from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums
 from discreet.curator.kernels.rows import gradient_over_sparse_rows
 
 
@@ -42,3 +47,45 @@ class SparseEngine:
 
         work = len(w) * len(chosen) * (data.size // max(1, records.n_rows))
         return self._workers.sum(part, len(chosen), work)
+
+    def coordinate_sums(self, query: CoordinateQuery) -> NDArray[np.int64]:
+        """Exact sums of single gradient entries, over each column's stored entries."""
+        records, margins = self._records, self._margins(query.w)
+        own = person_bounds(query.bounds, records.shares, dimensions=1)
+        out = np.zeros(query.columns.size, dtype=np.int64)
+        sparse_coordinate_sums(
+            *self._columns, margins, records.targets, self._weights, own, query.columns,
+            query.scales, query.bounds.astype(np.float64), query.margin_scale, query.loss, out,
+        )  # fmt: skip
+        return out
+
+    def coordinate_steps(self, program: CoordinateProgram) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The weights after a program of steps, and the sum of the iterates after each, in grid units."""
+        records, margins, w = self._records, self._margins(program.w), program.w.copy()
+        own = person_bounds(np.array([program.bound]), records.shares, dimensions=1)
+        sums = np.zeros(w.size)
+        sparse_coordinate_steps(
+            *self._columns, margins, records.targets, self._weights, own,
+            program.coordinates, program.noise, w, sums, program.room, program.scales, float(program.bound),
+            program.units, program.steps, program.margin_scale, program.to_grid, program.loss, program.penalty,
+        )  # fmt: skip
+        return w, sums
+
+    def _margins(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Exact integer margins as doubles: integer products and sums below 2^53."""
+        assert self._records.sparse is not None
+        indptr, indices, data = self._records.sparse
+        margins = np.zeros(self._records.n_rows)
+        rows = np.repeat(np.arange(self._records.n_rows), np.diff(indptr))
+        np.add.at(margins, rows, data * w[indices])
+        return margins
+
+    @cached_property
+    def _columns(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+        """The same entries by columns."""
+        assert self._records.sparse is not None
+        indptr, indices, data = self._records.sparse
+        order = np.argsort(indices, kind="stable")
+        rows = np.repeat(np.arange(self._records.n_rows, dtype=np.int32), np.diff(indptr))[order]
+        starts = np.searchsorted(indices[order], np.arange(self._records.n_columns + 1)).astype(np.int64)
+        return starts, rows, data[order]

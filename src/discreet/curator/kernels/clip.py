@@ -1,7 +1,11 @@
 """Integer coefficients within their limit: the clip whose proof is in ``lattice.py``."""
 
+import struct
+
 import numpy as np
-from numba import int64, njit
+from llvmlite import ir
+from numba import int64, njit, types
+from numba.extending import intrinsic, overload
 
 
 @njit(inline="always")
@@ -35,3 +39,22 @@ def bound_vector(values, limit, use_l1, out):
         for k in range(values.size):
             out[k] -= np.sign(out[k])
             total += abs(out[k]) if use_l1 else out[k] * out[k]
+
+
+def rounded_bits(value: float) -> int:
+    """The bits of a double as an integer: after adding 1.5 * 2^52, the low ones are the rounded number."""
+    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    return bits
+
+
+@intrinsic
+def _bitcast(typingctx, value):
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.int64(types.float64), codegen
+
+
+@overload(rounded_bits)
+def _compiled_rounded_bits(value):
+    return lambda value: _bitcast(value)

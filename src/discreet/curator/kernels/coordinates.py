@@ -1,0 +1,165 @@
+"""One coordinate at a time: sums of one feature's clipped gradient entries, and whole programs of steps.
+
+A record's contribution to coordinate j is the integer q = round(clip(f'(margin) x_j scale, +-B)), one
+number, so the clip is direct. Margins are exact integers held in doubles (below 2^53), so that adding
+one coordinate's move keeps them exact: a fused program of steps and a loop of single queries see the
+same bits.
+"""
+
+import numpy as np
+from numba import int64, njit
+
+from discreet.curator.kernels.clip import rounded_bits
+from discreet.losses.base import derivative
+from discreet.penalties.base import prox_coordinate
+
+_ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to the nearest integer, which the low bits then hold
+_ROUND_BITS = int(np.float64(_ROUND).view(np.int64))
+
+
+@njit(cache=True, nogil=True)
+def column_sum(x, slopes, scale, bound):
+    """The sum over one tile of round(clip(slope x scale, +-bound)); ``bound`` is below 2^51."""
+    total = int64(0)
+    for i in range(x.size):
+        q = slopes[i] * (float(x[i]) * scale)
+        q = min(max(q, -bound), bound)
+        total += rounded_bits(q + _ROUND)
+    return total - int64(x.size) * int64(_ROUND_BITS)
+
+
+@njit(cache=True, nogil=True)
+def shared_column_sum(x, slopes, scale, bounds):
+    """The same where each row has its own bound: B // k for one of a person's k rows."""
+    total = int64(0)
+    for i in range(x.size):
+        q = slopes[i] * (float(x[i]) * scale)
+        q = min(max(q, -bounds[i]), bounds[i])
+        total += rounded_bits(q + _ROUND)
+    return total - int64(x.size) * int64(_ROUND_BITS)
+
+
+@njit(cache=True, nogil=True)
+def coordinate_sums(tiles, margins, targets, weights, bounds, columns, scales, limits, margin_scale, loss, out):
+    """Add to ``out`` each chosen column's sum over all records; ``bounds`` (empty for records) are persons'."""
+    count, _, rows = tiles.shape
+    slopes = np.empty(rows)
+    for t in range(count):
+        tile, margin, target, weight = tiles[t], margins[t], targets[t], weights[t]
+        for i in range(rows):
+            slopes[i] = derivative(loss, margin[i] * margin_scale, target[i])
+        if bounds.size > 0:
+            for i in range(rows):
+                slopes[i] *= weight[i]
+        for c in range(columns.size):
+            if bounds.size == 0:
+                out[c] += column_sum(tile[columns[c]], slopes, scales[c], limits[c])
+            else:
+                out[c] += shared_column_sum(tile[columns[c]], slopes, scales[c], bounds[c, t])
+
+
+@njit(inline="always")
+def _landed(penalty, w, gradient, step, j, to_grid, room):
+    """Where a proximal step lands on the weights' grid, within what keeps margins exact."""
+    real = prox_coordinate(penalty, w / to_grid - step * gradient, step, j)
+    landed = np.rint(real * to_grid)
+    return min(max(landed, -room), room)
+
+
+@njit(cache=True, nogil=True)
+def coordinate_steps(
+    tiles, margins, targets, weights, bounds, coordinates, noise, w, sums, room,
+    scales, bound, units, steps, margin_scale, to_grid, loss, penalty,
+):  # fmt: skip
+    """Run a program of proximal coordinate steps; ``sums`` collects the sum of the iterates after each step.
+
+    The margins' move of one step is fused with the gradient of the next: one pass over the records a step.
+    """
+    count, _, rows = tiles.shape
+    slopes = np.empty(rows)
+    last = np.zeros(w.size, dtype=np.int64)
+    length = 0.0
+    for j in range(w.size):
+        length += abs(w[j])
+    previous, move = int64(0), 0.0
+    for k in range(coordinates.size):
+        j = coordinates[k]
+        total = noise[k]
+        for t in range(count):
+            tile, margin, target, weight = tiles[t], margins[t], targets[t], weights[t]
+            moved = tile[previous]
+            for i in range(rows):
+                m = margin[i] + float(moved[i]) * move
+                margin[i] = m
+                slopes[i] = derivative(loss, m * margin_scale, target[i])
+            if bounds.size == 0:
+                total += column_sum(tile[j], slopes, scales[j], bound)
+            else:
+                for i in range(rows):
+                    slopes[i] *= weight[i]
+                total += shared_column_sum(tile[j], slopes, scales[j], bounds[0, t])
+        landed = _landed(penalty, w[j], float(total) * units[j], steps[j], j, to_grid, room - (length - abs(w[j])))
+        sums[j] += w[j] * float(k - last[j])
+        last[j] = k
+        length += abs(landed) - abs(w[j])
+        previous, move = j, landed - w[j]
+        w[j] = landed
+    for j in range(w.size):
+        sums[j] += w[j] * float(coordinates.size - last[j])
+
+
+@njit(inline="always")
+def _entry_sum(rows, x, margins, targets, weights, bounds, scale, bound, margin_scale, loss):
+    """One sparse column's sum: only its stored entries contribute."""
+    total = int64(0)
+    for e in range(rows.size):
+        i = rows[e]
+        slope = derivative(loss, margins[i] * margin_scale, targets[i])
+        limit = bound
+        if bounds.size > 0:
+            slope *= weights[i]
+            limit = bounds[i]
+        q = min(max(slope * (float(x[e]) * scale), -limit), limit)
+        total += rounded_bits(q + _ROUND) - int64(_ROUND_BITS)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sparse_coordinate_sums(
+    indptr, indices, data, margins, targets, weights, bounds, columns, scales, limits, margin_scale, loss, out
+):
+    """``coordinate_sums`` over compressed columns."""
+    for c in range(columns.size):
+        first, last = indptr[columns[c]], indptr[columns[c] + 1]
+        rows, x = indices[first:last], data[first:last]
+        own = bounds[c] if bounds.shape[0] > 0 else np.empty(0)
+        out[c] += _entry_sum(rows, x, margins, targets, weights, own, scales[c], limits[c], margin_scale, loss)
+
+
+@njit(cache=True, nogil=True)
+def sparse_coordinate_steps(
+    indptr, indices, data, margins, targets, weights, bounds, coordinates, noise, w, sums, room,
+    scales, bound, units, steps, margin_scale, to_grid, loss, penalty,
+):  # fmt: skip
+    """``coordinate_steps`` over compressed columns: a step touches one column's stored entries, twice."""
+    own = bounds[0] if bounds.shape[0] > 0 else np.empty(0)
+    last = np.zeros(w.size, dtype=np.int64)
+    length = 0.0
+    for j in range(w.size):
+        length += abs(w[j])
+    for k in range(coordinates.size):
+        j = coordinates[k]
+        rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
+        total = noise[k]
+        total += _entry_sum(rows, x, margins, targets, weights, own, scales[j], bound, margin_scale, loss)
+        landed = _landed(penalty, w[j], float(total) * units[j], steps[j], j, to_grid, room - (length - abs(w[j])))
+        sums[j] += w[j] * float(k - last[j])
+        last[j] = k
+        length += abs(landed) - abs(w[j])
+        move = landed - w[j]
+        if move != 0.0:
+            for e in range(rows.size):
+                margins[rows[e]] += float(x[e]) * move
+        w[j] = landed
+    for j in range(w.size):
+        sums[j] += w[j] * float(coordinates.size - last[j])

@@ -1,0 +1,119 @@
+"""One opened plan at work: what is left of it, its lattice, its noise, its window for tests."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.events import SAMPLING_DENOMINATOR
+from discreet.accounting.plan import Plan, Release
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.curator import noise
+from discreet.curator.engines.base import Engine
+from discreet.curator.entropy import current_entropy
+from discreet.curator.lattice import PRIVATE_N_CAP, Unit, unit_for
+from discreet.curator.observation import Measurement, current_observer
+from discreet.errors import PlanViolation
+
+Integers = NDArray[np.int64]
+
+
+class Session:
+    """The private side of a curator. It spends first, draws noise second, and only then are records read."""
+
+    def __init__(
+        self, engine: Engine, domain: Domain, loss: Any, plan: Plan, budget: Budget, noise_multiplier: float
+    ) -> None:
+        self.engine, self.domain, self.loss = engine, domain, loss
+        self.plan, self.budget, self.noise_multiplier = plan, budget, noise_multiplier
+        self.entropy = current_entropy()
+        self._releases = {release.query: release for release in plan.releases}
+        if len(self._releases) != len(plan.releases):
+            raise PlanViolation("a plan names each query once: merge the releases of one query")
+        self._left = {release.query: release.count for release in plan.releases}
+        self._sampling = {release.query: release.sampling_numerator for release in plan.releases}
+        self._units: dict[tuple[str, float, int], Unit] = {}
+        self._observed = current_observer() is not None
+
+    @property
+    def factor(self) -> int:
+        """Sensitivity of a sum of contributions within +-B, in units of B."""
+        return self.budget.neighbors.sum_factor
+
+    @property
+    def largest_n(self) -> int:
+        """What keeps sums from wrapping: n where it is public."""
+        n = self.domain.n if self.budget.neighbors.n_is_public else None
+        return n or PRIVATE_N_CAP
+
+    def spend(self, query: str, clip: float | None = None, count: int = 1) -> Release:
+        """Take answers off the plan before anything else happens; what was planned is what is answered."""
+        if self._left.get(query, 0) < count:
+            raise PlanViolation(f"the plan has no (further) {query}: plan it before opening the data")
+        release = self._releases[query]
+        if clip is not None and not (math.isfinite(clip) and clip > 0):
+            raise PlanViolation("the clip must be positive and finite")
+        if release.clip is not None and clip != release.clip:
+            raise PlanViolation(f"{query} was planned with another clip")
+        self._left[query] -= count
+        return release
+
+    def multiplier(self, release: Release) -> float:
+        """A release's own noise multiplier; 0 where there is no noise."""
+        return self.noise_multiplier * release.relative_noise
+
+    def unit(self, release: Release, clip: float, factor: int | None = None) -> Unit:
+        """The lattice of a release whose contributions have norm ``clip``."""
+        factor = self.factor if factor is None else factor
+        key = (release.query, clip, factor)
+        if key not in self._units:
+            self._units[key] = unit_for(self.multiplier(release), factor, clip, self.largest_n)
+        return self._units[key]
+
+    def noise(self, unit: Unit, count: int) -> Integers:
+        """Integers of scale 2^m: Gaussian, or discrete Laplace for pure budgets; zeros where there is none."""
+        if unit.m is None:
+            return np.zeros(count, dtype=np.int64)
+        draw = noise.discrete_laplace if self.budget.is_pure else noise.rounded_gaussian
+        return draw(count, unit.m, self.entropy)
+
+    def sample(self, release: Release) -> Integers | None:
+        """The units of a Poisson sample; None for everybody."""
+        numerator = self._sampling[release.query]
+        if numerator == SAMPLING_DENOMINATOR:
+            return None
+        return noise.poisson_sample(self.engine.n_units, numerator, self.entropy)
+
+    def release(
+        self,
+        query: str,
+        unit: Unit,
+        exact: Integers,
+        noisy: Integers,
+        norm: str | None = None,
+        factor: int | None = None,
+    ) -> Integers:
+        """What leaves: the noisy integers, unless a test looks through the window."""
+        observer = current_observer()
+        if observer is None:
+            return noisy
+        self._observed = True
+        norm = norm or ("l1" if self.budget.is_pure else "l2")
+        return observer(Measurement(query, exact, noisy, norm, self.factor if factor is None else factor, unit))
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether a test looks on, or did."""
+        return self._observed or current_observer() is not None
+
+    def reasons(self) -> Sequence[str]:
+        """Why there is no guarantee, beyond what the events tell."""
+        reasons = []
+        if not self.entropy.is_private:
+            reasons.append("the noise came from a test generator with a public seed")
+        if self.is_observed:
+            reasons.append("an observer saw the exact sums")
+        return reasons

@@ -1,0 +1,57 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet
+from discreet import Bounds, DPLogisticRegression, DPRidge
+
+
+def test_shows_certificate_and_coefficients(run, model, model_file):
+    result = run("inspect", model_file)
+    assert result.exit_code == 0
+    assert discreet.load(model_file).certificate_.text() in result.stdout
+    assert f"{model.intercept_[0]:.6g}" in result.stdout
+    assert "(intercept)" in result.stdout
+    assert "feature 12" in result.stdout
+
+
+def test_json_is_exact(run, model, model_file):
+    found = json.loads(run("inspect", model_file, "--json").stdout)
+    coefficients = found["coefficients"]["class 1"]
+    assert list(coefficients.values()) == [*model.coef_[0].tolist(), float(model.intercept_[0])]
+    assert found["certificate"]["epsilon"] == 1.0
+
+
+def test_a_certificate_alone_has_no_coefficients(run, certificate_file):
+    result = run("inspect", certificate_file)
+    assert result.exit_code == 0
+    assert "Coefficients" not in result.stdout
+    assert json.loads(run("inspect", certificate_file, "--json").stdout)["coefficients"] is None
+
+
+def test_names_and_classes_are_shown_as_they_are(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"[red]a[/red]": rng.uniform(-1, 1, 300), "b": rng.uniform(-1, 1, 300)})
+    bounds = Bounds(features=dict.fromkeys(frame.columns, (-1, 1)), classes=("low", "mid", "high"))
+    model = DPLogisticRegression(bounds=bounds).fit(frame, rng.choice(["low", "mid", "high"], 300))
+    text = run("inspect", model.save(tmp_path / "m")).stdout
+    assert "[red]a[/red]" in text
+    assert all(f"class {label}" in text for label in ("low", "mid", "high"))
+
+
+def test_a_regression_has_one_output(run, tmp_path):
+    rng = np.random.default_rng(0)
+    model = DPRidge(bounds=Bounds(features=1.0, target=(0, 1))).fit(rng.uniform(-1, 1, (300, 2)), rng.uniform(size=300))
+    found = json.loads(run("inspect", model.save(tmp_path / "m"), "--json").stdout)
+    assert list(found["coefficients"]) == ["prediction"]
+    assert found["coefficients"]["prediction"]["feature 1"] == pytest.approx(model.coef_[1])
+
+
+def test_other_files_are_refused_in_one_line(run, tmp_path):
+    path = tmp_path / "other"
+    path.write_text("hello")
+    result = run("inspect", path)
+    assert result.exit_code == 2
+    assert len(result.stderr.strip().splitlines()) == 1

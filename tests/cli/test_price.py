@@ -1,0 +1,78 @@
+import json
+
+import pytest
+
+from discreet import Budget, Plan, Release, calibrate, price
+
+
+def answer(run, *arguments):
+    result = run("price", *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_calibrates_to_a_budget(run):
+    found = answer(run, "--steps", 100, "--epsilon", 1, "--delta", 1e-6)
+    plan = Plan((Release("noisy_gradient", 100),))
+    assert found["noise_multiplier"] == calibrate(plan, Budget(1.0, 1e-6))
+    assert 0.999 < found["epsilon"] <= 1
+    assert set(found["accountants"]) == {"gdp", "zcdp"}
+    assert found["sensitivity_per_clip"] == 2
+
+
+def test_prices_a_noise_multiplier_with_sampling(run):
+    found = answer(run, "--steps", 50, "-z", 1.2, "-q", 0.01, "--neighbors", "add_remove")
+    plan = Plan((Release("noisy_gradient", 50, sampling_probability=0.01),))
+    assert found["epsilon"] == price(plan, 1.2, 1e-6, "add_remove")
+    assert found["sampling_probability"] == 656 / 65536  # rounded up
+    assert {"pld", "rdp"} <= set(found["accountants"])
+
+
+def test_pure_epsilon_is_laplace(run):
+    found = answer(run, "--steps", 10, "--epsilon", 2, "--delta", 0)
+    assert found["mechanism"] == "laplace"
+    assert found["noise_multiplier"] == pytest.approx(5)
+
+
+@pytest.mark.parametrize(("relation", "factor"), [("replace_one", 2), ("zero_out", 1), ("add_remove", 1)])
+def test_the_noise_is_in_units_of_the_clip(run, relation, factor):
+    found = answer(run, "--steps", 1, "-z", 3, "--clip", 0.5, "--neighbors", relation)
+    assert found["noise"] == 3 * factor * 0.5
+
+
+def test_prints_the_answer_and_its_units(run):
+    result = run("price", "--steps", 100, "--epsilon", 1, "--clip", 1)
+    text = " ".join(result.stdout.split())
+    assert text.startswith("noise multiplier 42.24")
+    assert "x sensitivity (2 C" in text
+    assert "exact Gaussian DP" in text
+    assert run("price", "--steps", 100, "-z", 50).stdout.startswith("epsilon 0.8")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--steps", 10),
+        ("--steps", 10, "--epsilon", 1, "-z", 1),
+        ("--steps", 10, "--epsilon", -1),
+        ("--steps", 10, "--epsilon", "inf"),
+        ("--steps", 10, "--epsilon", "nan"),
+        ("--steps", 10, "-z", 0),
+        ("--steps", 10, "-z", 1, "--clip", 0),
+        ("--steps", 10, "-z", 1, "--delta", 1),
+        ("--steps", 10, "-z", 1, "--delta", "nan"),
+        ("--steps", 10, "-z", 1, "-q", 0),
+        ("--steps", 10, "-z", 1, "-q", 1.5),
+    ],
+)
+def test_nonsense_is_refused_in_one_line(run, arguments):
+    result = run("price", *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("discreet: ")
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not result.stdout
+
+
+def test_options_of_the_wrong_type_are_usage_errors(run):
+    assert run("price", "--steps", 0, "--epsilon", 1).exit_code == 2
+    assert run("price", "--steps", 10, "--epsilon", 1, "--neighbors", "friends").exit_code == 2

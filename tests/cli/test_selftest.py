@@ -1,0 +1,82 @@
+import json
+
+import numpy as np
+import pytest
+
+from discreet.curator.entropy import SystemEntropy
+from discreet.curator.noise import discrete_laplace, poisson_sample, rounded_gaussian
+from discreet.experiments import sanity
+from discreet.experiments.sanity import Check, entropy_check, law_check, poisson_check
+
+DRAWS = 50_000
+
+
+def test_this_installation_passes(run):
+    result = run("selftest", "--draws", DRAWS)
+    assert result.exit_code == 0, result.output
+    assert "checks passed" in result.stdout
+    assert "FAIL" not in result.stdout
+
+
+def test_json(run):
+    found = json.loads(run("selftest", "--draws", 10_000, "--json").stdout)
+    assert found["passed"] is True
+    names = [check["name"] for check in found["checks"]]
+    assert "Logistic gradient, sparse records" in names
+    assert "Gaussian noise" in names
+
+
+def test_a_failed_check_is_exit_code_one(run, monkeypatch):
+    monkeypatch.setattr(sanity, "sampler_checks", lambda draws: iter([Check("noise", False, "p = 0")]))
+    result = run("selftest")
+    assert result.exit_code == 1
+    assert "FAIL" in result.stdout
+    assert "do not fit models" in result.stderr
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("sampler", "edges"),
+    [(rounded_gaussian, sanity._normal_quantiles()), (discrete_laplace, sanity._laplace_quantiles())],
+)
+def test_a_wrong_scale_or_shift_is_found(sampler, edges):
+    entropy = SystemEntropy()
+    assert law_check("right", sampler, edges, DRAWS, entropy).passed
+    for wrong in (
+        lambda count, m, source: sampler(count, m, source) * 1.05,
+        lambda count, m, source: sampler(count, m, source) + 2 ** (m - 4),
+        lambda count, m, source: np.abs(sampler(count, m, source)),
+        lambda count, m, source: np.repeat(sampler(count // 4, m, source), 4),
+    ):
+        assert not law_check("wrong", wrong, edges, DRAWS, entropy).passed
+
+
+@pytest.mark.statistical
+def test_the_two_noises_are_told_apart():
+    assert not law_check("", discrete_laplace, sanity._normal_quantiles(), DRAWS, SystemEntropy()).passed
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("numerator", [6554, 7])
+def test_a_wrong_sampling_probability_is_found(monkeypatch, numerator):
+    n = DRAWS * (1000 if numerator == 7 else 1)
+    assert poisson_check(n, SystemEntropy(), numerator).passed
+    wrong = numerator + max(1, numerator // 5) + (numerator == 7)
+    monkeypatch.setattr(sanity, "poisson_sample", lambda size, _, source: poisson_sample(size, wrong, source))
+    assert not poisson_check(n, SystemEntropy(), numerator).passed
+
+
+class Stuck(SystemEntropy):
+    def words(self, count):
+        return super().words(count) | np.uint64(1 << 17)
+
+
+class Repeating(SystemEntropy):
+    def words(self, count):
+        return np.repeat(super().words(count // 2), 2)
+
+
+@pytest.mark.parametrize("source", [Stuck(), Repeating()])
+def test_bad_entropy_is_found(source):
+    assert entropy_check(SystemEntropy()).passed
+    assert not entropy_check(source).passed

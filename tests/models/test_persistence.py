@@ -1,0 +1,373 @@
+"""Saved models: what comes back is what went in, and nothing but a saved model is read."""
+
+import hashlib
+import io
+import json
+import math
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import discreet
+from discreet import (
+    L1,
+    Bounds,
+    Box,
+    DiscreetError,
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+    ElasticNet,
+    GradientDescent,
+    GroupL2,
+    L2Ball,
+    NoPenalty,
+    StochasticGradientDescent,
+    Unsupported,
+)
+from discreet.models.persistence import UnreadableModel, load, save
+
+GD = GradientDescent(n_steps=3)
+MODELS = {
+    "logistic": DPLogisticRegression(1.0, bounds=1.0, classes=("no", "yes"), solver=GD),
+    "softmax": DPLogisticRegression(1.0, bounds=Bounds([(-1, 1)] * 3, classes=("no", "yes", "?")), solver=GD),
+    "limit": DPLogisticRegression(math.inf, bounds=1.0, classes=["no", "yes"], penalty=L1(0.1), solver=GD),
+    "box": DPLogisticRegression(2, delta=0.0, bounds=1, classes=("no", "yes"), penalty=Box(-math.inf, 1), solver=GD),
+    "ball": DPLinearSVC(bounds=1.0, classes=np.array(["no", "yes"]), penalty=L2Ball(2.0), width=0.1, solver=GD),
+    "groups": DPLinearSVC(bounds=1.0, classes=("no", "yes"), penalty=GroupL2(0.1, ((0, 1), (2,))), solver=GD),
+    "none": DPLinearSVC(bounds=1.0, classes=("no", "yes"), penalty=NoPenalty(), solver=GD),
+    "net": DPLogisticRegression(bounds=1.0, classes=("no", "yes"), penalty=ElasticNet(0.1, 0.2), solver=GD),
+    "linear": DPLinearRegression(bounds=[(-1, 1), (-2, 2), (0, 1)], target=(0, 1), solver=GD),
+    "ridge": DPRidge(bounds={"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, target=(0, 1), solver="gd"),
+    "huber": DPHuberRegressor(bounds=1.0, target=(0, 1), solver=GD, neighbors="zero_out", fit_intercept=False),
+    "poisson": DPPoissonRegressor(
+        np.float64(1.5),
+        bounds=Bounds(1.0, target=(0, 5), row_norm=1.5, scale="global"),
+        solver=StochasticGradientDescent(n_steps=3, batch_size=40, radius=2.0),
+    ),
+}
+
+
+def fitted(name, table):
+    model = MODELS[name]
+    X = pd.DataFrame(table.X, columns=["a", "b", "c"]) if name == "ridge" else table.X
+    y = np.where(table.signs > 0, "yes", "no") if hasattr(model, "classes") else (table.signs > 0).astype(float)
+    return model.fit(X, y), X
+
+
+@pytest.fixture
+def saved(small_table, tmp_path):
+    model, _ = fitted("logistic", small_table)
+    return model, model.save(tmp_path / "model.discreet")
+
+
+def same(value):
+    """A parameter up to the container that JSON cannot know."""
+    return tuple(value.tolist()) if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_round_trip(name, small_table, tmp_path):
+    model, X = fitted(name, small_table)
+    path = model.save(tmp_path / "model.discreet")
+    again = discreet.load(path)
+    assert type(again) is type(model)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.predict(X).dtype == model.predict(X).dtype
+    assert again.coef_.shape == model.coef_.shape
+    assert np.ndim(again.intercept_) == np.ndim(model.intercept_)
+    assert again.certificate_.to_json() == model.certificate_.to_json()
+    again.certificate_.verify()
+    assert {key: same(value) for key, value in again.get_params().items()} == {
+        key: same(value) for key, value in model.get_params().items()
+    }
+    assert again.n_features_in_ == 3
+    assert hasattr(again, "feature_names_in_") == hasattr(model, "feature_names_in_")
+    assert set(vars(again)) == set(vars(model))
+
+
+@pytest.mark.parametrize("name", ["logistic", "limit", "huber", "poisson"])
+def test_certificates_are_equal(name, small_table, tmp_path):
+    model, _ = fitted(name, small_table)
+    assert load(save(model, tmp_path / "model")).certificate_ == model.certificate_
+
+
+def test_what_was_loaded_can_be_saved_and_fitted_again(small_table, tmp_path):
+    model, X = fitted("softmax", small_table)
+    again = load(save(model, tmp_path / "one"))
+    save(again, tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    again.fit(X, np.where(small_table.signs > 0, "yes", "no"))
+
+
+def test_feature_names_are_checked_after_loading(small_table, tmp_path):
+    model, X = fitted("ridge", small_table)
+    again = load(save(model, tmp_path / "model"))
+    with pytest.raises(ValueError, match="feature names should match"):
+        again.predict(X[["b", "a", "c"]])
+
+
+def test_nothing_of_the_records_is_stored(small_table, tmp_path):
+    """Of the same size whatever the number of records, and other records with the same answers give the same file."""
+    sizes = set()
+    for rows in (60, 120):
+        model = DPRidge(math.inf, bounds=1.0, target=(0, 1), solver=GD)
+        model.fit(np.zeros((rows, 3)), np.zeros(rows))
+        body = json.loads(zipfile.ZipFile(save(model, tmp_path / f"{rows}")).read("header.json"))["body"]
+        sizes.add(len(json.dumps(body).replace("120", "60")) // 16)
+    assert len(sizes) == 1
+
+
+def test_an_unfitted_model_is_not_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        DPRidge(bounds=1.0, target=(0, 1)).save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_known_classes_are_saved(small_table, tmp_path):
+    class Mine(DPRidge):
+        pass
+
+    with pytest.raises(Unsupported, match="DPRidge"):
+        save(Mine(bounds=1.0, target=(0, 1), solver=GD).fit(small_table.X, small_table.numbers), tmp_path / "model")
+
+
+def test_parameters_of_other_kinds_are_refused(saved, tmp_path):
+    model, _ = saved
+    model.solver = lambda: None
+    try:
+        with pytest.raises(Unsupported, match="type function"):
+            save(model, tmp_path / "other")
+    finally:
+        model.solver = GD
+    assert not (tmp_path / "other").exists()
+
+
+# --------------------------------------------------------------------------------------------------- writing
+
+
+def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
+    model, path = saved
+    before = path.read_bytes()
+
+    def broken(*_):
+        raise OSError("no space")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="no space"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
+
+
+def test_saving_replaces(saved, small_table):
+    model, path = saved
+    model.fit(small_table.X, np.where(small_table.signs > 0, "yes", "no"))
+    assert model.save(str(path)) == path
+    np.testing.assert_array_equal(load(path).coef_, model.coef_)
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
+
+
+# ------------------------------------------------------------------------------------------------- tampering
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path, parts, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in parts.items() if isinstance(parts, dict) else parts:
+            archive.writestr(name, content)
+    return path
+
+
+def with_body(path, **changes):
+    """A forged header with a correct checksum."""
+    parts = members(path)
+    body = json.loads(parts["header.json"])["body"] | changes
+    total = hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return write(path, parts | {"header.json": json.dumps({"body": body, "sha256": total})})
+
+
+def test_every_changed_byte_is_found_or_harmless(saved):
+    """Flip one byte anywhere: the file is refused, or it is the zip's own idle metadata and the model is the same."""
+    model, path = saved
+    content = path.read_bytes()
+    expected = model.certificate_.to_json()
+    for position in range(0, len(content), 7):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 + position % 255
+        path.write_bytes(damaged)
+        try:
+            again = load(path)
+        except DiscreetError:
+            continue
+        np.testing.assert_array_equal(again.coef_, model.coef_)
+        np.testing.assert_array_equal(again.intercept_, model.intercept_)
+        assert again.certificate_.to_json() == expected
+        assert again.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("keep", [0, 1, 30, 500])
+def test_a_cut_file_is_refused(saved, keep):
+    _, path = saved
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(UnreadableModel):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["coef.npy", "intercept.npy"])
+def test_a_changed_array_is_refused(saved, name):
+    _, path = saved
+    parts = members(path)
+    changed = bytearray(parts[name])
+    changed[-1] ^= 1
+    write(path, parts | {name: bytes(changed)})
+    with pytest.raises(UnreadableModel, match="changed or damaged"):
+        load(path)
+
+
+def test_a_changed_claim_is_refused(saved):
+    _, path = saved
+    parts = members(path)
+    assert b'\\"epsilon\\": 1.0' in parts["header.json"]
+    write(path, parts | {"header.json": parts["header.json"].replace(b'\\"epsilon\\": 1.0', b'\\"epsilon\\": 0.1')})
+    with pytest.raises(UnreadableModel, match="changed or damaged"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["extra.npy", "../../evil", "/etc/passwd", "header.json/", "pickle.pkl"])
+def test_other_members_are_refused(saved, name):
+    _, path = saved
+    write(path, members(path) | {name: b"x"})
+    with pytest.raises(UnreadableModel, match="other parts"):
+        load(path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_doubled_members_are_refused(saved):
+    _, path = saved
+    parts = members(path)
+    write(path, [*parts.items(), ("coef.npy", parts["coef.npy"])])
+    with pytest.raises(UnreadableModel, match="other parts"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["header.json", "coef.npy", "intercept.npy"])
+def test_missing_members_are_refused(saved, name):
+    _, path = saved
+    parts = members(path)
+    del parts[name]
+    write(path, parts)
+    with pytest.raises(UnreadableModel, match="other parts"):
+        load(path)
+
+
+def test_compressed_files_are_refused(saved):
+    """No member may be larger than the file says."""
+    _, path = saved
+    write(path, members(path), zipfile.ZIP_DEFLATED)
+    with pytest.raises(UnreadableModel, match="compressed"):
+        load(path)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_other_versions_are_refused(saved, version):
+    _, path = saved
+    with_body(path, format=version)
+    with pytest.raises(UnreadableModel, match="another format"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["DPLinearModel", "os.system", "Ridge", 3, None])
+def test_unknown_classes_are_refused(saved, name):
+    _, path = saved
+    with_body(path, model=name)
+    with pytest.raises(UnreadableModel):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_features": 4},
+        {"n_features": None},
+        {"feature_names": ["a"]},
+        {"classes": None},
+        {"classes": {"dtype": "<U1", "labels": ["a", "b", "c"]}},
+        {"classes": {"dtype": "<M8[D]", "labels": ["a", "b"]}},
+        {"classes": ["a", "b"]},
+        {"params": {}},
+        {"params": {"epsilon": 1.0, "surprise": 2}},
+        {"params": {"solver": {"type": "Popen", "fields": {"args": "ls"}}}},
+        {"params": {"solver": {"fields": {}}}},
+        {"params": []},
+        {"certificate": "{}"},
+        {"certificate": 3},
+        {"sha256": {}},
+        {"surprise": 1},
+    ],
+    ids=str,
+)
+def test_forged_headers_are_refused(saved, changes):
+    _, path = saved
+    with_body(path, **changes)
+    with pytest.raises(UnreadableModel):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "header", [b"", b"[]", b"{}", b'{"body": 1, "sha256": 2}', b"\xff\xfe", b"null", b"[" * 100_000]
+)
+def test_headers_of_another_form_are_refused(saved, header):
+    _, path = saved
+    write(path, members(path) | {"header.json": header})
+    with pytest.raises(UnreadableModel):
+        load(path)
+
+
+class Marker:
+    """An object whose unpickling would be seen."""
+
+    def __reduce__(self):
+        return (os.mkdir, ("unpickled",))
+
+
+@pytest.mark.parametrize("kind", ["object array", "pickle", "huge", "float32"])
+def test_arrays_of_another_kind_are_refused(saved, kind, tmp_path, monkeypatch):
+    """Even with correct checksums: no pickle is read, nothing is allocated on a file's word."""
+    monkeypatch.chdir(tmp_path)
+    _, path = saved
+    stream = io.BytesIO()
+    if kind == "object array":
+        np.save(stream, np.array([[Marker()] * 3]), allow_pickle=True)
+    elif kind == "pickle":
+        stream.write(pickle.dumps(Marker()))
+    elif kind == "huge":
+        np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40, 3)})
+    else:
+        np.save(stream, np.zeros((1, 3), dtype=np.float32))
+    content = stream.getvalue()
+    sums = json.loads(members(path)["header.json"])["body"]["sha256"] | {
+        "coef.npy": hashlib.sha256(content).hexdigest()
+    }
+    with_body(path, sha256=sums)
+    write(path, members(path) | {"coef.npy": content})
+    with pytest.raises(UnreadableModel):
+        load(path)
+    assert not (tmp_path / "unpickled").exists()
+
+
+def test_a_missing_file_is_missing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing")

@@ -1,0 +1,198 @@
+"""Coefficients in the user's units, persons behind rows, and what is predicted."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from discreet import (
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+    Unsupported,
+)
+from tests.models.declared import CLASSIFIERS, GD, every, fit, make
+
+# --------------------------------------------------------------------------------------------------- units
+
+
+@every
+def test_coefficients_are_in_the_users_units(kind, small_table, seeded):
+    """Ten times the features with ten times the bounds is the same training problem: coefficients divided by ten."""
+    fits = []
+    for factor in (1.0, 10.0):
+        model = make(kind, bounds=factor, epsilon=2.0)
+        y = (small_table.signs > 0).astype(int) if kind in CLASSIFIERS else np.minimum(small_table.counts, 10)
+        with seeded(3):
+            fits.append(model.fit(small_table.X * factor, y))
+    np.testing.assert_allclose(fits[1].coef_ * 10, fits[0].coef_, rtol=1e-12)
+    np.testing.assert_allclose(fits[1].intercept_, fits[0].intercept_, rtol=1e-12)
+    np.testing.assert_allclose(fits[1].predict(small_table.X * 10), fits[0].predict(small_table.X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [DPLinearRegression, DPRidge, DPHuberRegressor])
+def test_targets_are_scaled_by_their_bound(kind, small_table, seeded):
+    fits = []
+    for factor in (1.0, 1000.0):
+        with seeded(4):
+            model = kind(2.0, bounds=1.0, target=(-factor, factor), solver=GD)
+            fits.append(model.fit(small_table.X, small_table.numbers * factor))
+    np.testing.assert_allclose(fits[1].coef_, 1000 * fits[0].coef_, rtol=1e-9)
+    np.testing.assert_allclose(fits[1].intercept_, 1000 * fits[0].intercept_, rtol=1e-9)
+
+
+def test_huber_width_is_in_units_of_the_target(small_table, seeded):
+    fits = []
+    for factor in (1.0, 50.0):
+        with seeded(5):
+            model = DPHuberRegressor(2.0, bounds=1.0, target=(-factor, factor), width=0.1 * factor, solver=GD)
+            fits.append(model.fit(small_table.X, small_table.numbers * factor).coef_)
+    np.testing.assert_allclose(fits[1], 50 * fits[0], rtol=1e-9)
+
+
+def test_mixed_ranges(small_table):
+    """Each feature has its own bound, and is mapped back by it."""
+    scales = np.array([1.0, 100.0, 0.01])
+    wide = [(-scale, scale) for scale in scales]
+    a = fit(DPRidge, small_table, math.inf).coef_
+    table = type(small_table)(n=120, p=3, seed=1)
+    table.X = small_table.X * scales
+    b = fit(DPRidge, table, math.inf, bounds=wide).coef_
+    np.testing.assert_allclose(b * scales, a, rtol=1e-6)
+
+
+def test_values_outside_their_range_are_clipped(small_table):
+    X = small_table.X.copy()
+    X[0], X[1] = 7.0, -1e300
+    clipped = np.clip(X, -1, 1)
+    y = np.minimum(small_table.counts, 10)
+    wild, tame = y.astype(float), y.astype(float)
+    wild[5], tame[5] = 1e9, 10
+    a = make(DPRidge, math.inf).fit(X, wild)
+    b = make(DPRidge, math.inf).fit(clipped, tame)
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+
+
+def test_a_feature_that_is_always_zero_has_no_coefficient(small_table):
+    model = fit(DPRidge, small_table, bounds=[(-1, 1), (0, 0), (-1, 1)])
+    assert model.coef_[1] == 0
+    assert np.isfinite(model.coef_).all()
+
+
+@every
+def test_missing_values_make_a_null_record(kind, small_table):
+    """The same as a record that contributes nothing; n stays, silently."""
+    X, y = small_table.X.copy(), (small_table.signs > 0).astype(float)
+    X[3, 1] = np.nan
+    a = make(kind, math.inf).fit(X, y)
+    X[3] = 0.25
+    y[3] = np.nan
+    b = make(kind, math.inf).fit(X, y)
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+    assert np.isfinite(a.coef_).all()
+
+
+@every
+def test_sparse_is_dense(kind, small_table, seeded):
+    X = np.where(np.abs(small_table.X) > 0.5, small_table.X, 0)
+    y = (small_table.signs > 0).astype(int)
+    fits = []
+    for table in (X, sparse.csr_matrix(X), sparse.coo_array(X)):
+        with seeded(6):
+            fits.append(make(kind).fit(table, y))
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    np.testing.assert_array_equal(fits[0].coef_, fits[2].coef_)
+    np.testing.assert_allclose(fits[0].predict(X), fits[0].predict(sparse.csr_matrix(X)))
+
+
+# ------------------------------------------------------------------------------------------------- persons
+
+
+@every
+def test_n_counts_persons(kind, small_table):
+    persons = np.arange(120) // 3
+    certificate = fit(kind, small_table, groups=persons).certificate_
+    assert certificate.unit == "person"
+    assert certificate.assumed_public["n"] == 40
+    assert certificate.delta == 1 / 40**2
+    certificate.verify()
+
+
+@every
+def test_a_persons_loss_is_the_mean_of_the_rows(kind, small_table):
+    """Every record four times over, as four rows of one person: the same objective, the same model."""
+    y = (small_table.signs > 0).astype(int)
+    once = make(kind, math.inf).fit(small_table.X, y)
+    persons = np.tile(np.arange(120), 4)
+    often = make(kind, math.inf).fit(np.tile(small_table.X, (4, 1)), np.tile(y, 4), groups=persons)
+    np.testing.assert_allclose(often.coef_, once.coef_, atol=1e-6)
+    np.testing.assert_allclose(often.intercept_, once.intercept_, atol=1e-6)
+
+
+def test_the_order_and_the_names_of_persons_do_not_matter(small_table, seeded):
+    y = np.minimum(small_table.counts, 10)
+    persons = np.arange(120) % 30
+    order = np.random.default_rng(0).permutation(120)
+    names = np.array([f"person {i:03}" for i in persons])
+    fits = []
+    for rows, groups in ((np.arange(120), persons), (order, persons[order]), (order, names[order].tolist())):
+        with seeded(7):
+            fits.append(make(DPRidge).fit(small_table.X[rows], y[rows], groups=groups).coef_)
+    np.testing.assert_allclose(fits[1], fits[0], rtol=1e-12)
+    np.testing.assert_allclose(fits[2], fits[0], rtol=1e-12)
+
+
+def test_one_person_per_row_is_no_grouping(small_table, seeded):
+    y = np.minimum(small_table.counts, 10)
+    fits = []
+    for groups in (None, np.arange(120)):
+        with seeded(8):
+            fits.append(make(DPRidge).fit(small_table.X, y, groups=groups).coef_)
+    np.testing.assert_array_equal(*fits)
+
+
+def test_groups_must_name_every_row(small_table):
+    with pytest.raises(Unsupported, match="one person for each row"):
+        fit(DPRidge, small_table, groups=np.arange(119))
+
+
+# ----------------------------------------------------------------------------------------------- predictions
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities(n_classes, small_table):
+    y = small_table.labels % n_classes
+    model = DPLogisticRegression(1.0, bounds=1.0, classes=tuple(range(n_classes)), solver=GD).fit(small_table.X, y)
+    far = np.vstack([small_table.X, 1e6 * small_table.X])  # margins that overflow a careless exp
+    probabilities = model.predict_proba(far)
+    assert probabilities.shape == (240, n_classes)
+    assert (probabilities >= 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(far))
+    near = model.predict_proba(small_table.X)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(small_table.X)), near)
+    assert model.coef_.shape == ((1, 3) if n_classes == 2 else (3, 3))
+    assert model.intercept_.shape == ((1,) if n_classes == 2 else (3,))
+
+
+def test_log_probabilities_are_finite_where_probabilities_vanish(small_table):
+    model = fit(DPLogisticRegression, small_table)
+    assert np.isfinite(model.predict_log_proba(1e6 * small_table.X)).all()
+
+
+def test_poisson_predicts_means(small_table):
+    model = fit(DPPoissonRegressor, small_table, limit=2.0)
+    margins = small_table.X @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.predict(small_table.X), np.exp(np.clip(margins, -2, 2)))
+    assert model.coef_.shape == (3,)
+    assert np.ndim(model.intercept_) == 0
+
+
+@every
+def test_verbose_shows_steps_only(kind, small_table, capsys):
+    fit(kind, small_table, verbose=True)
+    out = "".join(capsys.readouterr())
+    assert "loss" not in out.lower()

@@ -1,0 +1,80 @@
+import math
+from html.parser import HTMLParser
+
+import pytest
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import Gaussian, NonPrivate
+from discreet.accounting.pricing import epsilon_of
+from discreet.budget import Neighbors
+from discreet.report.page import Page, Picture, promise
+
+
+def certificate(**facts):
+    events = (Gaussian(10.0, 4),)
+    found = epsilon_of(events, 1e-6)
+    settings = {"epsilon": found.epsilon, "delta": 1e-6, "neighbors": Neighbors.REPLACE_ONE, "events": events}
+    return Certificate(**{**settings, **facts})
+
+
+class Balanced(HTMLParser):
+    """Every element that must be closed is closed, in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in {"meta", "img", "source"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_holds_promise_certificate_accuracies_and_picture():
+    made = certificate(model="DPLogisticRegression")
+    page = Page(
+        "A model", made, {"private": 0.75}, ["On public rows."], Picture("<svg>1</svg>", "<svg>2</svg>", "Curve")
+    )
+    html = page.html()
+    parser = Balanced()
+    parser.feed(html)
+    assert parser.open == []
+    for text in ("A model", "75.0%", "On public rows.", 'alt="Curve"', "DPLogisticRegression", ">PRIVATE<"):
+        assert text in html
+
+
+def test_everything_is_escaped():
+    evil = '<img src="http://example.org/x">'
+    made = certificate(model=evil, notes=(evil,), assumed_public={evil: evil})
+    html = Page(evil, made, {evil: 0.5}, [evil], Picture("<svg/>", "<svg/>", evil)).html()
+    assert "<img src=&quot;" not in html
+    assert evil not in html
+    assert "&lt;img src=" in html
+
+
+@pytest.mark.parametrize(
+    ("relation", "words"),
+    [("replace_one", "somebody else's"), ("zero_out", "blank"), ("add_remove", "had not been there")],
+)
+def test_the_promise_names_the_relation_and_the_factor(relation, words):
+    text = " ".join(promise(certificate(neighbors=relation, epsilon=1.0)))
+    assert words in text
+    assert "2.72 times" in text
+    assert "1e-06" in text
+
+
+def test_the_promise_is_for_persons_where_the_certificate_is():
+    assert "any one person" in promise(certificate(unit="person"))[0]
+    assert "any one row" in promise(certificate())[0]
+
+
+def test_pure_promises_have_no_slack():
+    assert "probability" not in promise(certificate(delta=0.0))[0]
+
+
+def test_no_promise_without_privacy():
+    made = certificate(epsilon=math.inf, events=(NonPrivate(),))
+    assert promise(made)[0].startswith("Nothing")
+    assert 'class="stamp bad"' in Page("x", made).html()
