@@ -86,11 +86,15 @@ class Bounds:
         if self.target is not None:
             object.__setattr__(self, "target", _checked_range(self.target, "the target"))
         if self.classes is not None:
-            classes = tuple(label.item() if isinstance(label, np.generic) else label for label in self.classes)
-            if len(classes) < 2 or len(set(classes)) != len(classes) or any(label != label for label in classes):
+            try:
+                classes = tuple(label.item() if isinstance(label, np.generic) else label for label in self.classes)
+                different = len({label for label in classes if label == label})
+            except TypeError:
+                classes, different = (), 0
+            if len(classes) < 2 or different != len(classes):
                 raise MissingBounds("classes must name at least two different labels, such as classes=(0, 1)")
             object.__setattr__(self, "classes", classes)
-        if self.n is not None and not (int(self.n) == self.n and self.n > 0):
+        if self.n is not None and not (isinstance(self.n, (int, float, np.number)) and self.n > 0 and self.n % 1 == 0):
             raise MissingBounds("n must be a positive whole number, or None")
         if self.scale not in ("feature", "global"):
             raise MissingBounds("scale must be 'feature' (each feature divided by its own bound) or 'global'")

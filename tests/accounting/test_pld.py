@@ -93,7 +93,8 @@ def direct_power(values, lower_loss, count):
     """A self-convolution without transforms: every term is positive, so that no digit cancels."""
 
     def trimmed(pair):
-        kept = np.flatnonzero(pair[0] > 1e-45)
+        # What is cut off is far below any delta; it would only slow the products down by underflow.
+        kept = np.flatnonzero(pair[0] > 1e-30)
         return pair[0][kept[0] : kept[-1] + 1], pair[1] + kept[0]
 
     base, answer = trimmed((np.asarray(values), lower_loss)), None
@@ -133,7 +134,7 @@ def test_hidden_delta_covers_the_rounding_of_the_transforms(q, z, count, grid):
 
 def test_the_transforms_do_fall_short():
     """The margin is needed, and covers: without one, a delta below the truth would be reported."""
-    short, allowed = shortfall(0.001, 0.8, 5000, 2e-3)
+    short, allowed = shortfall(0.001, 0.8, 5000, 3e-3)
     assert 1e-13 < short <= allowed
 
 

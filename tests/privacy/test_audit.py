@@ -13,7 +13,7 @@ from scipy import stats
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
-from discreet.curator import curator as wall
+from discreet.curator import private_data, session
 from discreet.curator.private_data import PrivateData
 from discreet.losses import Logistic
 
@@ -22,12 +22,12 @@ CLIP = 0.25
 CONFIDENCE = 1e-6
 
 
-def releases(X, y, neighbors, *, narrow=1.0):
+def releases(X, y, neighbors, monkeypatch, *, narrow=1.0):
     """RUNS noisy sums of one clipped gradient (first coordinate), at noise multiplier ``narrow``."""
     plan = Plan([Release("noisy_gradient", RUNS, clip=CLIP)])
     data = PrivateData(X, y, Bounds(features=1.0, classes=(0, 1)), fit_intercept=False)
-    curator = data.open(plan, Budget(np.inf, 1e-6, neighbors), Logistic())
-    curator.noise_multiplier = narrow
+    monkeypatch.setattr(private_data, "calibrate", lambda plan, budget: narrow)
+    curator = data.open(plan, Budget(1.0, 1e-6, neighbors), Logistic())
     w = np.zeros(1)
     return np.array([curator.noisy_gradient(w, clip=CLIP)[0] for _ in range(RUNS)])
 
@@ -55,32 +55,34 @@ def worst_pair(neighbors):
 
 
 @pytest.mark.parametrize("neighbors", list(Neighbors))
-def test_a_release_gives_away_what_is_claimed_and_no_more(neighbors):
-    small, large = (releases(*side, neighbors) for side in worst_pair(neighbors))
+def test_a_release_gives_away_what_is_claimed_and_no_more(neighbors, monkeypatch):
+    small, large = (releases(*side, neighbors, monkeypatch) for side in worst_pair(neighbors))
     bound = lower_bound_on_mu(small, large)
     assert 0.75 <= bound <= 1.0
 
 
-def test_noise_three_tenths_too_small_is_refuted():
-    small, large = (releases(*side, Neighbors.REPLACE_ONE, narrow=0.7) for side in worst_pair(Neighbors.REPLACE_ONE))
+def test_noise_three_tenths_too_small_is_refuted(monkeypatch):
+    small, large = (
+        releases(*side, Neighbors.REPLACE_ONE, monkeypatch, narrow=0.7) for side in worst_pair(Neighbors.REPLACE_ONE)
+    )
     assert lower_bound_on_mu(small, large) > 1.0
 
 
 def test_the_wrong_sensitivity_factor_is_refuted(monkeypatch):
-    original = wall.unit_for
-    monkeypatch.setattr(wall, "unit_for", lambda z, factor, clip, n: original(z, 1, clip, n))
-    small, large = (releases(*side, Neighbors.REPLACE_ONE) for side in worst_pair(Neighbors.REPLACE_ONE))
+    original = session.unit_for
+    monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: original(z, 1, clip, n))
+    small, large = (releases(*side, Neighbors.REPLACE_ONE, monkeypatch) for side in worst_pair(Neighbors.REPLACE_ONE))
     assert lower_bound_on_mu(small, large) > 1.5
 
 
 def test_reused_noise_is_refuted(monkeypatch):
     frozen = {}
-    original = wall.noise.rounded_gaussian
+    original = session.noise.rounded_gaussian
     monkeypatch.setattr(
-        wall.noise,
+        session.noise,
         "rounded_gaussian",
         lambda count, m, entropy: frozen.setdefault((count, m), original(count, m, entropy)),
     )
-    small, large = (releases(*side, Neighbors.REPLACE_ONE) for side in worst_pair(Neighbors.REPLACE_ONE))
+    small, large = (releases(*side, Neighbors.REPLACE_ONE, monkeypatch) for side in worst_pair(Neighbors.REPLACE_ONE))
     assert len(np.unique(small)) == 1
     assert lower_bound_on_mu(small, large) > 1.0

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from discreet import Bounds, Budget, DPLogisticRegression, Logistic, Neighbors, NoPenalty, PrivateData
 from discreet.accounting.plan import Plan, Release
-from discreet.curator import curator, door, noise, private_data
+from discreet.curator import door, noise, private_data, session
 from discreet.curator.engines import base
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.lattice import COEFFICIENT_LIMIT, unit_for
@@ -85,7 +85,7 @@ def test_factor_two_forgotten(monkeypatch):
 
 def test_factor_two_forgotten_in_the_lattice_only(monkeypatch):
     """The claim stays right, the noise is half of it: seen by comparing noise and certificate."""
-    monkeypatch.setattr(curator, "unit_for", lambda multiplier, factor, clip, n: unit_for(multiplier, 1, clip, n))
+    monkeypatch.setattr(session, "unit_for", lambda multiplier, factor, clip, n: unit_for(multiplier, 1, clip, n))
     assert kinds(fit_of("logistic"), table("logistic")) == {"price"}
 
 
@@ -311,7 +311,7 @@ def test_noise_from_the_data(monkeypatch):
     admit = door.admit
     monkeypatch.setattr(door, "admit", lambda X, *rest: largest.append(float(np.nanmax(X))) or admit(X, *rest))
     monkeypatch.setattr(
-        curator, "unit_for", lambda z, factor, clip, n: unit_for(z * (1 + (largest[-1] > 20)), factor, clip, n)
+        session, "unit_for", lambda z, factor, clip, n: unit_for(z * (1 + (largest[-1] > 20)), factor, clip, n)
     )
     assert "lattice" in kinds(fit_of("logistic"), table("logistic"), only="far outside")
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from discreet.accounting.gaussian import mu_of
 from discreet import (
     L2,
     Bounds,
@@ -18,6 +17,7 @@ from discreet import (
     SmoothedHinge,
     StochasticGradientDescent,
 )
+from discreet.accounting.gaussian import mu_of
 from discreet.losses import derivative
 
 LIMIT = Budget(math.inf, 1e-6)  # no noise, clipped in the L2 norm

@@ -5,6 +5,7 @@ names) are public and checked loudly; a value that is missing, infinite, not a n
 declared label turns its record into the null record, silently: a value-dependent exception is a leak.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,10 +48,15 @@ def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, int
         scale, grid = np.full(n_columns, extent.max(initial=0.0)), FINE
     else:
         scale, grid = extent, COARSE
+    if (n_columns + 1) << (2 * grid.bits) >= 1 << 62:
+        raise Unsupported(
+            "too many columns for one common scale, since the squared norm of a record must fit 62 bits:"
+            " use Bounds(scale='feature') or fewer features"
+        )
     return Scaling(low, high, scale, intercept, bounds.row_norm, grid)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Records:
     """The private copy: integer features by rows, and what each row's clip needs.
 
@@ -91,15 +97,20 @@ def is_sparse(X: Any) -> bool:
 
 def two_dimensional(X: Any) -> Any:
     """X as something with a shape of length two, by its container alone."""
-    if is_sparse(X) or hasattr(X, "iloc"):
-        return X
-    array = X if isinstance(X, np.ndarray) else _as_array(X)
-    _refuse_kinds(array.dtype.kind)
+    table = is_sparse(X) or hasattr(X, "iloc")
+    array = X if table or isinstance(X, np.ndarray) else _as_array(X)
+    _refuse_kinds(_kinds(array))
     if array.ndim != 2:
         raise Unsupported(
             "X must have two dimensions, one row a record. Reshape your data: X.reshape(-1, 1) for a single feature"
         )
     return array
+
+
+def _kinds(table: Any) -> list[str]:
+    """The kinds of numbers that a container declares, column by column where it has columns."""
+    dtypes = table.dtypes if hasattr(table, "iloc") else table.dtype
+    return [getattr(dtype, "kind", "O") for dtype in np.atleast_1d(np.asarray(dtypes, dtype=object))]
 
 
 def _refuse_kinds(kinds: Iterable[str]) -> None:
@@ -127,23 +138,22 @@ def numbers(values: Any) -> NDArray[np.float64]:
         return _frame_numbers(values)
     array = values if isinstance(values, np.ndarray) else _as_array(values)
     if array.dtype.kind in "fiub":
-        with np.errstate(all="ignore"):  # a wider type may overflow: to infinity, so to the null record
+        with np.errstate(all="ignore"):  # a cast that overflows would warn, and a warning is an answer
             return np.ascontiguousarray(array, dtype=np.float64)
     flat = np.array([_number(value) for value in array.ravel()], dtype=np.float64)
     return flat.reshape(array.shape)
 
 
 def _frame_numbers(frame: Any) -> NDArray[np.float64]:
-    kinds = [getattr(dtype, "kind", "O") for dtype in np.atleast_1d(frame.dtypes)]
-    _refuse_kinds(kinds)
-    if all(kind in "fiub" for kind in kinds):
-        return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    if all(kind in "fiub" for kind in _kinds(frame)):
+        with np.errstate(all="ignore"):
+            return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     return numbers(frame.to_numpy(dtype=object))
 
 
 def _number(value: Any) -> float:
     if isinstance(value, (complex, np.complexfloating, np.ndarray)):
-        return float("nan")  # float() would warn, or take a part of it
+        return float("nan")  # numpy would convert these with a warning
     try:
         return float(value)
     except Exception:  # whatever a cell's conversion raises, it must not be seen
@@ -152,8 +162,14 @@ def _number(value: Any) -> float:
 
 def one_dimensional(y: Any) -> NDArray[Any]:
     """A column of targets as a flat array whose type does not depend on what a cell contains."""
+    if not (hasattr(y, "__array__") or hasattr(y, "__len__")):
+        raise Unsupported("y must hold one target for each row of X")
     if hasattr(y, "__array__"):
         array = np.asarray(y)
+        if array.dtype.kind in "cmMV":
+            raise Unsupported(
+                "targets must be real numbers or labels: complex, date and structured ones are not supported"
+            )
     else:
         array = np.empty(len(y), dtype=object)
         for i, value in enumerate(y):
@@ -196,13 +212,34 @@ def _blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, NDArray[np.f
         yield first, last, numbers(part)
 
 
+def _objects(groups: Any) -> NDArray[Any]:
+    names = list(groups) if hasattr(groups, "__iter__") else []
+    array = np.empty(len(names), dtype=object)
+    for i, name in enumerate(names):
+        array[i] = name
+    return array
+
+
+def _numbered(names: NDArray[Any]) -> NDArray[np.int64]:
+    """Equal names get equal numbers, whatever their types (1, 1.0 and True are one person); missing ones share one."""
+    seen: dict[Any, int] = {}
+    numbered = np.empty(len(names), dtype=np.int64)
+    for i, name in enumerate(names.tolist()):
+        try:
+            key = name if bool(name == name) else None
+            numbered[i] = seen.setdefault(key, len(seen))
+        except Exception:  # unhashable, or a missing value that has no truth
+            numbered[i] = seen.setdefault(repr(name), len(seen))
+    return numbered
+
+
 def grouping(groups: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """An order that puts each person's rows together; where each person starts; each row's number of siblings."""
-    labels = np.asarray(groups) if hasattr(groups, "__array__") else np.array([str(g) for g in groups], dtype=str)
+    labels = np.asarray(groups) if hasattr(groups, "__array__") else _objects(groups)
     if labels.shape != (n,):
         raise Unsupported("groups must name one person for each row of X")
     if labels.dtype.kind == "O":
-        labels = labels.astype(str)
+        labels = _numbered(labels)
     _, member, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = np.argsort(member, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -216,6 +253,8 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
     becomes depends on that record and on declared facts only.
     """
     n, n_columns = X.shape
+    if targets.shape != (n,) or n_columns != len(scaling.scale):
+        raise Unsupported("X or y changed its size while it was being read: pass a copy")
     if is_sparse(X):
         X = _canonical(X)
     valid = np.isfinite(targets)
@@ -228,7 +267,9 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
     norms, sums = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     one = scaling.grid.one
     inverse = np.divide(one, scaling.scale, out=np.zeros(n_columns), where=scaling.scale > 0)
-    longest = 0 if scaling.row_norm is None else max(1, int(scaling.row_norm * one))
+    longest = -1  # no bound but the ranges'
+    if scaling.row_norm is not None:
+        longest = int(min(scaling.row_norm, math.sqrt(n_columns) + 1.0) * one)
     declared = (scaling.low, scaling.high, inverse, one, longest, scaling.intercept)
     width = n_columns + scaling.intercept
     if is_sparse(X):
@@ -242,15 +283,16 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
 
 
 def _canonical(X: Any) -> Any:
-    """A private copy by rows, in double precision, without duplicate entries."""
+    """A copy in compressed rows, its indices checked and its duplicate entries added up."""
     if X.dtype.kind not in "fiub":
         raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")
-    csr = X.astype(np.float64).tocsr(copy=True)
-    try:
-        csr.check_format(full_check=True)
-    except ValueError:
-        raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
-    csr.sum_duplicates()
+    with np.errstate(all="ignore"):
+        csr = X.astype(np.float64).tocsr(copy=True)
+        try:
+            csr.check_format(full_check=True)
+        except ValueError:
+            raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
+        csr.sum_duplicates()
     return csr
 
 

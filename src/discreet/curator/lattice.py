@@ -30,6 +30,7 @@ _SUM_BITS = 61
 _BOUND_BITS = 40
 _NOISE_BITS = 56
 _LEAST_BOUND = 1 << 16
+_LEAST_CLIP = 1e-290
 
 PRIVATE_N_CAP = 1 << 26
 """Records for which sums are guaranteed not to wrap where n is private. (Wrapping is harmless to privacy.)"""
@@ -73,6 +74,8 @@ def unit_for(noise_multiplier: float, factor: int, clip: float, n: int) -> Unit:
     """
     if not (clip > 0 and math.isfinite(clip)):
         raise Unsupported("the clip must be positive and finite")
+    if clip < _LEAST_CLIP:
+        raise Unsupported("the clip is too small for double precision: rescale the problem")
     most = min(1 << _BOUND_BITS, (1 << _SUM_BITS) // n)
     if noise_multiplier == 0:
         return Unit(most, None, clip / most)
@@ -80,7 +83,7 @@ def unit_for(noise_multiplier: float, factor: int, clip: float, n: int) -> Unit:
     m = _NOISE_BITS
     while m > 1 and (1 << m) / ratio >= most + 1:
         m -= 1
-    bound = int((1 << m) / ratio)
+    bound = min(most, int((1 << m) / ratio))
     if bound < _LEAST_BOUND:
         raise Unsupported(
             "the noise this budget needs is beyond the lattice's range: raise epsilon or plan fewer releases"
@@ -112,11 +115,13 @@ def place_weights(w: NDArray[np.float64], grid: Grid) -> Weights:
     largest.
     """
     columns = np.ascontiguousarray(np.atleast_2d(w.T), dtype=np.float64)
-    if not np.isfinite(columns).all():
+    sizes = np.abs(columns)
+    largest = float(sizes.max(initial=0.0))
+    if not math.isfinite(largest):
         raise Unsupported("the weights at which an answer is asked must be finite")
-    largest = float(np.abs(columns).max(initial=0.0))
-    longest = float(np.abs(columns).sum(axis=1).max(initial=0.0))
     if largest == 0.0:
         return Weights(np.zeros(columns.shape, dtype=np.int32), 0)
-    shift = min(30 - math.frexp(largest)[1], 61 - grid.bits - math.frexp(longest)[1])
+    exponent = math.frexp(largest)[1]
+    longest = float(np.ldexp(sizes, -exponent).sum(axis=1).max())  # in units in which it cannot overflow
+    shift = min(30 - exponent, 61 - grid.bits - exponent - math.frexp(longest)[1])
     return Weights(np.rint(np.ldexp(columns, shift)).astype(np.int32), shift)

@@ -120,11 +120,17 @@ def poisson_sample(n: int, numerator: int, entropy: Entropy) -> Integers:
         if filled == chosen.size:
             chosen = np.concatenate([chosen, np.empty_like(chosen)])
         left = expected * (1 - position / n)
-        words = entropy.words(min(_MOST_WORDS, samplers.RESERVE + int(1.3 * left + n / len(table[1])) + 64))
+        looks = left + (n - position) / len(table[1])
+        words = entropy.words(min(_MOST_WORDS, int(looks + 4 * math.sqrt(looks)) + 16))
         cursor = np.zeros(2, dtype=np.int64)
         filled, position = samplers.poisson_sample(chosen, filled, position, n, *table, words, cursor)
         _refuse_if_undecided(cursor)
     return chosen[:filled]
+
+
+def _check_scores(scores: Integers, m: int) -> None:
+    if not 1 <= m <= 57 or int(scores.max()) - int(scores.min()) >= 1 << 63:
+        raise ValueError("scores must lie within 63 bits of each other, and m in 1..57")
 
 
 def exponential_choice(scores: Integers, m: int, entropy: Entropy) -> int:
@@ -133,9 +139,10 @@ def exponential_choice(scores: Integers, m: int, entropy: Entropy) -> int:
     Privacy: if one record moves the *differences* of scores by at most D (range D), the choice is
     D / 2^m bounded range, hence D / 2^m-DP and (D / 2^m)^2 / 8-zCDP.
     """
+    _check_scores(scores, m)
     while True:
         words, cursor = entropy.words(samplers.RESERVE + 16 * scores.size + 64), np.zeros(2, dtype=np.int64)
-        index = samplers.exponential_choice(scores, m, *_geometric_table(), words, cursor)
+        index = samplers.exponential_choice(scores, scores.max(), m, *_geometric_table(), words, cursor)
         _refuse_if_undecided(cursor)
         if index >= 0:
             return int(index)
@@ -147,10 +154,13 @@ def permute_and_flip_choice(scores: Integers, m: int, entropy: Entropy) -> int:
     Privacy: if one record moves each score by at most D, the choice is 2 D / 2^m-DP (McKenna &
     Sheldon 2020). It has no bounded-range guarantee: account for it as a pure event.
     """
+    _check_scores(scores, m)
     order, at = np.arange(scores.size, dtype=np.int64), 0
     while True:
         words, cursor = entropy.words(samplers.RESERVE + 16 * scores.size + 64), np.zeros(2, dtype=np.int64)
-        index, at = samplers.permute_and_flip_choice(scores, order, at, m, *_geometric_table(), words, cursor)
+        index, at = samplers.permute_and_flip_choice(
+            scores, scores.max(), order, at, m, *_geometric_table(), words, cursor
+        )
         _refuse_if_undecided(cursor)
         if index >= 0:
             return int(index)

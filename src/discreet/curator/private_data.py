@@ -44,7 +44,7 @@ class PrivateData:
         self.bounds = bounds
         self.n_columns = int(self.__X.shape[1])
         if self.n_columns == 0:
-            raise Unsupported(f"0 feature(s) (shape=({self.__X.shape[0]}, 0)) while a minimum of 1 is required.")
+            raise Unsupported("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
         self.scaling = door.scaling_for(bounds, self.n_columns, door.column_names(X), fit_intercept)
         if len(self.__y) != self.__X.shape[0]:
             raise Unsupported("y must hold one target for each row of X")

@@ -1,6 +1,8 @@
 """One opened plan at work: what is left of it, its lattice, its noise, its window for tests."""
 
 import math
+import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,19 +26,21 @@ Integers = NDArray[np.int64]
 class Session:
     """The private side of a curator. It spends first, draws noise second, and only then are records read."""
 
-    def __init__(
-        self, engine: Engine, domain: Domain, loss: Any, plan: Plan, budget: Budget, noise_multiplier: float
-    ) -> None:
-        self.engine, self.domain, self.loss = engine, domain, loss
-        self.plan, self.budget, self.noise_multiplier = plan, budget, noise_multiplier
+    def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
+        self.engine, self.domain, self.budget, self.noise_multiplier = engine, domain, budget, noise_multiplier
         self.entropy = current_entropy()
         self._releases = {release.query: release for release in plan.releases}
         if len(self._releases) != len(plan.releases):
             raise PlanViolation("a plan names each query once: merge the releases of one query")
         self._left = {release.query: release.count for release in plan.releases}
         self._sampling = {release.query: release.sampling_numerator for release in plan.releases}
-        self._units: dict[tuple[str, float, int], Unit] = {}
+        self.lock = threading.RLock()
+        self._process = os.getpid()
+        self._units: dict[tuple[str, float], Unit] = {}
         self._observed = current_observer() is not None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a curator holds private records and a spent budget: it is neither copied nor pickled")
 
     @property
     def factor(self) -> int:
@@ -51,6 +55,8 @@ class Session:
 
     def spend(self, query: str, clip: float | None = None, count: int = 1) -> Release:
         """Take answers off the plan before anything else happens; what was planned is what is answered."""
+        if os.getpid() != self._process:
+            raise PlanViolation("a curator answers in the process that opened it: open the data in each")
         if self._left.get(query, 0) < count:
             raise PlanViolation(f"the plan has no (further) {query}: plan it before opening the data")
         release = self._releases[query]
@@ -61,16 +67,12 @@ class Session:
         self._left[query] -= count
         return release
 
-    def multiplier(self, release: Release) -> float:
-        """A release's own noise multiplier; 0 where there is no noise."""
-        return self.noise_multiplier * release.relative_noise
-
-    def unit(self, release: Release, clip: float, factor: int | None = None) -> Unit:
+    def unit(self, release: Release, clip: float) -> Unit:
         """The lattice of a release whose contributions have norm ``clip``."""
-        factor = self.factor if factor is None else factor
-        key = (release.query, clip, factor)
+        key = (release.query, clip)
         if key not in self._units:
-            self._units[key] = unit_for(self.multiplier(release), factor, clip, self.largest_n)
+            multiplier = self.noise_multiplier * release.relative_noise
+            self._units[key] = unit_for(multiplier, self.factor, clip, self.largest_n)
         return self._units[key]
 
     def noise(self, unit: Unit, count: int) -> Integers:
@@ -87,22 +89,14 @@ class Session:
             return None
         return noise.poisson_sample(self.engine.n_units, numerator, self.entropy)
 
-    def release(
-        self,
-        query: str,
-        unit: Unit,
-        exact: Integers,
-        noisy: Integers,
-        norm: str | None = None,
-        factor: int | None = None,
-    ) -> Integers:
+    def release(self, query: str, unit: Unit, exact: Integers, noisy: Integers) -> Integers:
         """What leaves: the noisy integers, unless a test looks through the window."""
         observer = current_observer()
         if observer is None:
             return noisy
         self._observed = True
-        norm = norm or ("l1" if self.budget.is_pure else "l2")
-        return observer(Measurement(query, exact, noisy, norm, self.factor if factor is None else factor, unit))
+        norm = "l1" if self.budget.is_pure else "l2"
+        return observer(Measurement(query, exact, noisy, norm, self.factor, unit))
 
     @property
     def is_observed(self) -> bool:

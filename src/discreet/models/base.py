@@ -27,7 +27,7 @@ class DPLinearModel(BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if np.ndim(y) == 2 and np.shape(y)[1] == 1:  # a fact of the container
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:  # a fact of the container
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=3
             )

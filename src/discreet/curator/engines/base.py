@@ -57,14 +57,14 @@ class Limits:
     def __init__(self, norms: NDArray[np.int64], sums: NDArray[np.int64], shares: NDArray[np.int64] | None) -> None:
         self._reach = {False: norms, True: sums}
         self._shares = shares
-        self._key: tuple[int, bool] | None = None
-        self._limits: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+        self._kept: tuple[tuple[int, bool], NDArray[np.int32]] | None = None
 
     def of(self, bound: int, use_l1: bool) -> NDArray[np.int32]:
-        if self._key != (bound, use_l1):
-            self._limits = coefficient_limits(self._reach[use_l1], self._shares, bound)
-            self._key = (bound, use_l1)
-        return self._limits
+        kept = self._kept  # read and replaced as one, so that threads cannot mix a key with another's limits
+        if kept is None or kept[0] != (bound, use_l1):
+            kept = (bound, use_l1), coefficient_limits(self._reach[use_l1], self._shares, bound)
+            self._kept = kept
+        return kept[1]
 
 
 def row_weights(n: int, shares: NDArray[np.int64] | None) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from discreet.curator.door import Records
 from discreet.curator.engines.base import GradientQuery, Limits, row_weights, rows_of_units
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds
 from discreet.curator.engines.threads import Workers
+from discreet.curator.kernels.batch import gradient_over_batch
 from discreet.curator.kernels.coordinates import coordinate_steps, coordinate_sums
 from discreet.curator.kernels.rows import gradient_over_rows
 from discreet.curator.kernels.tiles import gradient_over_tiles, tile_margins
@@ -138,6 +139,12 @@ class DenseEngine:
 
         def part(first: int, last: int) -> NDArray[np.int64]:
             out = np.zeros(w.shape, dtype=np.int64)
+            if len(w) == 1:
+                gradient_over_batch(
+                    records.rows, chosen[first:last], records.targets, self._weights, limits,
+                    w[0], margin_scale, query.scale, query.loss, out[0],
+                )  # fmt: skip
+                return out
             gradient_over_rows(
                 records.rows, chosen[first:last], records.targets, self._weights, limits,
                 w, margin_scale, query.scale, query.use_l1, query.loss, out,

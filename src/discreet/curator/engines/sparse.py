@@ -13,7 +13,7 @@ from discreet.curator.engines.base import GradientQuery, Limits, row_weights, ro
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums
-from discreet.curator.kernels.rows import gradient_over_sparse_rows
+from discreet.curator.kernels.rows import gradient_over_sparse_batch, gradient_over_sparse_rows
 
 
 class SparseEngine:
@@ -39,6 +39,12 @@ class SparseEngine:
 
         def part(first: int, last: int) -> NDArray[np.int64]:
             out = np.zeros(w.shape, dtype=np.int64)
+            if len(w) == 1:
+                gradient_over_sparse_batch(
+                    indptr, indices, data, chosen[first:last], records.targets, self._weights, limits,
+                    w[0], margin_scale, query.scale, query.loss, out[0],
+                )  # fmt: skip
+                return out
             gradient_over_sparse_rows(
                 indptr, indices, data, chosen[first:last], records.targets, self._weights, limits,
                 w, margin_scale, query.scale, query.use_l1, query.loss, out,

@@ -35,7 +35,7 @@ def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows,
     """Clip, scale and round each row of ``block`` into ``rows``; its norms (ceiling) and L1 norms beside it.
 
     A row with a value that is not finite, or that ``valid`` strikes out, becomes the null record: zero
-    everywhere, in the intercept's column too. ``longest`` > 0 bounds the norm of a row on the grid (the
+    everywhere, in the intercept's column too. ``longest`` >= 0 bounds the norm of a row on the grid (the
     intercept's constant apart).
     """
     n, p = block.shape
@@ -51,7 +51,7 @@ def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows,
                 x = min(max(np.rint(x), -float(one)), float(one))
                 row[j] = int64(x)
                 squares += int64(row[j]) * int64(row[j])
-            if longest > 0 and squares > longest * longest:
+            if longest >= 0 and squares > longest * longest:
                 squares = _shrink(row[:p], squares, longest)
             for j in range(p):
                 total += abs(int64(row[j]))
@@ -89,7 +89,7 @@ def encode_sparse_rows(indptr, indices, values, valid, low, high, inverse, one, 
                 x = min(max(np.rint(x), -float(one)), float(one))
                 row[e] = int64(x)
                 squares += int64(row[e]) * int64(row[e])
-            if longest > 0 and squares > longest * longest:
+            if longest >= 0 and squares > longest * longest:
                 squares = _shrink(row, squares, longest)
             for e in range(last - first):
                 total += abs(int64(row[e]))

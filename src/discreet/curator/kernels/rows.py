@@ -4,10 +4,10 @@ For one output the arithmetic is that of ``tiles.py``, so the integers are the s
 """
 
 import numpy as np
-from numba import int64, njit
+from numba import int32, int64, njit
 
 from discreet.curator.kernels.clip import bound_vector, bounded
-from discreet.losses.base import derivatives
+from discreet.losses.base import derivative, derivatives
 
 
 @njit(inline="always")
@@ -41,6 +41,24 @@ def gradient_over_rows(rows, chosen, targets, weights, limits, w, margin_scale, 
             if c != 0:
                 for j in range(p):
                     sums[j] += c * int64(x[j])
+
+
+@njit(cache=True, nogil=True)
+def gradient_over_sparse_batch(
+    indptr, indices, data, chosen, targets, weights, limits, w, margin_scale, scale, loss, out
+):
+    """Compressed rows, one output: only stored entries are touched. Unsigned indices spare a test for negative ones."""
+    for index in range(chosen.size):
+        i = chosen[index]
+        columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        total = int64(0)
+        for e in range(x.size):
+            total += int64(x[e]) * int64(w[np.uint32(columns[e])])
+        slope = derivative(loss, float(total) * margin_scale, targets[i])
+        c = int64(int32(bounded(slope * (weights[i] * scale), limits[i])))
+        if c != 0:
+            for e in range(x.size):
+                out[np.uint32(columns[e])] += c * int64(x[e])
 
 
 @njit(cache=True, nogil=True)
