@@ -188,7 +188,7 @@ def _lines(certificate: Certificate) -> list[str]:
         ]
         if certificate.group(5)[1] < 1:
             together, slack = certificate.group(5)
-            lines.append(f"  Five {unit}s{'':<{8 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
+            lines.append(f"  Five {unit}s{'':<{7 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
     else:
         lines.append("  Guarantee     none: do not release this model")
     lines.append(f"  Model         {certificate.model or 'not named'}")
