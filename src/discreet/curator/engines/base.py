@@ -67,6 +67,21 @@ class Limits:
         return kept[1]
 
 
+class RowFacts:
+    """Each row's target, weight and coefficient limit side by side, kept for the bound last asked."""
+
+    def __init__(self, targets: NDArray[np.float64], weights: NDArray[np.float64], limits: Limits) -> None:
+        self._targets, self._weights, self._limits = targets, weights, limits
+        self._kept: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None
+
+    def of(self, bound: int, use_l1: bool) -> NDArray[np.float64]:
+        limits, kept = self._limits.of(bound, use_l1), self._kept
+        if kept is None or kept[0] is not limits:
+            kept = limits, np.column_stack([self._targets, self._weights, limits])
+            self._kept = kept
+        return kept[1]
+
+
 def row_weights(n: int, shares: NDArray[np.int64] | None) -> NDArray[np.float64]:
     """A person's loss is the mean over that person's rows."""
     return np.ones(n) if shares is None else np.reciprocal(shares.astype(np.float64))

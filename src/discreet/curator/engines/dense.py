@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.door import Records
-from discreet.curator.engines.base import GradientQuery, Limits, row_weights, rows_of_units
+from discreet.curator.engines.base import GradientQuery, Limits, RowFacts, row_weights, rows_of_units
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.batch import gradient_over_batch
@@ -37,7 +37,8 @@ class DenseEngine:
         self._records = records
         self._workers = Workers(threads)
         self._weights = row_weights(records.n_rows, records.shares)
-        self._limits = Limits(records.norms, records.sums, records.shares)
+        limits = Limits(records.norms, records.sums, records.shares)
+        self._facts = RowFacts(records.targets, self._weights, limits)
         self._tile_rows = tile_rows or _tile_rows(records.n_rows, records.n_columns, records.rows.itemsize)
         self._tiles: NDArray[Any] = np.empty((0, 0, 0))
 
@@ -134,21 +135,16 @@ class DenseEngine:
         records, w = self._records, query.weights.integers
         units = np.arange(self.n_units, dtype=np.int64) if query.units is None else query.units
         chosen = rows_of_units(units, records.starts)
-        limits = self._limits.of(query.bound, query.use_l1)
+        facts = self._facts.of(query.bound, query.use_l1)
         margin_scale = query.weights.margin_scale(self.grid)
 
         def part(first: int, last: int) -> NDArray[np.int64]:
             out = np.zeros(w.shape, dtype=np.int64)
+            some = (records.rows, facts, chosen[first:last])
             if len(w) == 1:
-                gradient_over_batch(
-                    records.rows, chosen[first:last], records.targets, self._weights, limits,
-                    w[0], margin_scale, query.scale, query.loss, out[0],
-                )  # fmt: skip
-                return out
-            gradient_over_rows(
-                records.rows, chosen[first:last], records.targets, self._weights, limits,
-                w, margin_scale, query.scale, query.use_l1, query.loss, out,
-            )  # fmt: skip
+                gradient_over_batch(*some, w[0], margin_scale, query.scale, query.loss, out[0])
+            else:
+                gradient_over_rows(*some, w, margin_scale, query.scale, query.use_l1, query.loss, out)
             return out
 
         return self._workers.sum(part, len(chosen), chosen.size * w.size)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.door import Records
-from discreet.curator.engines.base import GradientQuery, Limits, row_weights, rows_of_units
+from discreet.curator.engines.base import GradientQuery, Limits, RowFacts, row_weights, rows_of_units
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums
@@ -26,7 +26,8 @@ class SparseEngine:
         self._records = records
         self._workers = Workers(threads)
         self._weights = row_weights(records.n_rows, records.shares)
-        self._limits = Limits(records.norms, records.sums, records.shares)
+        limits = Limits(records.norms, records.sums, records.shares)
+        self._facts = RowFacts(records.targets, self._weights, limits)
 
     def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
         records, w = self._records, query.weights.integers
@@ -34,21 +35,16 @@ class SparseEngine:
         indptr, indices, data = records.sparse
         units = np.arange(self.n_units, dtype=np.int64) if query.units is None else query.units
         chosen = rows_of_units(units, records.starts)
-        limits = self._limits.of(query.bound, query.use_l1)
+        facts = self._facts.of(query.bound, query.use_l1)
         margin_scale = query.weights.margin_scale(self.grid)
 
         def part(first: int, last: int) -> NDArray[np.int64]:
             out = np.zeros(w.shape, dtype=np.int64)
+            some = (indptr, indices, data, facts, chosen[first:last])
             if len(w) == 1:
-                gradient_over_sparse_batch(
-                    indptr, indices, data, chosen[first:last], records.targets, self._weights, limits,
-                    w[0], margin_scale, query.scale, query.loss, out[0],
-                )  # fmt: skip
-                return out
-            gradient_over_sparse_rows(
-                indptr, indices, data, chosen[first:last], records.targets, self._weights, limits,
-                w, margin_scale, query.scale, query.use_l1, query.loss, out,
-            )  # fmt: skip
+                gradient_over_sparse_batch(*some, w[0], margin_scale, query.scale, query.loss, out[0])
+            else:
+                gradient_over_sparse_rows(*some, w, margin_scale, query.scale, query.use_l1, query.loss, out)
             return out
 
         work = len(w) * len(chosen) * (data.size // max(1, records.n_rows))

@@ -29,12 +29,15 @@ def _add_rows(block, coefficients, count, out):
 
 
 @njit(cache=True, nogil=True)
-def gradient_over_batch(rows, chosen, targets, weights, limits, w, margin_scale, scale, loss, out):
-    """Add to ``out`` the sum over the chosen records of clip(loss'(margin)) x, in lattice steps."""
+def gradient_over_batch(rows, facts, chosen, w, margin_scale, scale, loss, out):
+    """Add to ``out`` the sum over the chosen records of clip(loss'(margin)) x, in lattice steps.
+
+    ``facts`` holds each row's target, weight and coefficient limit side by side: one fetch from memory, not three.
+    """
     p = w.size
     block = np.empty((BLOCK, p), dtype=rows.dtype)
-    margins, target, weight = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK), np.empty(BLOCK)
-    limit, coefficients = np.empty(BLOCK, dtype=np.int32), np.empty(BLOCK, dtype=np.int32)
+    margins, coefficients = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int32)
+    target, weight, limit = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for first in range(0, chosen.size, BLOCK):
         part = chosen[first : first + BLOCK]
         for k in range(part.size):
@@ -42,7 +45,7 @@ def gradient_over_batch(rows, chosen, targets, weights, limits, w, margin_scale,
             source, copy = rows[i], block[k]
             for j in range(p):
                 copy[j] = source[j]
-            target[k], weight[k], limit[k] = targets[i], weights[i], limits[i]
+            target[k], weight[k], limit[k] = facts[i, 0], facts[i, 1], facts[i, 2]
         for k in range(part.size):
             x, total = block[k], int64(0)
             for j in range(p):

@@ -1,6 +1,7 @@
 """Sums over chosen records, row by row, dense or compressed: sampled batches and several outputs.
 
-For one output the arithmetic is that of ``tiles.py``, so the integers are the same bit for bit.
+``facts`` holds each row's target, weight and coefficient limit. For one output the arithmetic is that of
+``tiles.py``, so the integers are the same bit for bit.
 """
 
 import numpy as np
@@ -11,10 +12,11 @@ from discreet.losses.base import derivative, derivatives
 
 
 @njit(inline="always")
-def _coefficients(loss, margins, target, weight_scale, limit, use_l1, slopes, coefficients):
+def _coefficients(loss, margins, facts, scale, use_l1, slopes, coefficients):
+    target, weight, limit = facts[0], facts[1], facts[2]
     derivatives(loss, margins, target, slopes)
     for k in range(slopes.size):
-        slopes[k] *= weight_scale
+        slopes[k] *= weight * scale
     if slopes.size == 1:
         coefficients[0] = int64(bounded(slopes[0], limit))
     else:
@@ -22,7 +24,7 @@ def _coefficients(loss, margins, target, weight_scale, limit, use_l1, slopes, co
 
 
 @njit(cache=True, nogil=True)
-def gradient_over_rows(rows, chosen, targets, weights, limits, w, margin_scale, scale, use_l1, loss, out):
+def gradient_over_rows(rows, facts, chosen, w, margin_scale, scale, use_l1, loss, out):
     """Add to ``out`` (K, p) the sum over the chosen records of the clipped gradient, in lattice steps."""
     outputs, p = w.shape
     margins, slopes = np.empty(outputs), np.empty(outputs)
@@ -35,7 +37,7 @@ def gradient_over_rows(rows, chosen, targets, weights, limits, w, margin_scale, 
             for j in range(p):
                 total += int64(x[j]) * int64(wk[j])
             margins[k] = float(total) * margin_scale
-        _coefficients(loss, margins, targets[i], weights[i] * scale, limits[i], use_l1, slopes, coefficients)
+        _coefficients(loss, margins, facts[i], scale, use_l1, slopes, coefficients)
         for k in range(outputs):
             c, sums = coefficients[k], out[k]
             if c != 0:
@@ -44,9 +46,7 @@ def gradient_over_rows(rows, chosen, targets, weights, limits, w, margin_scale, 
 
 
 @njit(cache=True, nogil=True)
-def gradient_over_sparse_batch(
-    indptr, indices, data, chosen, targets, weights, limits, w, margin_scale, scale, loss, out
-):
+def gradient_over_sparse_batch(indptr, indices, data, facts, chosen, w, margin_scale, scale, loss, out):
     """Compressed rows, one output: only stored entries are touched. Unsigned indices spare a test for negative ones."""
     for index in range(chosen.size):
         i = chosen[index]
@@ -54,17 +54,15 @@ def gradient_over_sparse_batch(
         total = int64(0)
         for e in range(x.size):
             total += int64(x[e]) * int64(w[np.uint32(columns[e])])
-        slope = derivative(loss, float(total) * margin_scale, targets[i])
-        c = int64(int32(bounded(slope * (weights[i] * scale), limits[i])))
+        slope = derivative(loss, float(total) * margin_scale, facts[i, 0])
+        c = int64(int32(bounded(slope * (facts[i, 1] * scale), facts[i, 2])))
         if c != 0:
             for e in range(x.size):
                 out[np.uint32(columns[e])] += c * int64(x[e])
 
 
 @njit(cache=True, nogil=True)
-def gradient_over_sparse_rows(
-    indptr, indices, data, chosen, targets, weights, limits, w, margin_scale, scale, use_l1, loss, out
-):
+def gradient_over_sparse_rows(indptr, indices, data, facts, chosen, w, margin_scale, scale, use_l1, loss, out):
     """The same over compressed rows: only stored entries are touched."""
     outputs = w.shape[0]
     margins, slopes = np.empty(outputs), np.empty(outputs)
@@ -77,7 +75,7 @@ def gradient_over_sparse_rows(
             for e in range(x.size):
                 total += int64(x[e]) * int64(wk[columns[e]])
             margins[k] = float(total) * margin_scale
-        _coefficients(loss, margins, targets[i], weights[i] * scale, limits[i], use_l1, slopes, coefficients)
+        _coefficients(loss, margins, facts[i], scale, use_l1, slopes, coefficients)
         for k in range(outputs):
             c, sums = coefficients[k], out[k]
             if c != 0:
