@@ -17,8 +17,11 @@ _HOME = {
     "Budget": "discreet.budget",
     "BudgetExceeded": "discreet.errors",
     "Certificate": "discreet.accounting.certificate",
+    "CoordinateDescent": "discreet.solvers.cd",
     "Curator": "discreet.curator.curator",
+    "DPElasticNet": "discreet.models",
     "DPHuberRegressor": "discreet.models",
+    "DPLasso": "discreet.models",
     "DPLinearRegression": "discreet.models",
     "DPLinearSVC": "discreet.models",
     "DPLogisticRegression": "discreet.models",
@@ -27,7 +30,9 @@ _HOME = {
     "DiscreetError": "discreet.errors",
     "Domain": "discreet.bounds",
     "ElasticNet": "discreet.penalties",
+    "Geometry": "discreet.solvers.smoothness",
     "GradientDescent": "discreet.solvers.gd",
+    "GreedyCoordinateDescent": "discreet.solvers.gcd",
     "GroupL2": "discreet.penalties",
     "Huber": "discreet.losses",
     "InvalidBudget": "discreet.budget",
@@ -63,8 +68,11 @@ __all__ = [
     "Budget",
     "BudgetExceeded",
     "Certificate",
+    "CoordinateDescent",
     "Curator",
+    "DPElasticNet",
     "DPHuberRegressor",
+    "DPLasso",
     "DPLinearRegression",
     "DPLinearSVC",
     "DPLogisticRegression",
@@ -73,7 +81,9 @@ __all__ = [
     "DiscreetError",
     "Domain",
     "ElasticNet",
+    "Geometry",
     "GradientDescent",
+    "GreedyCoordinateDescent",
     "GroupL2",
     "Huber",
     "InvalidBudget",
@@ -118,7 +128,9 @@ if TYPE_CHECKING:
     )
     from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
     from discreet.models import (
+        DPElasticNet,
         DPHuberRegressor,
+        DPLasso,
         DPLinearRegression,
         DPLinearSVC,
         DPLogisticRegression,
@@ -127,8 +139,11 @@ if TYPE_CHECKING:
     )
     from discreet.models.persistence import load
     from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+    from discreet.solvers.cd import CoordinateDescent
+    from discreet.solvers.gcd import GreedyCoordinateDescent
     from discreet.solvers.gd import GradientDescent
     from discreet.solvers.sgd import StochasticGradientDescent
+    from discreet.solvers.smoothness import Geometry
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,8 @@
 """What a solver will release, known before any record is read: ``Release`` and ``Plan``."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.accounting.events import (
@@ -17,9 +17,10 @@ from discreet.accounting.events import (
     Sampleable,
     reciprocal_up,
 )
+from discreet.budget import Budget
 from discreet.errors import PlanViolation
 
-MECHANISMS = ("additive", "exponential", "permute_and_flip")
+MECHANISMS = ("additive", "laplace", "exponential", "permute_and_flip", "noisy_max")
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ class Release:
     clip
         The bound on a record's contribution, where the query has one.
     mechanism
-        ``"additive"`` noise (Gaussian, or Laplace for a pure plan), or a selection: ``"exponential"``
-        (of bounded range 1/noise_multiplier) or ``"permute_and_flip"`` (pure 1/noise_multiplier).
+        ``"additive"`` noise (Gaussian, or Laplace for a pure plan), ``"laplace"`` noise in any plan, or a
+        selection: ``"exponential"`` (of bounded range 1/noise_multiplier), ``"permute_and_flip"`` or
+        ``"noisy_max"`` (both pure 1/noise_multiplier).
     dimension
         The number of coordinates of an answer, where known; matters to scalar Laplace answers only.
     """
@@ -80,9 +82,9 @@ class Release:
         inner: Sampleable
         if self.mechanism == "exponential":
             inner = BoundedRange(reciprocal_up(scaled), self.count)
-        elif self.mechanism == "permute_and_flip":
+        elif self.mechanism in ("permute_and_flip", "noisy_max"):
             inner = PureDP(reciprocal_up(scaled), self.count)
-        elif pure:
+        elif pure or self.mechanism == "laplace":
             inner = Laplace(scaled, self.count, self.dimension)
         else:
             inner = Gaussian(scaled, self.count)
@@ -92,12 +94,18 @@ class Release:
 
 @dataclass(frozen=True)
 class Plan:
-    """All the releases of a fit. The curator answers these, and nothing else."""
+    """All the releases of a fit. The curator answers these, and nothing else.
+
+    ``least_noise`` gives, for a budget, a noise multiplier below which the plan is not run: the constants of
+    a paper's theorem, where an experiment wants them. The tight calibration is never undercut.
+    """
 
     releases: tuple[Release, ...]
+    least_noise: Callable[[Budget], float] | None = field(default=None, compare=False)
 
-    def __init__(self, releases: Iterable[Release]) -> None:
+    def __init__(self, releases: Iterable[Release], least_noise: Callable[[Budget], float] | None = None) -> None:
         object.__setattr__(self, "releases", tuple(releases))
+        object.__setattr__(self, "least_noise", least_noise)
 
     @property
     def count(self) -> int:

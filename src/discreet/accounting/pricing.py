@@ -83,6 +83,8 @@ def calibrate(plan: Plan, budget: Budget) -> float:
     """
     if not budget.is_private or plan.count == 0:
         return 0.0
+    if plan.least_noise is not None:
+        return max(calibrate(Plan(plan.releases), budget), plan.least_noise(budget))
     events = plan.events(1.0, pure=budget.is_pure)
 
     def cost(noise_multiplier: float) -> float:

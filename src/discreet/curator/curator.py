@@ -12,10 +12,14 @@ from discreet.accounting.plan import Plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
+from discreet.curator import coordinates as coordinates_of
+from discreet.curator import greedy
+from discreet.curator.coordinates import CoordinateRun
 from discreet.curator.engines.base import Engine, GradientQuery
 from discreet.curator.lattice import place_weights
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
+from discreet.penalties import NoPenalty
 
 
 class Curator:
@@ -65,18 +69,18 @@ class Curator:
         with session.lock:
             release = session.spend("noisy_gradient", clip)
             unit = session.unit(release, clip)
-            drawn = session.noise(unit, w.size)
+            drawn = session.noise(release, unit, w.size)
             grid = session.engine.grid
             query = GradientQuery(
                 weights=place_weights(w, grid),
                 loss=self.loss,
                 bound=unit.bound,
                 scale=unit.coefficient_scale(grid),
-                use_l1=self.budget.is_pure,
+                use_l1=session.uses_l1(release),
                 units=session.sample(release),
             )
             exact = session.engine.gradient_sum(query)
-            released = session.release(release.query, unit, exact, exact + drawn.reshape(exact.shape))
+            released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape))
         answer = np.ascontiguousarray(released.T, dtype=np.float64).reshape(w.shape)
         return answer * unit.step
 
@@ -96,10 +100,114 @@ class Curator:
         with session.lock:
             release = session.spend("noisy_count", 1.0)
             unit = session.unit(release, 1.0)
-            drawn = session.noise(unit, 1)
+            drawn = session.noise(release, unit, 1)
             exact = np.array([unit.bound * session.engine.n_units], dtype=np.int64)
-            released = session.release(release.query, unit, exact, exact + drawn)
+            released = session.release(release, unit, exact, exact + drawn)
         return float(released[0] * unit.step)
+
+    def noisy_coordinate_gradient(self, w: NDArray[np.float64], coordinates: Any, *, clips: Any) -> NDArray[np.float64]:
+        """Entries of the gradient's SUM at ``w``: one coordinate or a block, each record's entry clipped, plus noise.
+
+        Privacy
+        -------
+        Sensitivity: a record's entry is the integer round(clip(f'(margin) x_j / step, +-B_j)); for one
+        coordinate B_j = B, for a block the B_j are in proportion to ``clips`` with sum B_j^2 <= B^2 (L1: sum
+        B_j <= B), checked in integers; a person's k rows get B_j // k each. The block moves by at most B,
+        2 B under ``replace_one``.
+        Mechanism: sum + round(2^m N(0, I)); discrete Laplace of scale 2^m for pure budgets and Laplace releases.
+        Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier, whatever the coordinates.
+        Conditions: w, coordinates and clips depend on public and released values only.
+        """
+        session = self.__session
+        columns, limits = coordinates_of.checked(session, w, coordinates, clips)
+        with session.lock:
+            return coordinates_of.block_gradient(session, self.loss, w, columns, limits)
+
+    def noisy_coordinate_steps(
+        self, w: NDArray[np.float64], coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
+    ) -> CoordinateRun:
+        """Proximal coordinate steps w_j <- prox(w_j - step_j g_j), thousands in one compiled call.
+
+        ``g_j`` is the noisy mean gradient entry (the sum over ``n``). ``clips`` and ``steps`` hold one number for
+        every coordinate. Iterates live on a fixed dyadic grid (2^-24, 2^-17 for ``scale="global"``).
+
+        Privacy
+        -------
+        Sensitivity, mechanism, event and conditions: those of ``noisy_coordinate_gradient`` for each step in turn;
+        a step's coordinate is fixed beforehand, and its w is computed from earlier noisy sums only. The fused
+        kernel does the arithmetic of that loop on exact integer margins: the same bits.
+        """
+        session = self.__session
+        columns, limits = coordinates_of.checked(session, w, coordinates, clips)
+        with session.lock:
+            return coordinates_of.run_steps(
+                session, self.loss, w, columns, clips=limits, steps=steps, penalty=penalty, n=n
+            )
+
+    def select_coordinate(
+        self,
+        w: NDArray[np.float64],
+        *,
+        clips: Any,
+        smoothness: Any,
+        n: float,
+        rule: str = "gs",
+        penalty: Any = None,
+        count: int = 1,
+    ) -> NDArray[np.int64]:
+        """The coordinate with (nearly) the best greedy score at ``w``: a private argmax; ``count`` of them, in turn.
+
+        Privacy
+        -------
+        Sensitivity: each score is 1/sqrt(M_j)-Lipschitz in the mean clipped gradient entry (``greedy``), so one
+        record moves every score by at most s = max_j a clip_j / (n sqrt(M_j)); on the lattice of scores by at
+        most S + 2 (rounding included).
+        Mechanism: exponential with weight exp(score / 2^m), 2 (S + 2) / 2^m <= 1/multiplier; permute-and-flip
+        with the same scale for pure budgets; the papers' noisy max where it is sound.
+        Event: ``BoundedRange`` (``PureDP``) of 1/multiplier, once for each coordinate picked.
+        Conditions: w, clips, smoothness and n are public or released; one common scale for all coordinates.
+        """
+        session = self.__session
+        _, limits = coordinates_of.checked(session, w, np.arange(w.size), clips)
+        with session.lock:
+            return greedy.select(
+                session,
+                self.loss,
+                w,
+                clips=limits,
+                smoothness=np.asarray(smoothness, dtype=np.float64),
+                rule=rule,
+                penalty=NoPenalty() if penalty is None else penalty,
+                n=n,
+                count=count,
+            )
+
+    def noisy_squared_norms(self, *, clip: float) -> NDArray[np.float64]:
+        """The SUM over records of each squared feature, plus noise; a record's squares are scaled to a total of clip^2.
+
+        Privacy
+        -------
+        Sensitivity: a record contributes a vector q >= 0 with ||q||_2 <= ||q||_1 <= B, checked in integers. B under
+        ``zero_out`` and ``add_remove``; under ``replace_one`` ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2, so
+        sqrt(2) B (2 B in L1).
+        Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m.
+        Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier. No factor of p.
+        Conditions: none.
+        """
+        session = self.__session
+        with session.lock:
+            return coordinates_of.squared_norms(session, clip)
+
+    def public_coins(self, sides: int, count: int) -> NDArray[np.int64]:
+        """``count`` uniform numbers below ``sides`` that depend on no record: for random schedules. Free.
+
+        Privacy
+        -------
+        Nothing of the data is in them.
+        """
+        words = self.__session.entropy.words(2 * count + 8).astype(object)
+        wide = [(int(words[2 * i]) << 64) | int(words[2 * i + 1]) for i in range(count)]
+        return np.array([value * sides >> 128 for value in wide], dtype=np.int64)
 
     def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
         """What may be claimed of anything computed from this curator's answers."""

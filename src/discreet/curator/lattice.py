@@ -66,7 +66,7 @@ class Unit:
         return 1.0 / (self.step * grid.one)
 
 
-def unit_for(noise_multiplier: float, factor: int, clip: float, n: int) -> Unit:
+def unit_for(noise_multiplier: float, factor: int | Fraction, clip: float, n: int) -> Unit:
     """The lattice of a sum of at most ``n`` contributions of real norm ``clip``.
 
     ``factor`` is the sensitivity of the sum in units of one contribution's bound. The realized noise
@@ -91,9 +91,9 @@ def unit_for(noise_multiplier: float, factor: int, clip: float, n: int) -> Unit:
     return Unit(bound, m, clip / bound)
 
 
-def realized_noise_multiplier(unit: Unit, factor: int) -> float:
+def realized_noise_multiplier(unit: Unit, factor: int | Fraction) -> float:
     """Noise scale over sensitivity, as it will be."""
-    return 0.0 if unit.m is None else float(Fraction(1 << unit.m, factor * unit.bound))
+    return 0.0 if unit.m is None else float((1 << unit.m) / Fraction(factor * unit.bound))
 
 
 @dataclass(frozen=True)
@@ -125,3 +125,36 @@ def place_weights(w: NDArray[np.float64], grid: Grid) -> Weights:
     longest = float(np.ldexp(sizes, -exponent).sum(axis=1).max())  # in units in which it cannot overflow
     shift = min(30 - exponent, 61 - grid.bits - exponent - math.frexp(longest)[1])
     return Weights(np.rint(np.ldexp(columns, shift)).astype(np.int32), shift)
+
+
+ROOT_TWO = Fraction(1_414_213_563, 1_000_000_000)
+"""Just above the square root of 2: the factor of sums of non-negative vectors under ``replace_one``."""
+
+
+def weight_scale(grid: Grid) -> float:
+    """Grid units per unit of weight for coordinate methods: fixed, so that margins can be updated exactly."""
+    return 2.0 ** (38 - grid.bits)
+
+
+def weight_room(grid: Grid) -> float:
+    """The largest L1 norm of integer weights that keeps every margin an exact integer below 2^53."""
+    return float(((1 << 53) - 1) >> grid.bits)
+
+
+def on_weight_grid(w: NDArray[np.float64], grid: Grid) -> NDArray[np.float64]:
+    """Weights as integers (held in doubles) on the coordinate methods' grid."""
+    integers = np.rint(w * weight_scale(grid))
+    if not float(np.abs(integers).sum()) <= weight_room(grid):
+        raise Unsupported("the weights are too large for exact margins (L1 norm above 2^15): use smaller steps")
+    return integers
+
+
+def block_bounds(clips: NDArray[np.float64], bound: int, use_l1: bool) -> NDArray[np.int64]:
+    """Integer bounds in proportion to ``clips`` whose L2 norm (L1 where ``use_l1``) is at most ``bound``."""
+    if clips.size == 1:
+        return np.array([bound], dtype=np.int64)
+    size = float(clips.sum()) if use_l1 else float(np.linalg.norm(clips))
+    shares = [int(bound * (float(clip) / size)) for clip in clips]
+    while (sum(shares) > bound) if use_l1 else (sum(b * b for b in shares) > bound * bound):
+        shares = [max(0, b - 1) for b in shares]
+    return np.array(shares, dtype=np.int64)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -25,7 +26,7 @@ class Measurement:
     exact: NDArray[np.int64]
     noisy: NDArray[np.int64]
     norm: str
-    factor: int
+    factor: int | Fraction
     unit: Unit
 
 

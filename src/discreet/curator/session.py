@@ -4,6 +4,7 @@ import math
 import os
 import threading
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -67,19 +68,27 @@ class Session:
         self._left[query] -= count
         return release
 
-    def unit(self, release: Release, clip: float) -> Unit:
-        """The lattice of a release whose contributions have norm ``clip``."""
+    def multiplier(self, release: Release) -> float:
+        """A release's own noise multiplier; 0 where there is no noise."""
+        return self.noise_multiplier * release.relative_noise
+
+    def unit(self, release: Release, clip: float, factor: int | Fraction | None = None) -> Unit:
+        """The lattice of a release whose contributions have norm ``clip``; ``factor`` where it is not the sum's."""
         key = (release.query, clip)
         if key not in self._units:
-            multiplier = self.noise_multiplier * release.relative_noise
-            self._units[key] = unit_for(multiplier, self.factor, clip, self.largest_n)
+            factor = self.factor if factor is None else factor
+            self._units[key] = unit_for(self.multiplier(release), factor, clip, self.largest_n)
         return self._units[key]
 
-    def noise(self, unit: Unit, count: int) -> Integers:
+    def uses_l1(self, release: Release) -> bool:
+        """Whether a release adds Laplace noise, so that contributions are bounded in the L1 norm."""
+        return self.budget.is_pure or release.mechanism == "laplace"
+
+    def noise(self, release: Release, unit: Unit, count: int) -> Integers:
         """Integers of scale 2^m: Gaussian, or discrete Laplace for pure budgets; zeros where there is none."""
         if unit.m is None:
             return np.zeros(count, dtype=np.int64)
-        draw = noise.discrete_laplace if self.budget.is_pure else noise.rounded_gaussian
+        draw = noise.discrete_laplace if self.uses_l1(release) else noise.rounded_gaussian
         return draw(count, unit.m, self.entropy)
 
     def sample(self, release: Release) -> Integers | None:
@@ -89,14 +98,24 @@ class Session:
             return None
         return noise.poisson_sample(self.engine.n_units, numerator, self.entropy)
 
-    def release(self, query: str, unit: Unit, exact: Integers, noisy: Integers) -> Integers:
+    def release(
+        self,
+        release: Release,
+        unit: Unit,
+        exact: Integers,
+        noisy: Integers,
+        *,
+        norm: str | None = None,
+        factor: int | Fraction | None = None,
+    ) -> Integers:
         """What leaves: the noisy integers, unless a test looks through the window."""
         observer = current_observer()
         if observer is None:
             return noisy
         self._observed = True
-        norm = "l1" if self.budget.is_pure else "l2"
-        return observer(Measurement(query, exact, noisy, norm, self.factor, unit))
+        norm = norm or ("l1" if self.uses_l1(release) else "l2")
+        factor = self.factor if factor is None else factor
+        return observer(Measurement(release.query, exact, noisy, norm, factor, unit))
 
     @property
     def is_observed(self) -> bool:

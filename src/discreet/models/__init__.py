@@ -1,10 +1,19 @@
 """scikit-learn estimators with a privacy guarantee. They are thin: declared facts in, a certificate out."""
 
 from discreet.models.classification import DPLinearSVC, DPLogisticRegression
-from discreet.models.regression import DPHuberRegressor, DPLinearRegression, DPPoissonRegressor, DPRidge
+from discreet.models.regression import (
+    DPElasticNet,
+    DPHuberRegressor,
+    DPLasso,
+    DPLinearRegression,
+    DPPoissonRegressor,
+    DPRidge,
+)
 
 __all__ = [
+    "DPElasticNet",
     "DPHuberRegressor",
+    "DPLasso",
     "DPLinearRegression",
     "DPLinearSVC",
     "DPLogisticRegression",

@@ -34,10 +34,20 @@ from discreet.errors import DiscreetError, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.base import DPLinearModel
 from discreet.models.classification import DPLinearSVC, DPLogisticRegression
-from discreet.models.regression import DPHuberRegressor, DPLinearRegression, DPPoissonRegressor, DPRidge
+from discreet.models.regression import (
+    DPElasticNet,
+    DPHuberRegressor,
+    DPLasso,
+    DPLinearRegression,
+    DPPoissonRegressor,
+    DPRidge,
+)
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+from discreet.solvers.cd import CoordinateDescent
+from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.sgd import StochasticGradientDescent
+from discreet.solvers.smoothness import Geometry
 
 FORMAT = 1
 _HEADER = "header.json"
@@ -57,12 +67,15 @@ _BODY = {
 
 _MODELS: dict[str, type[DPLinearModel]] = {
     cls.__name__: cls
-    for cls in (DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge)
+    for cls in (
+        *(DPElasticNet, DPHuberRegressor, DPLasso, DPLinearRegression, DPLinearSVC),
+        *(DPLogisticRegression, DPPoissonRegressor, DPRidge),
+    )
 }
 _SETTINGS: dict[str, Callable[..., Any]] = {
     cls.__name__: cls
     for cls in (
-        *(Bounds, GradientDescent, StochasticGradientDescent),
+        *(Bounds, GradientDescent, StochasticGradientDescent, CoordinateDescent, GreedyCoordinateDescent, Geometry),
         *(NoPenalty, L1, L2, ElasticNet, GroupL2, Box, L2Ball),
         *(Logistic, Squared, Huber, SmoothedHinge, Poisson, Softmax),
     )

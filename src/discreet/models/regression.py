@@ -1,4 +1,4 @@
-"""Private regression: least squares, ridge, Huber, Poisson."""
+"""Private regression: least squares, ridge, lasso, elastic net, Huber, Poisson."""
 
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from discreet.errors import MissingBounds
 from discreet.losses import Huber, Poisson, Squared
 from discreet.models.base import DPLinearModel
 from discreet.models.fitting import declared
+from discreet.penalties import ElasticNet
 
 
 class _DPRegressor(RegressorMixin, DPLinearModel):
@@ -106,6 +107,83 @@ class DPRidge(_DPRegressor):
         self.verbose = verbose
 
     penalty = "l2"
+
+    def _loss(self, bounds: Bounds) -> Any:
+        return Squared()
+
+
+class DPLasso(_DPRegressor):
+    """Lasso with differential privacy: coefficients that are not needed come back exactly zero.
+
+    Minimizes (1/n) sum (x.w - y)^2 / 2 + alpha ||w||_1 in training coordinates. ``solver="gcd"`` (greedy) is
+    made for wide problems with few relevant features, ``"cd"`` for features of different scale. Other
+    parameters as in ``DPRidge``.
+    """
+
+    penalty = "l1"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        target: Any = None,
+        alpha: float = 1e-2,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target = target
+        self.alpha = alpha
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
+
+    def _loss(self, bounds: Bounds) -> Any:
+        return Squared()
+
+
+class DPElasticNet(_DPRegressor):
+    """Elastic net with differential privacy: alpha (l1_ratio ||w||_1 + (1 - l1_ratio) ||w||^2 / 2) on least squares.
+
+    Other parameters as in ``DPLasso``.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        target: Any = None,
+        alpha: float = 1e-2,
+        l1_ratio: float = 0.5,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target = target
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
+
+    @property
+    def penalty(self) -> ElasticNet:
+        """The penalty that alpha and l1_ratio make."""
+        return ElasticNet(self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio))
 
     def _loss(self, bounds: Bounds) -> Any:
         return Squared()

@@ -25,6 +25,14 @@ class Solution:
     coefficients: NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class RiskBound:
+    """What theory says of E F - F* before any data is read: an upper bound, and the order of the lower bound."""
+
+    upper: float
+    lower: float
+
+
 class Solver(Protocol):
     """One algorithm, configured."""
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery
 from discreet.curator.lattice import COEFFICIENT_LIMIT, Grid, Weights
 
 
@@ -37,6 +38,18 @@ class Engine(Protocol):
 
     def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
         """The sum of clipped gradients in lattice steps, one row an output."""
+        ...
+
+    def coordinate_sums(self, query: CoordinateQuery) -> NDArray[np.int64]:
+        """Sums of single clipped gradient entries, one a column asked."""
+        ...
+
+    def coordinate_steps(self, program: CoordinateProgram) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The integer weights after a program of steps, and the sum of the iterates after each."""
+        ...
+
+    def square_sums(self, bound: int) -> NDArray[np.int64]:
+        """Each column's sum of squared grid values; a record's squares are scaled down to a total of ``bound``."""
         ...
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.door import Records
+
 Doubles = NDArray[np.float64]
 
 
@@ -32,9 +34,9 @@ class CoordinateQuery:
 
 @dataclass(frozen=True)
 class CoordinateProgram:
-    """A fused run of proximal steps on ``coordinates``, with one noise each; all per-coordinate arrays are full length.
+    """A fused run of proximal steps on ``coordinates``, one noise each; per-coordinate arrays are full length.
 
-    ``units`` turn a noisy lattice sum into a mean gradient; ``room`` bounds the L1 norm of the integer weights.
+    ``units`` and ``n`` turn a noisy lattice sum into a mean gradient; ``room`` bounds the integer weights' L1 norm.
     """
 
     w: Doubles
@@ -45,6 +47,7 @@ class CoordinateProgram:
     scales: Doubles
     bound: int
     units: Doubles
+    n: float
     steps: Doubles
     margin_scale: float
     to_grid: float
@@ -56,3 +59,8 @@ def person_bounds(bounds: NDArray[np.int64], shares: NDArray[np.int64] | None, *
     if shares is None:
         return np.empty((0,) + (1,) * dimensions)
     return np.stack([(int(bound) // shares).astype(np.float64) for bound in bounds])
+
+
+def unit_bounds(bound: int, records: Records) -> NDArray[np.int64]:
+    """Each row's share of its unit's bound: B for a record, B // k for one of a person's k rows."""
+    return np.full(records.n_rows, bound) if records.shares is None else bound // records.shares

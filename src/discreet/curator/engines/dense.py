@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from discreet.curator.door import Records
 from discreet.curator.engines.base import GradientQuery, Limits, RowFacts, row_weights, rows_of_units
-from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds
+from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds, unit_bounds
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.batch import gradient_over_batch
 from discreet.curator.kernels.coordinates import coordinate_steps, coordinate_sums
 from discreet.curator.kernels.rows import gradient_over_rows
+from discreet.curator.kernels.squares import square_sums
 from discreet.curator.kernels.tiles import gradient_over_tiles, tile_margins
 
 _TILE_BYTES = 1 << 18
@@ -118,10 +119,16 @@ class DenseEngine:
         sums = np.zeros(w.size)
         coordinate_steps(
             self._tiles, margins, self._tile_targets, self._tile_weights, own, program.coordinates, program.noise,
-            w, sums, program.room, program.scales, float(program.bound), program.units, program.steps,
+            w, sums, program.room, program.scales, float(program.bound), program.units, program.n, program.steps,
             program.margin_scale, program.to_grid, program.loss, program.penalty,
         )  # fmt: skip
         return w, sums
+
+    def square_sums(self, bound: int) -> NDArray[np.int64]:
+        """Each column's sum of squared grid values, a unit's total at most ``bound``."""
+        out = np.zeros(self._records.n_columns, dtype=np.int64)
+        square_sums(self._records.rows, unit_bounds(bound, self._records), out)
+        return out
 
     def _margins(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Exact integer margins, tile by tile, as doubles."""

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from discreet.curator.door import Records
 from discreet.curator.engines.base import GradientQuery, Limits, RowFacts, row_weights, rows_of_units
-from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds
+from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds, unit_bounds
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums
 from discreet.curator.kernels.rows import gradient_over_sparse_batch, gradient_over_sparse_rows
+from discreet.curator.kernels.squares import sparse_square_sums
 
 
 class SparseEngine:
@@ -69,9 +70,17 @@ class SparseEngine:
         sparse_coordinate_steps(
             *self._columns, margins, records.targets, self._weights, own,
             program.coordinates, program.noise, w, sums, program.room, program.scales, float(program.bound),
-            program.units, program.steps, program.margin_scale, program.to_grid, program.loss, program.penalty,
+            program.units, program.n, program.steps, program.margin_scale, program.to_grid,
+            program.loss, program.penalty,
         )  # fmt: skip
         return w, sums
+
+    def square_sums(self, bound: int) -> NDArray[np.int64]:
+        """Each column's sum of squared grid values, a unit's total at most ``bound``."""
+        assert self._records.sparse is not None
+        out = np.zeros(self._records.n_columns, dtype=np.int64)
+        sparse_square_sums(*self._records.sparse, unit_bounds(bound, self._records), out)
+        return out
 
     def _margins(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Exact integer margins as doubles: integer products and sums below 2^53."""

@@ -69,7 +69,7 @@ def _landed(penalty, w, gradient, step, j, to_grid, room):
 @njit(cache=True, nogil=True)
 def coordinate_steps(
     tiles, margins, targets, weights, bounds, coordinates, noise, w, sums, room,
-    scales, bound, units, steps, margin_scale, to_grid, loss, penalty,
+    scales, bound, units, n, steps, margin_scale, to_grid, loss, penalty,
 ):  # fmt: skip
     """Run a program of proximal coordinate steps; ``sums`` collects the sum of the iterates after each step.
 
@@ -98,7 +98,7 @@ def coordinate_steps(
                 for i in range(rows):
                     slopes[i] *= weight[i]
                 total += shared_column_sum(tile[j], slopes, scales[j], bounds[0, t])
-        landed = _landed(penalty, w[j], float(total) * units[j], steps[j], j, to_grid, room - (length - abs(w[j])))
+        landed = _landed(penalty, w[j], float(total) * units[j] / n, steps[j], j, to_grid, room - (length - abs(w[j])))
         sums[j] += w[j] * float(k - last[j])
         last[j] = k
         length += abs(landed) - abs(w[j])
@@ -139,7 +139,7 @@ def sparse_coordinate_sums(
 @njit(cache=True, nogil=True)
 def sparse_coordinate_steps(
     indptr, indices, data, margins, targets, weights, bounds, coordinates, noise, w, sums, room,
-    scales, bound, units, steps, margin_scale, to_grid, loss, penalty,
+    scales, bound, units, n, steps, margin_scale, to_grid, loss, penalty,
 ):  # fmt: skip
     """``coordinate_steps`` over compressed columns: a step touches one column's stored entries, twice."""
     own = bounds[0] if bounds.shape[0] > 0 else np.empty(0)
@@ -152,7 +152,7 @@ def sparse_coordinate_steps(
         rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
         total = noise[k]
         total += _entry_sum(rows, x, margins, targets, weights, own, scales[j], bound, margin_scale, loss)
-        landed = _landed(penalty, w[j], float(total) * units[j], steps[j], j, to_grid, room - (length - abs(w[j])))
+        landed = _landed(penalty, w[j], float(total) * units[j] / n, steps[j], j, to_grid, room - (length - abs(w[j])))
         sums[j] += w[j] * float(k - last[j])
         last[j] = k
         length += abs(landed) - abs(w[j])

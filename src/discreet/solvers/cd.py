@@ -1,0 +1,200 @@
+"""Private coordinate descent, DP-CD: randomized proximal steps on noisy entries of the gradient.
+
+Sources: Mangold, Bellet, Salmon & Tommasi, ICML 2022 (and CAp 2021). With M_j-smooth coordinates:
+
+    for t < T:  theta = w_bar
+        for k < K:  draw j;  g = [ sum_i clip_{C_j}(grad_j l_i(theta)) + noise ] / n
+                    theta_j <- prox_{gamma_j psi_j}( theta_j - gamma_j g ),   gamma_j = gamma / M_j
+        w_bar <- the mean of the K inner iterates
+
+Released: T K noisy sums of one gradient entry, each (1/z)-Gaussian-DP whatever j is drawn, since the noise
+is in proportion to C_j. Privacy: sqrt(T K)/z-Gaussian-DP exactly; the law of j is irrelevant, being public.
+Cost: one pass over one column a step. Wins where coordinates differ in scale: its noise is measured in the
+coordinates' own units, so no feature pays for another.
+Utility (convex, T = 1): E F - F* <= 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = ||w0 - w*||_M^2 / 2 + F(w0) - F*.
+"""
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.gaussian import mu_of
+from discreet.accounting.plan import Plan, Release
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.errors import Unsupported
+from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Progress, RiskBound, Solution, count_release, public_count
+from discreet.solvers.smoothness import Geometry
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+Vector = NDArray[np.float64]
+SCHEDULES = ("uniform", "importance", "cyclic")
+CALIBRATIONS = ("tight", "paper", "slides")
+_PIECES = 20  # progress is told this many times an outer iteration
+
+
+@dataclass(frozen=True)
+class CoordinateDescent:
+    """Randomized private coordinate descent.
+
+    Parameters
+    ----------
+    n_outer, n_inner
+        T and K. ``n_inner=None``: 4 p.
+    geometry
+        Clips and smoothness, declared or bought.
+    step
+        gamma: steps are gamma / M_j.
+    schedule
+        Which coordinates: ``"uniform"``, ``"importance"`` (in proportion to M_j^``importance``) or ``"cyclic"``
+        (over a fresh public permutation each pass).
+    block_size
+        Coordinates a step; blocks of more than one are answered by one vector release.
+    average
+        Whether an outer iteration ends at the mean of its inner iterates (the papers') or at the last one
+        (which keeps exact zeros).
+    calibration
+        ``"tight"`` (exact Gaussian DP), or the larger noise of the ``"paper"`` (ICML 2022) or the ``"slides"``.
+    """
+
+    n_outer: int = 1
+    n_inner: int | None = None
+    geometry: Geometry = field(default_factory=Geometry)
+    step: float = 1.0
+    schedule: str = "uniform"
+    importance: float = 1.0
+    block_size: int = 1
+    average: bool = True
+    calibration: str = "tight"
+    name: ClassVar[str] = "cd"
+
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise Unsupported(f"schedule must be one of {', '.join(SCHEDULES)}")
+        if self.calibration not in CALIBRATIONS:
+            raise Unsupported(f"calibration must be one of {', '.join(CALIBRATIONS)}")
+        if min(self.n_outer, self.block_size, self.n_inner or 1) < 1 or not self.step > 0:
+            raise Unsupported("n_outer, n_inner, block_size and step must be positive")
+
+    def inner(self, domain: Domain) -> int:
+        """K."""
+        return self.n_inner or 4 * domain.n_features
+
+    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+        """T K coordinate sums, squared norms where the smoothness is bought, a count where n is private."""
+        if not penalty.separable:
+            raise Unsupported("coordinate methods need a separable penalty: none, L1, L2, elastic net or a box")
+        if domain.n_outputs > 1:
+            raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
+        count = self.n_outer * self.inner(domain)
+        release = Release("noisy_coordinate_gradient", count, dimension=self.block_size)
+        least = None if self.calibration == "tight" else self._published_noise(count)
+        return Plan((release, *self.geometry.releases(domain, count), *count_release(domain)), least)
+
+    def _published_noise(self, count: int) -> Any:
+        """z of the theorems, in units of the sensitivity: sqrt(c T K ln(1/delta)) / epsilon, c = 3 or 8."""
+        constant = 3.0 if self.calibration == "paper" else 8.0
+
+        def multiplier(budget: Budget) -> float:
+            if budget.is_pure or (self.calibration == "paper" and budget.epsilon > 1):
+                raise Unsupported("the paper's constants hold for epsilon <= 1 and delta > 0: use calibration='tight'")
+            return math.sqrt(constant * count * math.log(1 / budget.delta)) / budget.epsilon
+
+        return multiplier
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
+        """Run the algorithm from zero."""
+        n = public_count(curator)
+        smoothness = self.geometry.measure(curator, n)
+        clips = self.geometry.clips(curator.domain, curator.loss, smoothness)
+        run = self._steps if self.block_size == 1 else self._blocks
+        w, inner = np.zeros(curator.domain.n_features), self.inner(curator.domain)
+        total = self.n_outer * inner
+        for t in range(self.n_outer):
+            ends = np.linspace(0, inner, (_PIECES if progress is not None else 1) + 1).astype(int)
+            pieces = np.diff(ends)
+            current, mean = w, np.zeros_like(w)
+            for done, piece in zip(ends[1:].tolist(), pieces.tolist(), strict=True):
+                if piece:
+                    current, part = run(curator, current, piece, clips, smoothness, penalty, n)
+                    mean += part * (piece / inner)
+                if progress is not None:
+                    progress(t * inner + done, total)
+            w = mean if self.average else current
+        return Solution(w)
+
+    def _steps(
+        self, curator: "Curator", w: Vector, count: int, clips: Vector, smoothness: Vector, penalty: Penalty, n: float
+    ) -> tuple[Vector, Vector]:
+        coordinates = self._draw(curator, smoothness, count)
+        run = curator.noisy_coordinate_steps(
+            w, coordinates, clips=clips, steps=self.step / smoothness, penalty=penalty, n=n
+        )
+        return run.last, run.mean
+
+    def _blocks(
+        self, curator: "Curator", w: Vector, count: int, clips: Vector, smoothness: Vector, penalty: Penalty, n: float
+    ) -> tuple[Vector, Vector]:
+        """Steps on blocks, shortened by the block's size, which is safe for any correlation inside it."""
+        w, mean, size = w.copy(), np.zeros_like(w), min(self.block_size, w.size)
+        for _ in range(count):
+            block = _permutation(curator, w.size)[:size]
+            steps = self.step / (size * smoothness[block])
+            gradient = curator.noisy_coordinate_gradient(w, block, clips=clips[block]) / n
+            for j, moved, step in zip(block.tolist(), w[block] - steps * gradient, steps, strict=True):
+                w[j] = prox_one(penalty, moved, step, j)
+            mean += w / count
+        return w, mean
+
+    def _draw(self, curator: "Curator", smoothness: Vector, count: int) -> NDArray[np.int64]:
+        if self.schedule == "uniform":
+            return curator.public_coins(smoothness.size, count)
+        if self.schedule == "cyclic":
+            passes = -(-count // smoothness.size)
+            return np.concatenate([_permutation(curator, smoothness.size) for _ in range(passes)])[:count]
+        weights = np.cumsum(smoothness**self.importance)
+        points = curator.public_coins(1 << 53, count) / 2.0**53 * weights[-1]
+        return np.asarray(np.minimum(np.searchsorted(weights, points, side="right"), smoothness.size - 1))
+
+    def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float) -> RiskBound:
+        """Excess risk for declared constants, ||w*||_inf <= ``radius`` (convex, one outer iteration, w0 = 0).
+
+        Upper: 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = (3/2) R^2 sum M_j, from F(0) - F* <= ||w*||_M^2 / 2 for
+        losses whose gradient at 0 the smoothness dominates, else L R. Lower: the order of the worst case over
+        problems with these L_j, (L_min / L_max) sqrt(p) ||L||_2 ||w*||_2 / (n epsilon), without its constant.
+        """
+        if domain.n is None:
+            raise Unsupported("the bound needs n: declare Bounds(n=...)")
+        slopes = coordinate_gradient_bounds(loss, domain, radius * math.sqrt(domain.n_features))
+        smoothness, p = np.maximum(coordinate_smoothness(loss, domain), 1e-300), domain.n_features
+        mu = mu_of(budget.epsilon, budget.delta) * 2 / budget.neighbors.sum_factor
+        start = 0.5 * radius**2 * smoothness.sum() + radius * float(slopes.sum())
+        upper = 4 * math.sqrt(float(np.sum(slopes**2 / smoothness)) * p * start) / (domain.n * mu)
+        spread = float(slopes.min() / slopes.max())
+        lower = (
+            spread * math.sqrt(p) * float(np.linalg.norm(slopes)) * radius * math.sqrt(p) / (domain.n * budget.epsilon)
+        )
+        return RiskBound(upper, lower)
+
+    def settings(self) -> dict[str, Any]:
+        """Public settings, for the certificate."""
+        return {"name": self.name, **asdict(self)}
+
+
+def prox_one(penalty: Penalty, x: float, step: float, j: int) -> float:
+    """The proximal operator of one coordinate."""
+    from discreet.penalties.base import prox_coordinate
+
+    return float(prox_coordinate(penalty, x, step, j))
+
+
+def _permutation(curator: "Curator", size: int) -> NDArray[np.int64]:
+    """A uniform public permutation."""
+    return np.argsort(curator.public_coins(1 << 62, size), kind="stable")

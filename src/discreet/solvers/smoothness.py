@@ -1,0 +1,84 @@
+"""What coordinate methods need of each coordinate: smoothness M_j, clip C_j, step; declared or bought."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.plan import Release
+from discreet.bounds import Domain
+from discreet.errors import Unsupported
+from discreet.losses.constants import coordinate_smoothness, gradient_bound
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+Vector = NDArray[np.float64]
+CLIP_RULES = ("smoothness", "uniform")
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How coordinates are clipped and scaled.
+
+    ``smoothness="declared"`` takes M_j = sup f'' r_j^2 from the declared bounds; ``"private"`` buys
+    (1/n) sum_i f'' x_ij^2 with ``share`` of the budget (of mu^2), rows clipped at ``row_clip``.
+    The total clip C is ``clip``, or ``relative_clip`` sqrt(sum M / sup f''), which is relative_clip times the
+    root mean square row norm where M is bought, or the bound on a record's whole gradient.
+    ``clip_rule="smoothness"``: C_j = C sqrt(M_j / sum M); ``"uniform"``: C / sqrt(p). Both have sum C_j^2 = C^2.
+    """
+
+    clip: float | None = None
+    relative_clip: float | None = None
+    clip_rule: str = "smoothness"
+    smoothness: str = "declared"
+    share: float = 0.1
+    row_clip: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.clip_rule not in CLIP_RULES:
+            raise Unsupported(f"clip_rule must be one of {', '.join(CLIP_RULES)}")
+        if self.smoothness not in ("declared", "private"):
+            raise Unsupported("smoothness must be 'declared' or 'private'")
+        if not 0 < self.share < 1:
+            raise Unsupported("the share of the budget for the smoothness must lie between 0 and 1")
+
+    def releases(self, domain: Domain, others: float) -> tuple[Release, ...]:
+        """The purchase of squared norms; ``others`` is what the rest of the plan spends, in units of 1/z^2."""
+        if self.smoothness == "declared":
+            return ()
+        relative = math.sqrt((1 - self.share) / (self.share * others))
+        clip = self.row_clip or domain.row_norm
+        return (Release("noisy_squared_norms", 1, relative_noise=relative, clip=clip),)
+
+    def total_clip(self, domain: Domain, loss: Any, smoothness: Vector) -> float:
+        """C."""
+        if self.clip is not None:
+            return self.clip
+        if self.relative_clip is not None:
+            return self.relative_clip * math.sqrt(float(smoothness.sum()) / loss.smoothness)
+        return gradient_bound(loss, domain)
+
+    def measure(self, curator: "Curator", n: float) -> Vector:
+        """M_j, declared or bought; bought ones are floored at twice their noise, so that steps stay bounded."""
+        domain, loss = curator.domain, curator.loss
+        declared = coordinate_smoothness(loss, domain)
+        if self.smoothness == "declared":
+            return np.maximum(declared, 1e-12)
+        release = next(r for r in curator.plan.releases if r.query == "noisy_squared_norms")
+        clip = self.row_clip or domain.row_norm
+        sums = curator.noisy_squared_norms(clip=clip)
+        factor = math.sqrt(2.0) if curator.budget.neighbors.sum_factor == 2 else 1.0
+        deviation = curator.noise_multiplier * release.relative_noise * factor * clip**2
+        floor = np.maximum(2.0 * deviation, 1.0) / n
+        bought = loss.smoothness * np.maximum(sums / n, floor)
+        return np.asarray(np.clip(bought, 1e-12, np.maximum(declared, 1e-12)))
+
+    def clips(self, domain: Domain, loss: Any, smoothness: Vector) -> Vector:
+        """C_j for each coordinate."""
+        total = self.total_clip(domain, loss, smoothness)
+        if self.clip_rule == "uniform":
+            return np.full(smoothness.size, total / math.sqrt(smoothness.size))
+        return np.asarray(total * np.sqrt(smoothness / smoothness.sum()))
