@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.rows import table
 
-NAMES = ("gradient", "sgd", "fit", "startup", "noise", "sparse")
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "opacus", "jax", "jax-privacy")
+NAMES = ("gradient", "sgd", "fit", "startup", "noise", "sparse", "coordinates")
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "opacus", "jax", "jax-privacy", "skglm")
 
 
 def _version(package: str) -> str | None:

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 # name -> the module that defines it; kept equal to __all__ and to the imports for type checkers below
 _HOME = {
     "AccountingError": "discreet.errors",
+    "AdaptiveClip": "discreet.solvers.cd",
     "Bounds": "discreet.bounds",
     "Box": "discreet.penalties",
     "Budget": "discreet.budget",
@@ -63,6 +64,7 @@ __all__ = [
     "L1",
     "L2",
     "AccountingError",
+    "AdaptiveClip",
     "Bounds",
     "Box",
     "Budget",
@@ -139,7 +141,7 @@ if TYPE_CHECKING:
     )
     from discreet.models.persistence import load
     from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
-    from discreet.solvers.cd import CoordinateDescent
+    from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
     from discreet.solvers.gcd import GreedyCoordinateDescent
     from discreet.solvers.gd import GradientDescent
     from discreet.solvers.sgd import StochasticGradientDescent

@@ -122,9 +122,22 @@ def _observed_steps(
     return w, sums
 
 
+def share_within(session: Session, loss: Any, w: Vector, columns: Integers, clip: float) -> float:
+    """A noisy count of records within the clip, less half of all."""
+    release = session.spend("noisy_share_within")
+    unit = session.unit(release, 0.5)
+    drawn = session.noise(release, unit, 1)
+    grid = session.engine.grid
+    query = coordinate_query(session, loss, on_weight_grid(w, grid), columns, 1.0, np.array([unit.bound]))
+    exact = session.engine.within_sum(query, clip * grid.one)
+    return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)
+
+
 def squared_norms(session: Session, clip: float) -> Vector:
     """Noisy sums of squared features, each record's total at most clip^2."""
     release = session.spend("noisy_squared_norms", clip)
+    if release.mechanism == "laplace":
+        return _squares_by_coordinate(session, release)
     factor = ROOT_TWO if session.factor == 2 and not session.uses_l1(release) else session.factor
     unit = session.unit(release, clip * clip, factor)
     drawn = session.noise(release, unit, session.domain.n_features)
@@ -134,4 +147,17 @@ def squared_norms(session: Session, clip: float) -> Vector:
     whole = unit.bound // total  # lattice steps per squared grid unit
     exact = session.engine.square_sums(total) * whole
     released = session.release(release, unit, exact, exact + drawn, factor=factor)
+    return released / (whole * float(session.engine.grid.one) ** 2)
+
+
+def _squares_by_coordinate(session: Session, release: Release) -> Vector:
+    """The papers': x_j^2 relative to its declared bound, so p entries in [0, 1] and L1 sensitivity p, always."""
+    unit = session.unit(release, 1.0, 1)
+    drawn = session.noise(release, unit, session.domain.n_features)
+    largest = np.maximum(np.ceil(session.domain.feature_bounds * session.engine.grid.one), 1.0).astype(np.int64)
+    whole = (unit.bound // largest.size) // largest**2
+    if (whole < 1).any():
+        raise Unsupported("too many features for the papers' squared norms on the lattice: buy the joint ones")
+    exact = session.engine.square_sums(None) * whole
+    released = session.release(release, unit, exact, exact + drawn, norm="l1", factor=1)
     return released / (whole * float(session.engine.grid.one) ** 2)

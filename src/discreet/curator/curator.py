@@ -133,9 +133,11 @@ class Curator:
 
         Privacy
         -------
-        Sensitivity, mechanism, event and conditions: those of ``noisy_coordinate_gradient`` for each step in turn;
-        a step's coordinate is fixed beforehand, and its w is computed from earlier noisy sums only. The fused
-        kernel does the arithmetic of that loop on exact integer margins: the same bits.
+        Sensitivity: that of ``noisy_coordinate_gradient`` with one coordinate, for each step in turn.
+        Mechanism: the same; all noise is drawn before the first record is read. The fused kernel does the
+        arithmetic of a loop of single sums on exact integer margins: the same bits.
+        Event: one ``Gaussian`` (``Laplace``) a step, whatever its coordinate.
+        Conditions: the coordinates are fixed beforehand; a step's w comes from earlier noisy sums only.
         """
         session = self.__session
         columns, limits = coordinates_of.checked(session, w, coordinates, clips)
@@ -182,14 +184,34 @@ class Curator:
                 count=count,
             )
 
+    def noisy_share_within(self, w: NDArray[np.float64], coordinate: int, *, clip: float) -> float:
+        """How many records' gradient entries lie within +-clip, less half of all records, plus noise.
+
+        Privacy
+        -------
+        Sensitivity: a record adds +B or -B lattice steps (1/2 in real units), a null record 0, a person's k rows
+        +-(B // k) each: B, 2 B under ``replace_one``.
+        Mechanism: sum + round(2^m N(0, 1)), or discrete Laplace of scale 2^m.
+        Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
+        Conditions: w, coordinate and clip are public or released.
+        """
+        session = self.__session
+        columns, limits = coordinates_of.checked(session, w, coordinate, clip)
+        with session.lock:
+            return coordinates_of.share_within(session, self.loss, w, columns, float(limits[0]))
+
     def noisy_squared_norms(self, *, clip: float) -> NDArray[np.float64]:
         """The SUM over records of each squared feature, plus noise; a record's squares are scaled to a total of clip^2.
+
+        A release planned with ``mechanism="laplace"`` is the papers': each square relative to its own declared
+        bound, Laplace noise; ``clip`` is then the declared row norm, and is not used.
 
         Privacy
         -------
         Sensitivity: a record contributes a vector q >= 0 with ||q||_2 <= ||q||_1 <= B, checked in integers. B under
         ``zero_out`` and ``add_remove``; under ``replace_one`` ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2, so
-        sqrt(2) B (2 B in L1).
+        sqrt(2) B (2 B in L1). The papers' version: p entries in [0, B/p] each, so the sum moves by at most B in L1
+        under every relation.
         Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m.
         Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier. No factor of p.
         Conditions: none.
@@ -205,9 +227,10 @@ class Curator:
         -------
         Nothing of the data is in them.
         """
-        words = self.__session.entropy.words(2 * count + 8).astype(object)
-        wide = [(int(words[2 * i]) << 64) | int(words[2 * i + 1]) for i in range(count)]
-        return np.array([value * sides >> 128 for value in wide], dtype=np.int64)
+        words = self.__session.entropy.words(count)
+        if sides & (sides - 1) == 0:
+            return (words >> np.uint64(65 - sides.bit_length())).astype(np.int64)
+        return ((words >> np.uint64(11)).astype(np.float64) * (2.0**-53 * sides)).astype(np.int64)
 
     def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
         """What may be claimed of anything computed from this curator's answers."""

@@ -73,9 +73,21 @@ def _decrease(g: Vector, w: Vector, landed: Vector, d: Vector, smoothness: Vecto
     return 0.5 * (smoothness + l2) * d * d + bregman
 
 
-def score_lattice(epsilon: float, n: int) -> tuple[int, int]:
-    """(S, m): one record moves an integer score by at most S + 2, and 2 (S + 2) / 2^m <= epsilon."""
-    most = min(1 << 24, (1 << 48) // n)
+def _largest_offset(w: Vector, smoothness: Vector, penalty: Penalty) -> float:
+    """What the penalty and the weights, which are public, can add to a score beyond the gradient's part."""
+    l1, l2 = _strengths(penalty)
+    sizes = np.abs(w)
+    parts = (l1 + l2 * sizes) / np.sqrt(smoothness) + np.sqrt(smoothness + l2) * sizes + 2.0 * np.sqrt(l1 * sizes)
+    return float(parts.max())
+
+
+def score_lattice(epsilon: float, n: float) -> tuple[int, int]:
+    """(S, m): one record moves an integer score by at most S + 2, and 2 (S + 2) / 2^m <= epsilon.
+
+    ``n`` bounds a score in units of the sensitivity. S is so small that integer scores stay below 2^48, where
+    double precision errs by far less than one step.
+    """
+    most = min(1 << 24, int((1 << 48) / n))
     for m in range(57, 0, -1):
         step = int((1 << m) * Fraction(epsilon) / 2) - _SLACK
         if step <= most:
@@ -118,7 +130,8 @@ def select(
     else:
         values = scores(rule, sums * steps / n, w, smoothness, penalty)
         sensitivity = session.factor * float(np.max(clips / np.sqrt(smoothness))) / n
-        draw = _weighted(session, release, values, sensitivity)
+        largest = session.largest_n + _largest_offset(w, smoothness, penalty) / sensitivity
+        draw = _weighted(session, release, values, sensitivity, largest)
     left = np.arange(w.size)
     chosen = []
     for _ in range(count):
@@ -128,12 +141,14 @@ def select(
     return np.array(chosen)
 
 
-def _weighted(session: Session, release: Release, values: Vector, sensitivity: float) -> Callable[[Integers], int]:
+def _weighted(
+    session: Session, release: Release, values: Vector, sensitivity: float, largest: float
+) -> Callable[[Integers], int]:
     """Draw among the coordinates that are left, by the exponential mechanism or permute-and-flip."""
     multiplier = session.multiplier(release)
     if multiplier == 0:
         return lambda left: int(np.argmax(values[left]))
-    step, m = score_lattice(1.0 / multiplier, session.largest_n)
+    step, m = score_lattice(1.0 / multiplier, largest)
     exact = np.floor(values * (step / sensitivity)).astype(np.int64)
     unit = Unit(step + _SLACK, m, sensitivity / step)
     choose = noise.permute_and_flip_choice if release.mechanism == "permute_and_flip" else noise.exponential_choice

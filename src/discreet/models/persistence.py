@@ -43,7 +43,7 @@ from discreet.models.regression import (
     DPRidge,
 )
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
-from discreet.solvers.cd import CoordinateDescent
+from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
 from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.sgd import StochasticGradientDescent
@@ -75,7 +75,8 @@ _MODELS: dict[str, type[DPLinearModel]] = {
 _SETTINGS: dict[str, Callable[..., Any]] = {
     cls.__name__: cls
     for cls in (
-        *(Bounds, GradientDescent, StochasticGradientDescent, CoordinateDescent, GreedyCoordinateDescent, Geometry),
+        *(Bounds, GradientDescent, StochasticGradientDescent, CoordinateDescent, AdaptiveClip),
+        *(GreedyCoordinateDescent, Geometry),
         *(NoPenalty, L1, L2, ElasticNet, GroupL2, Box, L2Ball),
         *(Logistic, Squared, Huber, SmoothedHinge, Poisson, Softmax),
     )

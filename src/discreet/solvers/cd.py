@@ -41,6 +41,18 @@ _PIECES = 20  # progress is told this many times an outer iteration
 
 
 @dataclass(frozen=True)
+class AdaptiveClip:
+    """C_j <- C_j exp(-rate (b - quantile)), b the noisy share of entries within C_j (Andrew et al. 2021).
+
+    ``relative_noise``: the shares' noise multiplier in units of the gradients'; they cost 1/relative_noise^2 as much.
+    """
+
+    quantile: float = 0.9
+    rate: float = 0.5
+    relative_noise: float = 3.0
+
+
+@dataclass(frozen=True)
 class CoordinateDescent:
     """Randomized private coordinate descent.
 
@@ -62,6 +74,8 @@ class CoordinateDescent:
         (which keeps exact zeros).
     calibration
         ``"tight"`` (exact Gaussian DP), or the larger noise of the ``"paper"`` (ICML 2022) or the ``"slides"``.
+    adaptive
+        Follow a quantile of each coordinate's gradient entries with its clip; one more release a step.
     """
 
     n_outer: int = 1
@@ -73,6 +87,7 @@ class CoordinateDescent:
     block_size: int = 1
     average: bool = True
     calibration: str = "tight"
+    adaptive: AdaptiveClip | None = None
     name: ClassVar[str] = "cd"
 
     def __post_init__(self) -> None:
@@ -94,9 +109,14 @@ class CoordinateDescent:
         if domain.n_outputs > 1:
             raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
         count = self.n_outer * self.inner(domain)
-        release = Release("noisy_coordinate_gradient", count, dimension=self.block_size)
+        releases = [Release("noisy_coordinate_gradient", count, dimension=self.block_size)]
+        if self.adaptive is not None:
+            if self.block_size > 1:
+                raise Unsupported("adaptive clips are for blocks of one coordinate")
+            shares = Release("noisy_share_within", count, relative_noise=self.adaptive.relative_noise, dimension=1)
+            releases.append(shares)
         least = None if self.calibration == "tight" else self._published_noise(count)
-        return Plan((release, *self.geometry.releases(domain, count), *count_release(domain)), least)
+        return Plan((*releases, *self.geometry.releases(domain, count), *count_release(domain)), least)
 
     def _published_noise(self, count: int) -> Any:
         """z of the theorems, in units of the sensitivity: sqrt(c T K ln(1/delta)) / epsilon, c = 3 or 8."""
@@ -115,6 +135,8 @@ class CoordinateDescent:
         smoothness = self.geometry.measure(curator, n)
         clips = self.geometry.clips(curator.domain, curator.loss, smoothness)
         run = self._steps if self.block_size == 1 else self._blocks
+        if self.adaptive is not None:
+            run = self._adaptive_steps
         w, inner = np.zeros(curator.domain.n_features), self.inner(curator.domain)
         total = self.n_outer * inner
         for t in range(self.n_outer):
@@ -150,6 +172,23 @@ class CoordinateDescent:
             gradient = curator.noisy_coordinate_gradient(w, block, clips=clips[block]) / n
             for j, moved, step in zip(block.tolist(), w[block] - steps * gradient, steps, strict=True):
                 w[j] = prox_one(penalty, moved, step, j)
+            mean += w / count
+        return w, mean
+
+    def _adaptive_steps(
+        self, curator: "Curator", w: Vector, count: int, clips: Vector, smoothness: Vector, penalty: Penalty, n: float
+    ) -> tuple[Vector, Vector]:
+        """Single steps, each followed by an update of its coordinate's clip, in place."""
+        assert self.adaptive is not None
+        mean = np.zeros_like(w)
+        for j in self._draw(curator, smoothness, count).tolist():
+            one = np.array([j])
+            run = curator.noisy_coordinate_steps(
+                w, one, clips=clips, steps=self.step / smoothness, penalty=penalty, n=n
+            )
+            share = curator.noisy_share_within(w, j, clip=clips[j]) / n + 0.5
+            clips[j] *= math.exp(-self.adaptive.rate * (min(max(share, 0.0), 1.0) - self.adaptive.quantile))
+            w = run.last
             mean += w / count
         return w, mean
 

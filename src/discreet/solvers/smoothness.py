@@ -24,7 +24,8 @@ class Geometry:
     """How coordinates are clipped and scaled.
 
     ``smoothness="declared"`` takes M_j = sup f'' r_j^2 from the declared bounds; ``"private"`` buys
-    (1/n) sum_i f'' x_ij^2 with ``share`` of the budget (of mu^2), rows clipped at ``row_clip``.
+    (1/n) sum_i f'' x_ij^2 with ``share`` of the budget (of mu^2), rows clipped at ``row_clip``; ``"paper"`` buys
+    it as the papers do, with Laplace noise on each square relative to its bound, p times as large.
     The total clip C is ``clip``, or ``relative_clip`` sqrt(sum M / sup f''), which is relative_clip times the
     root mean square row norm where M is bought, or the bound on a record's whole gradient.
     ``clip_rule="smoothness"``: C_j = C sqrt(M_j / sum M); ``"uniform"``: C / sqrt(p). Both have sum C_j^2 = C^2.
@@ -40,8 +41,8 @@ class Geometry:
     def __post_init__(self) -> None:
         if self.clip_rule not in CLIP_RULES:
             raise Unsupported(f"clip_rule must be one of {', '.join(CLIP_RULES)}")
-        if self.smoothness not in ("declared", "private"):
-            raise Unsupported("smoothness must be 'declared' or 'private'")
+        if self.smoothness not in ("declared", "private", "paper"):
+            raise Unsupported("smoothness must be 'declared', 'private' or 'paper'")
         if not 0 < self.share < 1:
             raise Unsupported("the share of the budget for the smoothness must lie between 0 and 1")
 
@@ -51,7 +52,8 @@ class Geometry:
             return ()
         relative = math.sqrt((1 - self.share) / (self.share * others))
         clip = self.row_clip or domain.row_norm
-        return (Release("noisy_squared_norms", 1, relative_noise=relative, clip=clip),)
+        mechanism = "laplace" if self.smoothness == "paper" else "additive"
+        return (Release("noisy_squared_norms", 1, relative_noise=relative, clip=clip, mechanism=mechanism),)
 
     def total_clip(self, domain: Domain, loss: Any, smoothness: Vector) -> float:
         """C."""
@@ -71,7 +73,10 @@ class Geometry:
         clip = self.row_clip or domain.row_norm
         sums = curator.noisy_squared_norms(clip=clip)
         factor = math.sqrt(2.0) if curator.budget.neighbors.sum_factor == 2 else 1.0
-        deviation = curator.noise_multiplier * release.relative_noise * factor * clip**2
+        size = np.full(declared.size, factor * clip**2)
+        if self.smoothness == "paper":
+            size = math.sqrt(2.0) * declared.size * domain.feature_bounds**2
+        deviation = curator.noise_multiplier * release.relative_noise * size
         floor = np.maximum(2.0 * deviation, 1.0) / n
         bought = loss.smoothness * np.maximum(sums / n, floor)
         return np.asarray(np.clip(bought, 1e-12, np.maximum(declared, 1e-12)))

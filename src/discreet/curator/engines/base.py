@@ -48,8 +48,12 @@ class Engine(Protocol):
         """The integer weights after a program of steps, and the sum of the iterates after each."""
         ...
 
-    def square_sums(self, bound: int) -> NDArray[np.int64]:
+    def square_sums(self, bound: int | None) -> NDArray[np.int64]:
         """Each column's sum of squared grid values; a record's squares are scaled down to a total of ``bound``."""
+        ...
+
+    def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:
+        """The sum of +B where |slope x| <= threshold (in grid values), -B where not, 0 for null records."""
         ...
 
 

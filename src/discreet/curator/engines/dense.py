@@ -16,6 +16,7 @@ from discreet.curator.kernels.coordinates import coordinate_steps, coordinate_su
 from discreet.curator.kernels.rows import gradient_over_rows
 from discreet.curator.kernels.squares import square_sums
 from discreet.curator.kernels.tiles import gradient_over_tiles, tile_margins
+from discreet.curator.kernels.within import within_sum
 
 _TILE_BYTES = 1 << 18
 _MOST_TILE_ROWS = 2048
@@ -124,10 +125,21 @@ class DenseEngine:
         )  # fmt: skip
         return w, sums
 
-    def square_sums(self, bound: int) -> NDArray[np.int64]:
+    def square_sums(self, bound: int | None) -> NDArray[np.int64]:
         """Each column's sum of squared grid values, a unit's total at most ``bound``."""
         out = np.zeros(self._records.n_columns, dtype=np.int64)
         square_sums(self._records.rows, unit_bounds(bound, self._records), out)
+        return out
+
+    def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:
+        """Signs of one column's gradient entries against a threshold, summed; null records count nothing."""
+        records = self._records
+        assert records.rows is not None
+        margins = records.rows.astype(np.int64) @ query.w.astype(np.int64)
+        signs = unit_bounds(int(query.bounds[0]), records) * (records.norms > 0)
+        out = np.zeros(1, dtype=np.int64)
+        column = np.ascontiguousarray(records.rows[:, query.columns[0]])
+        within_sum(column, margins, records.targets, signs, query.margin_scale, threshold, query.loss, out)
         return out
 
     def _margins(self, w: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums
 from discreet.curator.kernels.rows import gradient_over_sparse_batch, gradient_over_sparse_rows
 from discreet.curator.kernels.squares import sparse_square_sums
+from discreet.curator.kernels.within import within_sum
 
 
 class SparseEngine:
@@ -75,11 +76,23 @@ class SparseEngine:
         )  # fmt: skip
         return w, sums
 
-    def square_sums(self, bound: int) -> NDArray[np.int64]:
+    def square_sums(self, bound: int | None) -> NDArray[np.int64]:
         """Each column's sum of squared grid values, a unit's total at most ``bound``."""
         assert self._records.sparse is not None
         out = np.zeros(self._records.n_columns, dtype=np.int64)
         sparse_square_sums(*self._records.sparse, unit_bounds(bound, self._records), out)
+        return out
+
+    def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:
+        """Signs of one column's gradient entries against a threshold, summed; null records count nothing."""
+        records, starts = self._records, self._columns[0]
+        first, last = starts[query.columns[0]], starts[query.columns[0] + 1]
+        column = np.zeros(records.n_rows, dtype=self.grid.dtype)
+        column[self._columns[1][first:last]] = self._columns[2][first:last]
+        signs = unit_bounds(int(query.bounds[0]), records) * (records.norms > 0)
+        out = np.zeros(1, dtype=np.int64)
+        margins = self._margins(query.w).astype(np.int64)
+        within_sum(column, margins, records.targets, signs, query.margin_scale, threshold, query.loss, out)
         return out
 
     def _margins(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
