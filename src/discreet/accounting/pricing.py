@@ -9,7 +9,7 @@ what was released                     the price                   checked agains
 full-batch Gaussian                   exact Gaussian DP           zCDP, tight conversion
 Poisson sampling, Laplace, mixtures   privacy loss distribution   our own Renyi DP from above,
                                       (Renyi DP where lower)      explicit tests from below
-with a zCDP claim, or a tiny delta    our own Renyi DP            zCDP; explicit tests from below
+selections; a zCDP claim; tiny delta  our own Renyi DP or zCDP    each other; explicit tests below
 nothing but pure, delta = 0           basic composition           the same in 50-digit decimals
 ====================================  ==========================  ==================================
 """
@@ -127,18 +127,24 @@ def _numerical_price(events: tuple[Event, ...], delta: float, neighbors: Neighbo
     from discreet.accounting import lower, pld
 
     renyi, refuted = rdp.epsilon_of(events, delta, neighbors), lower.epsilon_of(events, delta, neighbors)
-    distribution = _distribution(events, delta, neighbors)
+    distribution = None if _selects(events) else _distribution(events, delta, neighbors)
     if distribution is None:
         _must_hold(refuted <= renyi * (1 + 1e-9), "a test refutes Renyi DP")
         return _renyi_price(events, delta, renyi)
     accountants = {"pld": distribution, "rdp": renyi, "refuted below": refuted}
     _must_hold(refuted <= min(distribution, renyi) * (1 + 1e-9), "a test refutes a price")
-    # Both are upper bounds, so the lower one holds. The distribution is almost always it, but for
+    # Both are upper bounds, so the lower one holds. The distribution is almost always it, but for sampled
     # selections (it knows them only as pure) and for very many tiny pure events (rounded up to its grid).
     factor = 5.0 if any(isinstance(event, BoundedRange) for event in events) else 1.5
     allowed = factor * renyi + 0.05 + pld.rounding_slack(events, neighbors)
     _must_hold(distribution <= allowed, "the privacy loss distribution exceeds Renyi DP by far")
     return Price(min(distribution, renyi), accountants)
+
+
+def _selects(events: tuple[Event, ...]) -> bool:
+    """Whether selections of bounded range are composed unsampled: there concentrated DP beats distributions."""
+    sampled = any(isinstance(event, PoissonSampled) for event in events)
+    return not sampled and any(isinstance(event, BoundedRange) for event in events)
 
 
 def _distribution(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> float | None:
@@ -153,7 +159,10 @@ def _distribution(events: tuple[Event, ...], delta: float, neighbors: Neighbors)
 
 def _search_epsilon(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> float:
     """The numerical price without its checks, for the steps of a search; its end is checked."""
-    renyi, distribution = rdp.epsilon_of(events, delta, neighbors), _distribution(events, delta, neighbors)
+    renyi = rdp.epsilon_of(events, delta, neighbors)
+    if _selects(events):
+        return min(renyi, rdp.epsilon_of_zcdp(math.fsum(_rho(event) for event in events), delta))
+    distribution = _distribution(events, delta, neighbors)
     return renyi if distribution is None else min(renyi, distribution)
 
 
@@ -259,7 +268,9 @@ def _calibrate_numerically(plan: Plan, budget: Budget) -> float:
 
     start = _solve(guess, budget.epsilon, 1.0, tolerance=1e-2)
     slope = min(math.log(guess(1.05 * start) / guess(start)) / math.log(1.05), -0.5)
-    answer = _solve(numerical, budget.epsilon, start, slope=slope)
+    quick = _selects(plan.events(1.0, pure=False))
+    tolerance = 1e-6 if quick else CALIBRATION_TOLERANCE
+    answer = _solve(numerical, budget.epsilon, start, slope=slope, tolerance=tolerance)
     checked = price(plan, answer, budget.delta, budget.neighbors)
     _must_hold(checked <= budget.epsilon, "the calibrated plan is over its budget")
     return answer

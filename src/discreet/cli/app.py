@@ -6,6 +6,7 @@ import typer
 
 from discreet.cli.demo import demo
 from discreet.cli.errors import OneLineErrors
+from discreet.cli.experiment import experiment
 from discreet.cli.inspect import inspect
 from discreet.cli.price import price
 from discreet.cli.selftest import selftest
@@ -58,3 +59,4 @@ app.command()(verify)
 app.command()(inspect)
 app.command()(selftest)
 app.command()(version)
+app.add_typer(experiment, name="experiment")

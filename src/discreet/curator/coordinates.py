@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
-from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery
-from discreet.curator.lattice import ROOT_TWO, Unit, block_bounds, on_weight_grid, weight_room, weight_scale
+from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
+from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.lattice import LEAST_CLIP, ROOT_TWO, Unit, block_bounds, on_weight_grid, weight_room, weight_scale
+from discreet.curator.selftest import check_coordinate_kernels
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.penalties.base import prox_coordinate
@@ -35,9 +37,15 @@ def checked(session: Session, w: Vector, coordinates: Any, clips: Any) -> tuple[
         raise PlanViolation(f"weights must have shape {session.domain.shape}")
     if columns.dtype.kind not in "iu" or ((columns < 0) | (columns >= w.size)).any():
         raise PlanViolation("coordinates must be column numbers of the training coordinates")
-    if not (np.isfinite(limits).all() and (limits > 0).all()):
-        raise PlanViolation("clips must be positive and finite")
+    if not ((limits >= LEAST_CLIP) & (limits <= 1.0 / LEAST_CLIP)).all():
+        raise PlanViolation("clips must be positive and finite, of a size that double precision can scale")
     return columns.astype(np.int64), limits
+
+
+def check_count(n: float) -> None:
+    """Refuse a number of records that would scale answers out of range."""
+    if not 1 <= n < 2**63:
+        raise PlanViolation("n must be at least 1: the declared number of records, or a noisy count")
 
 
 def coordinate_query(
@@ -74,8 +82,10 @@ def run_steps(
     session: Session, loss: Any, w: Vector, columns: Integers, *, clips: Vector, steps: Vector, penalty: Any, n: float
 ) -> CoordinateRun:
     """A fused program of proximal steps; a loop of single sums where a test looks on, with the same bits."""
-    if clips.shape != w.shape or np.shape(steps) != w.shape:
-        raise PlanViolation("a program needs a clip and a step size for every coordinate")
+    if clips.shape != w.shape or np.shape(steps) != w.shape or not np.isfinite(steps).all():
+        raise PlanViolation("a program needs a clip and a finite step size for every coordinate")
+    check_count(n)
+    check_coordinate_kernels(loss, penalty, sparse=isinstance(session.engine, SparseEngine))
     release = session.spend(QUERY, count=columns.size)
     unit = session.unit(release, 1.0)
     grid = session.engine.grid
@@ -117,7 +127,7 @@ def _observed_steps(
         gradient, step = float(released[0]) * program.units[j] / program.n, program.steps[j]
         real = prox_coordinate(program.penalty, w[j] / program.to_grid - step * gradient, step, j)
         room = program.room - (float(np.abs(w).sum()) - abs(w[j]))
-        w[j] = min(max(np.rint(real * program.to_grid), -room), room)
+        w[j] = min(max(np.rint(real * program.to_grid), -room), room) + 0.0  # no negative zero
         sums += w
     return w, sums
 
@@ -140,24 +150,20 @@ def squared_norms(session: Session, clip: float) -> Vector:
         return _squares_by_coordinate(session, release)
     factor = ROOT_TWO if session.factor == 2 and not session.uses_l1(release) else session.factor
     unit = session.unit(release, clip * clip, factor)
-    drawn = session.noise(release, unit, session.domain.n_features)
-    total = int(clip * clip * session.engine.grid.one**2)
-    if not 1 <= total <= unit.bound:
-        raise Unsupported("the clip of the squared norms is out of the lattice's range: choose one near the row norm")
-    whole = unit.bound // total  # lattice steps per squared grid unit
-    exact = session.engine.square_sums(total) * whole
-    released = session.release(release, unit, exact, exact + drawn, factor=factor)
-    return released / (whole * float(session.engine.grid.one) ** 2)
+    p = session.domain.n_features
+    drawn = session.noise(release, unit, p)
+    per_square = 1.0 / (unit.step * float(session.engine.grid.one) ** 2)  # lattice steps per squared grid unit
+    exact = session.engine.square_sums(SquareQuery(np.full(p, per_square), np.full(p, unit.bound), unit.bound))
+    return session.release(release, unit, exact, exact + drawn, factor=factor).astype(np.float64) * unit.step
 
 
 def _squares_by_coordinate(session: Session, release: Release) -> Vector:
     """The papers': x_j^2 relative to its declared bound, so p entries in [0, 1] and L1 sensitivity p, always."""
     unit = session.unit(release, 1.0, 1)
     drawn = session.noise(release, unit, session.domain.n_features)
-    largest = np.maximum(np.ceil(session.domain.feature_bounds * session.engine.grid.one), 1.0).astype(np.int64)
-    whole = (unit.bound // largest.size) // largest**2
-    if (whole < 1).any():
-        raise Unsupported("too many features for the papers' squared norms on the lattice: buy the joint ones")
-    exact = session.engine.square_sums(None) * whole
+    squares = np.maximum(np.square(session.domain.feature_bounds), 1e-12)
+    cap = unit.bound // squares.size
+    scales = cap / (squares * float(session.engine.grid.one) ** 2)
+    exact = session.engine.square_sums(SquareQuery(scales, np.full(squares.size, cap), unit.bound))
     released = session.release(release, unit, exact, exact + drawn, norm="l1", factor=1)
-    return released / (whole * float(session.engine.grid.one) ** 2)
+    return released * (squares / cap)

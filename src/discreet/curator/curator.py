@@ -26,7 +26,7 @@ class Curator:
     """Holds the records of one reserved plan. ``PrivateData.open`` makes it; solvers ask it.
 
     Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. Everything a method returns
-    is noisy and was paid for. Noise is drawn before the records are read. A curator is neither copied
+    is noisy and was paid for. A sum's noise is drawn before the records are read. A curator is neither copied
     nor pickled, and answers only in the process that opened it.
     """
 
@@ -213,7 +213,8 @@ class Curator:
         sqrt(2) B (2 B in L1). The papers' version: p entries in [0, B/p] each, so the sum moves by at most B in L1
         under every relation.
         Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m.
-        Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier. No factor of p.
+        Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier. The joint version
+        has no factor of p.
         Conditions: none.
         """
         session = self.__session

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
 from discreet.curator import noise
-from discreet.curator.coordinates import coordinate_query
-from discreet.curator.lattice import Unit, on_weight_grid
+from discreet.curator.coordinates import check_count, coordinate_query
+from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.lattice import Unit, on_weight_grid, unit_for
+from discreet.curator.selftest import check_coordinate_kernels
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
@@ -118,15 +120,19 @@ def select(
         raise PlanViolation(
             "a selection needs a clip and a positive smoothness for every coordinate, and enough of them"
         )
+    check_count(n)
+    check_coordinate_kernels(loss, penalty, sparse=isinstance(session.engine, SparseEngine))
     release = session.spend("select_coordinate", count=count)
-    bound = min(1 << 40, (1 << 61) // session.largest_n)
-    steps = clips / bound
+    # noisy max adds noise of scale 2^m to the sums themselves, which may move apart by twice their sensitivity
+    inside = release.mechanism == "noisy_max"
+    unit = unit_for(session.multiplier(release) if inside else 0.0, 2 * session.factor, 1.0, session.largest_n)
+    bound, steps = unit.bound, clips / unit.bound
     columns, bounds = np.arange(w.size), np.full(w.size, bound)
     query = coordinate_query(session, loss, on_weight_grid(w, session.engine.grid), columns, steps, bounds)
     sums = session.engine.coordinate_sums(query)
-    if release.mechanism == "noisy_max":
+    if inside:
         _check_noisy_max(rule, penalty, clips / np.sqrt(smoothness))
-        draw = _noisy_max(session, release, sums, bound, float(steps[0]))
+        draw = _noisy_max(session, release, sums, unit)
     else:
         values = scores(rule, sums * steps / n, w, smoothness, penalty)
         sensitivity = session.factor * float(np.max(clips / np.sqrt(smoothness))) / n
@@ -168,27 +174,20 @@ def _check_noisy_max(rule: str, penalty: Penalty, scaled: Vector) -> None:
         )
 
 
-def _noisy_max(
-    session: Session, release: Release, sums: Integers, bound: int, step: float
-) -> Callable[[Integers], int]:
+def _noisy_max(session: Session, release: Release, sums: Integers, unit: Unit) -> Callable[[Integers], int]:
     """The papers' report-noisy-max, noise inside |g_j + chi_j|: plain GS with equal scaled clips only.
 
     The integer sums all have the bound B, and the scaled clips are equal, so the noise is common: discrete
     Laplace of scale 2^m with 2 a B / 2^m <= 1/multiplier. Fix the other noises: a record moves a coordinate's
     own sum and the others' maximum by at most a B each, so each tail of its noise is shifted by 2 a B.
     """
-    multiplier = session.multiplier(release)
-    if multiplier == 0:
+    m = unit.m
+    if m is None:
         return lambda left: int(np.argmax(np.abs(sums[left])))
-    m = 1
-    while Fraction(2 * session.factor * bound, 1 << m) > 1 / Fraction(multiplier):
-        m += 1
-    if m > 56:
-        raise Unsupported("the selection's share of the budget is beyond the lattice's range: raise it")
 
     def draw(left: Integers) -> int:
         noisy = sums[left] + noise.discrete_laplace(left.size, m, session.entropy)
         at = np.array([int(np.argmax(np.abs(noisy)))])
-        return int(session.release(release, Unit(bound, m, step), sums[left], at, norm="linf")[0])
+        return int(session.release(release, unit, sums[left], at, norm="linf")[0])
 
     return draw

@@ -30,7 +30,7 @@ _SUM_BITS = 61
 _BOUND_BITS = 40
 _NOISE_BITS = 56
 _LEAST_BOUND = 1 << 16
-_LEAST_CLIP = 1e-290
+LEAST_CLIP = 1e-290
 
 PRIVATE_N_CAP = 1 << 26
 """Records for which sums are guaranteed not to wrap where n is private. (Wrapping is harmless to privacy.)"""
@@ -74,7 +74,7 @@ def unit_for(noise_multiplier: float, factor: int | Fraction, clip: float, n: in
     """
     if not (clip > 0 and math.isfinite(clip)):
         raise Unsupported("the clip must be positive and finite")
-    if clip < _LEAST_CLIP:
+    if clip < LEAST_CLIP:
         raise Unsupported("the clip is too small for double precision: rescale the problem")
     most = min(1 << _BOUND_BITS, (1 << _SUM_BITS) // n)
     if noise_multiplier == 0:

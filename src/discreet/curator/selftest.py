@@ -13,13 +13,15 @@ import numpy as np
 
 from discreet.curator.door import Records
 from discreet.curator.engines.base import Engine, GradientQuery, coefficient_limits
+from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.entropy import SeededEntropy
 from discreet.curator.lattice import COARSE, Grid, Weights
 from discreet.curator.noise import discrete_laplace, rounded_gaussian
 from discreet.errors import StaleKernels
-from discreet.losses.base import derivatives
+from discreet.losses.base import derivative, derivatives
+from discreet.penalties.base import prox_coordinate
 
 _ROWS = np.array(
     [[16384, -16384, 16384], [1, 0, 16384], [-9000, 12000, 16384], [0, 0, 0], [-16384, 77, 16384]], dtype=np.int64
@@ -74,6 +76,9 @@ def _clip_by_hand(values: list[float], limit: int) -> list[int]:
 _checked: set[tuple[type, int, bool]] = set()
 
 
+_STALE = "a compiled kernel disagrees with its source: delete the __pycache__ folders of discreet"
+
+
 def check_kernels(loss: Any, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless the kernels for this loss agree with plain Python. Once a process and class."""
     key = (type(loss), loss.n_outputs, sparse)
@@ -86,11 +91,69 @@ def check_kernels(loss: Any, *, sparse: bool) -> None:
     for units in (None, np.arange(5, dtype=np.int64)):
         query = GradientQuery(Weights(integers, 24), loss, _BOUND, _SCALE, units=units)
         if engine.gradient_sum(query).tolist() != _by_hand(query, records):
-            raise StaleKernels(
-                "a compiled kernel disagrees with its source: delete the __pycache__ folders of discreet"
-            )
+            raise StaleKernels(_STALE)
     check_samplers()
     _checked.add(key)
+
+
+_ALL_SQUARES = SquareQuery(np.ones(3), np.full(3, 1 << 61), 1 << 61)
+_PROGRAM = np.array([0, 2, 1, 0, 1, 2], dtype=np.int64)
+_checked_programs: set[tuple[type, type, bool]] = set()
+
+
+def check_coordinate_kernels(loss: Any, penalty: Any, *, sparse: bool) -> None:
+    """The same for coordinate sums and programs of steps; once a process, loss, penalty and engine."""
+    key = (type(loss), type(penalty), sparse)
+    if key in _checked_programs:
+        return
+    records = _records(COARSE, sparse)
+    engine: Engine = SparseEngine(records, threads=1) if sparse else DenseEngine(records, threads=1)
+    program = CoordinateProgram(
+        w=np.array([5.0, -3.0, 0.0]) * 2**20,
+        loss=loss,
+        penalty=penalty,
+        coordinates=_PROGRAM,
+        noise=np.arange(6, dtype=np.int64) - 2,
+        scales=np.array([2.0, 3.0, 4.0]) * 2**18,
+        bound=1 << 32,
+        units=np.array([1.0, 2.0, 3.0]) * 2.0**-36,
+        n=5.0,
+        steps=np.array([0.5, 0.25, 0.125]),
+        margin_scale=2.0**-38,
+        to_grid=2.0**24,
+        room=2.0**39,
+    )
+    last, sums = engine.coordinate_steps(program)
+    if (last.tolist(), sums.tolist()) != _steps_by_hand(program, records):
+        raise StaleKernels(_STALE)
+    total = np.full(3, 1 << 29)
+    query = CoordinateQuery(program.w, loss, np.arange(3), program.scales, total, program.margin_scale)
+    by_hand = [_entry_sum_by_hand(query.w, j, int(total[j]), program, records) for j in range(3)]
+    squares = [sum(row[j] ** 2 for row in _ROWS.tolist()) for j in range(3)]
+    if engine.coordinate_sums(query).tolist() != by_hand or engine.square_sums(_ALL_SQUARES).tolist() != squares:
+        raise StaleKernels(_STALE)
+    _checked_programs.add(key)
+
+
+def _entry_sum_by_hand(w: Any, j: int, bound: int, program: CoordinateProgram, records: Records) -> int:
+    total = 0
+    for row, target in zip(_ROWS.tolist(), records.targets.tolist(), strict=True):
+        margin = float(sum(x * int(v) for x, v in zip(row, w.tolist(), strict=True))) * program.margin_scale
+        q = derivative(program.loss, margin, target) * (float(row[j]) * float(program.scales[j]))
+        total += round(min(max(q, -float(bound)), float(bound)))
+    return total
+
+
+def _steps_by_hand(program: CoordinateProgram, records: Records) -> tuple[list[float], list[float]]:
+    w, sums = program.w.copy(), np.zeros(3)
+    for k, j in enumerate(program.coordinates.tolist()):
+        total = _entry_sum_by_hand(w, j, program.bound, program, records) + int(program.noise[k])
+        gradient, step = float(total) * float(program.units[j]) / program.n, float(program.steps[j])
+        real = prox_coordinate(program.penalty, float(w[j]) / program.to_grid - step * gradient, step, j)
+        room = program.room - (float(np.abs(w).sum()) - abs(float(w[j])))
+        w[j] = min(max(float(np.rint(real * program.to_grid)), -room), room)
+        sums += w
+    return w.tolist(), sums.tolist()
 
 
 @lru_cache(maxsize=1)

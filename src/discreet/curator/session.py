@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 
 
 class Session:
-    """The private side of a curator. It spends first, draws noise second, and only then are records read."""
+    """The private side of a curator. It spends first; a sum's noise is drawn before records are read."""
 
     def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
         self.engine, self.domain, self.budget, self.noise_multiplier = engine, domain, budget, noise_multiplier

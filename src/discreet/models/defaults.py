@@ -20,7 +20,7 @@ row norm, the loss. No rule looks at a record. Training coordinates have |x_j| <
     I = n mu / (a sqrt(p)) is the signal-to-noise ratio of one gradient if it got the whole budget. More
     steps divide the budget among them: T = 8 sqrt(I), within [8, 200].
 ``cd``, ``gcd``
-    Clips in proportion to sqrt(M_j). ``cd`` buys M_j with a tenth of the budget and makes 20 to 100 passes;
+    Clips in proportion to sqrt(M_j). ``cd`` buys M_j with a tenth of the budget and makes 2 to 100 passes;
     ``gcd`` takes 0.4 (n mu / a)^(2/3) greedy steps.
 ``auto``
     Full batches: they have the least noise a pass and an exact price. Sampled batches where one pass
@@ -42,7 +42,7 @@ from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses import Huber, Poisson, Softmax, Squared
 from discreet.losses.constants import gradient_smoothness
-from discreet.penalties import NoPenalty
+from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
 from discreet.solvers.cd import CoordinateDescent
@@ -103,7 +103,7 @@ def _stochastic(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> 
 
 def _coordinate(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> CoordinateDescent:
     """Cyclic passes with bought smoothness; two outer rounds, so that the result averages the second half."""
-    p, average = domain.n_features, penalty.strong_convexity > 0 or isinstance(penalty, NoPenalty)
+    p, average = domain.n_features, isinstance(penalty, (NoPenalty, L2))  # a mean of iterates has no exact zeros
     if not budget.is_private:
         geometry = Geometry(clip=_limit_clip(domain, loss) * math.sqrt(p))
         return CoordinateDescent(n_inner=LIMIT_STEPS * p, geometry=geometry, schedule="cyclic", average=False)
@@ -177,6 +177,13 @@ def typical_curvature(domain: Domain, loss: Any) -> float:
 
 def _filled(solver: Any, domain: Domain, loss: Any, budget: Budget) -> Any:
     """Fill what a descent leaves open; other solvers come as they are."""
+    if isinstance(solver, (CoordinateDescent, GreedyCoordinateDescent)):
+        geometry = solver.geometry
+        if geometry.clip is not None or geometry.relative_clip is not None:
+            return solver
+        make = _coordinate if isinstance(solver, CoordinateDescent) else _greedy
+        made = make(domain, loss, NoPenalty(), budget).geometry
+        return replace(solver, geometry=replace(geometry, clip=made.clip, relative_clip=made.relative_clip))
     if not isinstance(solver, Descent):
         return solver
     rho = typical_row_norm(domain)

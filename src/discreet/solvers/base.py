@@ -27,10 +27,15 @@ class Solution:
 
 @dataclass(frozen=True)
 class RiskBound:
-    """What theory says of E F - F* before any data is read: an upper bound, and the order of the lower bound."""
+    """What theory says of E F - F* before any data is read.
+
+    ``upper`` is a bound where ``explicit``, else an order without its constant; ``lower`` is the order of what no
+    private algorithm can beat on the worst problem with these constants.
+    """
 
     upper: float
     lower: float
+    explicit: bool
 
 
 class Solver(Protocol):

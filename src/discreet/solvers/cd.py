@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from discreet.curator.curator import Curator
 
 Vector = NDArray[np.float64]
+Schedule = list[NDArray[np.int64]]
 SCHEDULES = ("uniform", "importance", "cyclic")
 CALIBRATIONS = ("tight", "paper", "slides")
 _PIECES = 20  # progress is told this many times an outer iteration
@@ -138,79 +139,112 @@ class CoordinateDescent:
         if self.adaptive is not None:
             run = self._adaptive_steps
         w, inner = np.zeros(curator.domain.n_features), self.inner(curator.domain)
-        total = self.n_outer * inner
         for t in range(self.n_outer):
-            ends = np.linspace(0, inner, (_PIECES if progress is not None else 1) + 1).astype(int)
-            pieces = np.diff(ends)
+            schedule = self._schedule(curator, smoothness, inner)
             current, mean = w, np.zeros_like(w)
-            for done, piece in zip(ends[1:].tolist(), pieces.tolist(), strict=True):
-                if piece:
-                    current, part = run(curator, current, piece, clips, smoothness, penalty, n)
-                    mean += part * (piece / inner)
+            for piece in np.array_split(np.arange(inner), _PIECES if progress is not None else 1):
+                if piece.size == 0:
+                    continue
+                part = schedule[piece[0] : piece[-1] + 1]
+                current, average = run(curator, current, part, clips, smoothness, penalty, n)
+                mean += average * (piece.size / inner)
                 if progress is not None:
-                    progress(t * inner + done, total)
+                    progress(t * inner + int(piece[-1]) + 1, self.n_outer * inner)
             w = mean if self.average else current
         return Solution(w)
 
     def _steps(
-        self, curator: "Curator", w: Vector, count: int, clips: Vector, smoothness: Vector, penalty: Penalty, n: float
+        self,
+        curator: "Curator",
+        w: Vector,
+        part: Schedule,
+        clips: Vector,
+        smoothness: Vector,
+        penalty: Penalty,
+        n: float,
     ) -> tuple[Vector, Vector]:
-        coordinates = self._draw(curator, smoothness, count)
+        coordinates = np.concatenate(part)
         run = curator.noisy_coordinate_steps(
             w, coordinates, clips=clips, steps=self.step / smoothness, penalty=penalty, n=n
         )
         return run.last, run.mean
 
     def _blocks(
-        self, curator: "Curator", w: Vector, count: int, clips: Vector, smoothness: Vector, penalty: Penalty, n: float
+        self,
+        curator: "Curator",
+        w: Vector,
+        part: Schedule,
+        clips: Vector,
+        smoothness: Vector,
+        penalty: Penalty,
+        n: float,
     ) -> tuple[Vector, Vector]:
         """Steps on blocks, shortened by the block's size, which is safe for any correlation inside it."""
-        w, mean, size = w.copy(), np.zeros_like(w), min(self.block_size, w.size)
-        for _ in range(count):
-            block = _permutation(curator, w.size)[:size]
-            steps = self.step / (size * smoothness[block])
+        w, mean = w.copy(), np.zeros_like(w)
+        for block in part:
+            steps = self.step / (block.size * smoothness[block])
             gradient = curator.noisy_coordinate_gradient(w, block, clips=clips[block]) / n
             for j, moved, step in zip(block.tolist(), w[block] - steps * gradient, steps, strict=True):
                 w[j] = prox_one(penalty, moved, step, j)
-            mean += w / count
+            mean += w / len(part)
         return w, mean
 
     def _adaptive_steps(
-        self, curator: "Curator", w: Vector, count: int, clips: Vector, smoothness: Vector, penalty: Penalty, n: float
+        self,
+        curator: "Curator",
+        w: Vector,
+        part: Schedule,
+        clips: Vector,
+        smoothness: Vector,
+        penalty: Penalty,
+        n: float,
     ) -> tuple[Vector, Vector]:
         """Single steps, each followed by an update of its coordinate's clip, in place."""
         assert self.adaptive is not None
         mean = np.zeros_like(w)
-        for j in self._draw(curator, smoothness, count).tolist():
-            one = np.array([j])
+        for one in part:
+            j = int(one[0])
             run = curator.noisy_coordinate_steps(
                 w, one, clips=clips, steps=self.step / smoothness, penalty=penalty, n=n
             )
             share = curator.noisy_share_within(w, j, clip=clips[j]) / n + 0.5
             clips[j] *= math.exp(-self.adaptive.rate * (min(max(share, 0.0), 1.0) - self.adaptive.quantile))
             w = run.last
-            mean += w / count
+            mean += w / len(part)
         return w, mean
 
-    def _draw(self, curator: "Curator", smoothness: Vector, count: int) -> NDArray[np.int64]:
+    def _schedule(self, curator: "Curator", smoothness: Vector, count: int) -> Schedule:
+        """``count`` blocks of coordinates, from public coins alone."""
+        p, size = smoothness.size, min(self.block_size, smoothness.size)
+        if size == 1 and self.schedule != "cyclic":
+            return [np.array([j]) for j in self._single(curator, smoothness, count).tolist()]
+        if self.schedule == "cyclic":
+            blocks: Schedule = []
+            while len(blocks) < count:
+                order = _permutation(curator, p)
+                blocks += [order[first : first + size] for first in range(0, p, size)]
+            return blocks[:count]
+        weights = np.ones(p) if self.schedule == "uniform" else smoothness**self.importance
+        return [_weighted_order(curator, weights)[:size] for _ in range(count)]
+
+    def _single(self, curator: "Curator", smoothness: Vector, count: int) -> NDArray[np.int64]:
         if self.schedule == "uniform":
             return curator.public_coins(smoothness.size, count)
-        if self.schedule == "cyclic":
-            passes = -(-count // smoothness.size)
-            return np.concatenate([_permutation(curator, smoothness.size) for _ in range(passes)])[:count]
         weights = np.cumsum(smoothness**self.importance)
         points = curator.public_coins(1 << 53, count) / 2.0**53 * weights[-1]
         return np.asarray(np.minimum(np.searchsorted(weights, points, side="right"), smoothness.size - 1))
 
     def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float) -> RiskBound:
-        """Excess risk for declared constants, ||w*||_inf <= ``radius`` (convex, one outer iteration, w0 = 0).
+        """Excess risk for declared constants, ||w*||_inf <= ``radius`` (convex, no penalty, w0 = 0).
 
-        Upper: 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = (3/2) R^2 sum M_j, from F(0) - F* <= ||w*||_M^2 / 2 for
-        losses whose gradient at 0 the smoothness dominates, else L R. Lower: the order of the worst case over
-        problems with these L_j, (L_min / L_max) sqrt(p) ||L||_2 ||w*||_2 / (n epsilon), without its constant.
+        Upper: 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = R^2 sum M_j / 2 + R sum L_j >= ||w*||_M^2 / 2 + F(0) - F*, for
+        one outer iteration of the best number K of inner ones, uniform draws, steps 1/M_j and clips C_j >= L_j.
+        Lower: the order (L_min / L_max) sqrt(p) ||L||_2 ||w*||_2 / (n epsilon).
         """
         if domain.n is None:
             raise Unsupported("the bound needs n: declare Bounds(n=...)")
+        if budget.is_pure:
+            raise Unsupported("the bound is for Gaussian noise: give the budget a delta, such as 1e-6")
         slopes = coordinate_gradient_bounds(loss, domain, radius * math.sqrt(domain.n_features))
         smoothness, p = np.maximum(coordinate_smoothness(loss, domain), 1e-300), domain.n_features
         mu = mu_of(budget.epsilon, budget.delta) * 2 / budget.neighbors.sum_factor
@@ -220,7 +254,7 @@ class CoordinateDescent:
         lower = (
             spread * math.sqrt(p) * float(np.linalg.norm(slopes)) * radius * math.sqrt(p) / (domain.n * budget.epsilon)
         )
-        return RiskBound(upper, lower)
+        return RiskBound(upper, lower, explicit=True)
 
     def settings(self) -> dict[str, Any]:
         """Public settings, for the certificate."""
@@ -232,6 +266,12 @@ def prox_one(penalty: Penalty, x: float, step: float, j: int) -> float:
     from discreet.penalties.base import prox_coordinate
 
     return float(prox_coordinate(penalty, x, step, j))
+
+
+def _weighted_order(curator: "Curator", weights: Vector) -> NDArray[np.int64]:
+    """Coordinates drawn one after the other in proportion to their weights: by exponential arrival times."""
+    points = (curator.public_coins(1 << 53, weights.size) + 0.5) / 2.0**53
+    return np.argsort(-np.log(points) / weights, kind="stable")
 
 
 def _permutation(curator: "Curator", size: int) -> NDArray[np.int64]:

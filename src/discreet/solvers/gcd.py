@@ -25,6 +25,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
+from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, RiskBound, Solution, count_release, public_count
 from discreet.solvers.cd import prox_one
@@ -78,21 +79,26 @@ class GreedyCoordinateDescent:
 
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
         """T (times batch) choices and T noisy sums, squared norms and a count where they are bought."""
-        if not penalty.separable:
-            raise Unsupported("coordinate methods need a separable penalty: none, L1, L2, elastic net or a box")
+        if not isinstance(penalty, (NoPenalty, L1, L2, ElasticNet)):
+            raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net: use cd for others")
         if domain.n_outputs > 1:
             raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
         choices, share = self.n_steps * min(self.batch, domain.n_features), self.selection_share
+        bought = self.geometry.releases(domain, self.n_steps / (1 - share))
         if self.calibration == "paper":
+            if self.rule != "gs" or penalty.strong_convexity > 0 or self.geometry.clip_rule != "smoothness":
+                raise Unsupported(
+                    "the poster's noise is private for rule='gs', clips by smoothness and no L2 penalty only: "
+                    "use calibration='tight'"
+                )
             # the poster adds Lap(Delta / eps') to both: the choice costs 2 eps', the update eps'
             select = Release("select_coordinate", choices, relative_noise=0.5, mechanism="noisy_max")
             update = Release("noisy_coordinate_gradient", self.n_steps, mechanism="laplace")
-            return Plan((select, update, *count_release(domain)), self._published_noise)
+            return Plan((select, update, *bought, *count_release(domain)), self._published_noise)
         # rho: eps_s^2 / 8 a choice, 1 / (2 z^2) an update; their sums are to be share : 1 - share
         relative = 0.5 * math.sqrt((1 - share) / share * choices / self.n_steps)
         select = Release("select_coordinate", choices, relative_noise=relative, mechanism=self.selection)
         update = Release("noisy_coordinate_gradient", self.n_steps, dimension=self.batch)
-        bought = self.geometry.releases(domain, self.n_steps / (1 - share))
         return Plan((select, update, *bought, *count_release(domain)))
 
     def _published_noise(self, budget: Budget) -> float:
@@ -121,7 +127,7 @@ class GreedyCoordinateDescent:
         return Solution(w)
 
     def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float, confidence: float = 0.95) -> RiskBound:
-        """The poster's order of excess risk for ||w*||_1 <= ``radius`` (convex), without its constant; and below.
+        """The poster's order of excess risk (convex), where ``radius`` bounds ||w - w*||_1 for all w no worse than 0.
 
         Upper: log(p/zeta) (n epsilon)^(-2/3) R_{M,1}^(4/3) L_max^(2/3) / M_min^(1/3), R_{M,1} = radius sqrt(M_max).
         """
@@ -134,7 +140,7 @@ class GreedyCoordinateDescent:
         logarithm = math.log(domain.n_features / (1 - confidence))
         upper = logarithm * reach ** (4 / 3) * float(slopes.max()) ** (2 / 3) / float(smoothness.min()) ** (1 / 3)
         lower = float(slopes.min()) * radius / scaled
-        return RiskBound(upper / scaled ** (2 / 3), lower)
+        return RiskBound(upper / scaled ** (2 / 3), lower, explicit=False)
 
     def settings(self) -> dict[str, Any]:
         """Public settings, for the certificate."""

@@ -72,14 +72,19 @@ class Geometry:
         release = next(r for r in curator.plan.releases if r.query == "noisy_squared_norms")
         clip = self.row_clip or domain.row_norm
         sums = curator.noisy_squared_norms(clip=clip)
-        factor = math.sqrt(2.0) if curator.budget.neighbors.sum_factor == 2 else 1.0
-        size = np.full(declared.size, factor * clip**2)
-        if self.smoothness == "paper":
-            size = math.sqrt(2.0) * declared.size * domain.feature_bounds**2
-        deviation = curator.noise_multiplier * release.relative_noise * size
+        deviation = curator.noise_multiplier * release.relative_noise * self._noise_size(curator, clip)
         floor = np.maximum(2.0 * deviation, 1.0) / n
         bought = loss.smoothness * np.maximum(sums / n, floor)
         return np.asarray(np.clip(bought, 1e-12, np.maximum(declared, 1e-12)))
+
+    def _noise_size(self, curator: "Curator", clip: float) -> Vector:
+        """Standard deviation of the noise on a sum of squares, at noise multiplier 1."""
+        p, replaced = curator.domain.n_features, curator.budget.neighbors.sum_factor == 2
+        if self.smoothness == "paper":
+            return np.asarray(math.sqrt(2.0) * p * np.square(curator.domain.feature_bounds))
+        laplace = curator.budget.is_pure
+        factor = (2.0 if laplace else math.sqrt(2.0)) if replaced else 1.0
+        return np.full(p, factor * clip**2 * (math.sqrt(2.0) if laplace else 1.0))
 
     def clips(self, domain: Domain, loss: Any, smoothness: Vector) -> Vector:
         """C_j for each coordinate."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.events import Event, Gaussian, Laplace, PoissonSampled
+from discreet.accounting.events import BoundedRange, Event, Gaussian, Laplace, PoissonSampled, PureDP
 from discreet.budget import Neighbors
 from discreet.curator.observation import Measurement
 from discreet.testing.compare import differences
@@ -234,11 +234,15 @@ def _unpaid(transcript: Transcript, relation: Neighbors) -> Iterator[Finding]:
 
 
 def _realized(measurement: Measurement) -> Fraction:
+    """Noise over sensitivity; for a selection, over the range by which scores can move apart."""
     m = measurement.unit.m
-    return Fraction(0 if m is None else 1 << m, measurement.factor * measurement.unit.bound)
+    spread = 2 if measurement.norm == "linf" else 1
+    return Fraction(0 if m is None else 1 << m) / (spread * measurement.factor * measurement.unit.bound)
 
 
 def _multipliers(event: Event) -> list[Any]:
-    """The noise multipliers that an event pays for; None where it is not about added noise."""
+    """The noise multipliers that an event pays for; None where it says nothing of noise."""
     inner = event.event if isinstance(event, PoissonSampled) else event
+    if isinstance(inner, (BoundedRange, PureDP)):
+        return [1 / Fraction(inner.epsilon)] * inner.count
     return [inner.noise_multiplier] * inner.count if isinstance(inner, (Gaussian, Laplace)) else [None]

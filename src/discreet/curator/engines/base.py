@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery
+from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
 from discreet.curator.lattice import COEFFICIENT_LIMIT, Grid, Weights
 
 
@@ -48,8 +48,8 @@ class Engine(Protocol):
         """The integer weights after a program of steps, and the sum of the iterates after each."""
         ...
 
-    def square_sums(self, bound: int | None) -> NDArray[np.int64]:
-        """Each column's sum of squared grid values; a record's squares are scaled down to a total of ``bound``."""
+    def square_sums(self, query: SquareQuery) -> NDArray[np.int64]:
+        """Each column's sum of scaled squares."""
         ...
 
     def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:

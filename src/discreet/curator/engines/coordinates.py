@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.door import Records
-from discreet.errors import Unsupported
 
 Doubles = NDArray[np.float64]
 
@@ -62,10 +61,20 @@ def person_bounds(bounds: NDArray[np.int64], shares: NDArray[np.int64] | None, *
     return np.stack([(int(bound) // shares).astype(np.float64) for bound in bounds])
 
 
-def unit_bounds(bound: int | None, records: Records) -> NDArray[np.int64]:
-    """Each row's share of its unit's bound: B for a record, B // k for one of a person's k rows; None: no bound."""
-    if bound is None:
-        if records.shares is not None:
-            raise Unsupported("squares relative to each feature's bound are for one row a person: buy the joint ones")
-        bound = 1 << 61
+@dataclass(frozen=True)
+class SquareQuery:
+    """Sums of squared grid values times ``scales``, truncated: entry j at most ``caps[j]``, all at most ``bound``."""
+
+    scales: Doubles
+    caps: NDArray[np.int64]
+    bound: int
+
+
+def unit_bounds(bound: int, records: Records) -> NDArray[np.int64]:
+    """Each row's share of its unit's bound: B for a record, B // k for one of a person's k rows."""
     return np.full(records.n_rows, bound) if records.shares is None else bound // records.shares
+
+
+def row_shares(records: Records) -> NDArray[np.int64]:
+    """How many rows a row's unit has."""
+    return np.ones(records.n_rows, dtype=np.int64) if records.shares is None else records.shares

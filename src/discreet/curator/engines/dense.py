@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from discreet.curator.door import Records
 from discreet.curator.engines.base import GradientQuery, Limits, RowFacts, row_weights, rows_of_units
-from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds, unit_bounds
+from discreet.curator.engines.coordinates import (
+    CoordinateProgram,
+    CoordinateQuery,
+    SquareQuery,
+    person_bounds,
+    row_shares,
+    unit_bounds,
+)
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.batch import gradient_over_batch
 from discreet.curator.kernels.coordinates import coordinate_steps, coordinate_sums
@@ -125,10 +132,13 @@ class DenseEngine:
         )  # fmt: skip
         return w, sums
 
-    def square_sums(self, bound: int | None) -> NDArray[np.int64]:
-        """Each column's sum of squared grid values, a unit's total at most ``bound``."""
+    def square_sums(self, query: SquareQuery) -> NDArray[np.int64]:
+        """Each column's sum of scaled squares; a person's squares are averaged over the rows."""
         out = np.zeros(self._records.n_columns, dtype=np.int64)
-        square_sums(self._records.rows, unit_bounds(bound, self._records), out)
+        square_sums(
+            self._records.rows, row_shares(self._records), unit_bounds(query.bound, self._records),
+            query.scales, query.caps, out,
+        )  # fmt: skip
         return out
 
     def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:

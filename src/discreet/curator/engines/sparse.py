@@ -10,9 +10,16 @@ from numpy.typing import NDArray
 
 from discreet.curator.door import Records
 from discreet.curator.engines.base import GradientQuery, Limits, RowFacts, row_weights, rows_of_units
-from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, person_bounds, unit_bounds
+from discreet.curator.engines.coordinates import (
+    CoordinateProgram,
+    CoordinateQuery,
+    SquareQuery,
+    person_bounds,
+    row_shares,
+    unit_bounds,
+)
 from discreet.curator.engines.threads import Workers
-from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums
+from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums, sparse_margins
 from discreet.curator.kernels.rows import gradient_over_sparse_batch, gradient_over_sparse_rows
 from discreet.curator.kernels.squares import sparse_square_sums
 from discreet.curator.kernels.within import within_sum
@@ -54,33 +61,36 @@ class SparseEngine:
 
     def coordinate_sums(self, query: CoordinateQuery) -> NDArray[np.int64]:
         """Exact sums of single gradient entries, over each column's stored entries."""
-        records, margins = self._records, self._margins(query.w)
+        records = self._records
         own = person_bounds(query.bounds, records.shares, dimensions=1)
         out = np.zeros(query.columns.size, dtype=np.int64)
         sparse_coordinate_sums(
-            *self._columns, margins, records.targets, self._weights, own, query.columns,
+            *self._columns, self._margins_and_targets(query.w), self._weights, own, query.columns,
             query.scales, query.bounds.astype(np.float64), query.margin_scale, query.loss, out,
         )  # fmt: skip
         return out
 
     def coordinate_steps(self, program: CoordinateProgram) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The weights after a program of steps, and the sum of the iterates after each, in grid units."""
-        records, margins, w = self._records, self._margins(program.w), program.w.copy()
+        records, w = self._records, program.w.copy()
         own = person_bounds(np.array([program.bound]), records.shares, dimensions=1)
         sums = np.zeros(w.size)
         sparse_coordinate_steps(
-            *self._columns, margins, records.targets, self._weights, own,
+            *self._columns, self._margins_and_targets(program.w), self._weights, own,
             program.coordinates, program.noise, w, sums, program.room, program.scales, float(program.bound),
             program.units, program.n, program.steps, program.margin_scale, program.to_grid,
             program.loss, program.penalty,
         )  # fmt: skip
         return w, sums
 
-    def square_sums(self, bound: int | None) -> NDArray[np.int64]:
-        """Each column's sum of squared grid values, a unit's total at most ``bound``."""
+    def square_sums(self, query: SquareQuery) -> NDArray[np.int64]:
+        """Each column's sum of scaled squares; a person's squares are averaged over the rows."""
         assert self._records.sparse is not None
         out = np.zeros(self._records.n_columns, dtype=np.int64)
-        sparse_square_sums(*self._records.sparse, unit_bounds(bound, self._records), out)
+        sparse_square_sums(
+            *self._records.sparse, row_shares(self._records), unit_bounds(query.bound, self._records),
+            query.scales, query.caps, out,
+        )  # fmt: skip
         return out
 
     def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:
@@ -98,18 +108,20 @@ class SparseEngine:
     def _margins(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Exact integer margins as doubles: integer products and sums below 2^53."""
         assert self._records.sparse is not None
-        indptr, indices, data = self._records.sparse
-        margins = np.zeros(self._records.n_rows)
-        rows = np.repeat(np.arange(self._records.n_rows), np.diff(indptr))
-        np.add.at(margins, rows, data * w[indices])
+        margins = np.empty(self._records.n_rows)
+        sparse_margins(*self._records.sparse, w, margins)
         return margins
 
+    def _margins_and_targets(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Each record's margin beside its target."""
+        return np.column_stack((self._margins(w), self._records.targets))
+
     @cached_property
-    def _columns(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+    def _columns(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[Any]]:
         """The same entries by columns."""
         assert self._records.sparse is not None
         indptr, indices, data = self._records.sparse
         order = np.argsort(indices, kind="stable")
-        rows = np.repeat(np.arange(self._records.n_rows, dtype=np.int32), np.diff(indptr))[order]
+        rows = np.repeat(np.arange(self._records.n_rows, dtype=np.uint32), np.diff(indptr))[order]
         starts = np.searchsorted(indices[order], np.arange(self._records.n_columns + 1)).astype(np.int64)
         return starts, rows, data[order]

@@ -17,6 +17,13 @@ def bounded(value, limit):
 
 
 @njit(inline="always")
+def within(value, bound):
+    """``value`` clipped to +-bound; NaN becomes -bound, so that nothing passes the clip."""
+    value = value if value > -bound else -bound
+    return value if value < bound else bound
+
+
+@njit(inline="always")
 def bound_vector(values, limit, use_l1, out):
     """Integers near ``values`` whose L2 norm (L1 where ``use_l1``) is at most ``limit``, checked in integers."""
     size = 0.0

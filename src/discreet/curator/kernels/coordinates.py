@@ -9,7 +9,8 @@ same bits.
 import numpy as np
 from numba import int64, njit
 
-from discreet.curator.kernels.clip import rounded_bits
+from discreet.curator.kernels.clip import rounded_bits, within
+from discreet.curator.kernels.loops import interleaved
 from discreet.losses.base import derivative
 from discreet.penalties.base import prox_coordinate
 
@@ -23,7 +24,7 @@ def column_sum(x, slopes, scale, bound):
     total = int64(0)
     for i in range(x.size):
         q = slopes[i] * (float(x[i]) * scale)
-        q = min(max(q, -bound), bound)
+        q = within(q, bound)
         total += rounded_bits(q + _ROUND)
     return total - int64(x.size) * int64(_ROUND_BITS)
 
@@ -34,9 +35,25 @@ def shared_column_sum(x, slopes, scale, bounds):
     total = int64(0)
     for i in range(x.size):
         q = slopes[i] * (float(x[i]) * scale)
-        q = min(max(q, -bounds[i]), bounds[i])
+        q = within(q, bounds[i])
         total += rounded_bits(q + _ROUND)
     return total - int64(x.size) * int64(_ROUND_BITS)
+
+
+@interleaved
+def _slopes(i, args):
+    """One record's slope."""
+    margin, target, slopes, margin_scale, loss = args
+    slopes[i] = derivative(loss, margin[i] * margin_scale, target[i])
+
+
+@interleaved
+def _slopes_after_move(i, args):
+    """One record's slope once its margin has moved."""
+    moved, move, margin, target, slopes, margin_scale, loss = args
+    m = margin[i] + float(moved[i]) * move
+    margin[i] = m
+    slopes[i] = derivative(loss, m * margin_scale, target[i])
 
 
 @njit(cache=True, nogil=True)
@@ -46,8 +63,7 @@ def coordinate_sums(tiles, margins, targets, weights, bounds, columns, scales, l
     slopes = np.empty(rows)
     for t in range(count):
         tile, margin, target, weight = tiles[t], margins[t], targets[t], weights[t]
-        for i in range(rows):
-            slopes[i] = derivative(loss, margin[i] * margin_scale, target[i])
+        _slopes(rows, (margin, target, slopes, margin_scale, loss))
         if bounds.size > 0:
             for i in range(rows):
                 slopes[i] *= weight[i]
@@ -63,7 +79,7 @@ def _landed(penalty, w, gradient, step, j, to_grid, room):
     """Where a proximal step lands on the weights' grid, within what keeps margins exact."""
     real = prox_coordinate(penalty, w / to_grid - step * gradient, step, j)
     landed = np.rint(real * to_grid)
-    return min(max(landed, -room), room)
+    return within(landed, room) + 0.0  # no negative zero
 
 
 @njit(cache=True, nogil=True)
@@ -87,11 +103,7 @@ def coordinate_steps(
         total = noise[k]
         for t in range(count):
             tile, margin, target, weight = tiles[t], margins[t], targets[t], weights[t]
-            moved = tile[previous]
-            for i in range(rows):
-                m = margin[i] + float(moved[i]) * move
-                margin[i] = m
-                slopes[i] = derivative(loss, m * margin_scale, target[i])
+            _slopes_after_move(rows, (tile[previous], move, margin, target, slopes, margin_scale, loss))
             if bounds.size == 0:
                 total += column_sum(tile[j], slopes, scales[j], bound)
             else:
@@ -108,37 +120,54 @@ def coordinate_steps(
         sums[j] += w[j] * float(coordinates.size - last[j])
 
 
-@njit(inline="always")
-def _entry_sum(rows, x, margins, targets, weights, bounds, scale, bound, margin_scale, loss):
-    """One sparse column's sum: only its stored entries contribute."""
+@njit(cache=True, nogil=True)
+def sparse_margins(indptr, indices, data, w, out):
+    """Exact integer margins of compressed rows, as doubles."""
+    for i in range(out.size):
+        columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        total = 0.0
+        for e in range(columns.size):
+            total += float(x[e]) * w[columns[e]]
+        out[i] = total
+
+
+@njit(cache=True, nogil=True)
+def _entry_sum(rows, x, records, weights, bounds, scale, bound, margin_scale, loss):
+    """One sparse column's sum: only its stored entries contribute.
+
+    ``records`` holds margin and target side by side: one fetch from memory brings both.
+    """
     total = int64(0)
-    for e in range(rows.size):
-        i = rows[e]
-        slope = derivative(loss, margins[i] * margin_scale, targets[i])
-        limit = bound
-        if bounds.size > 0:
-            slope *= weights[i]
-            limit = bounds[i]
-        q = min(max(slope * (float(x[e]) * scale), -limit), limit)
-        total += rounded_bits(q + _ROUND) - int64(_ROUND_BITS)
-    return total
+    if bounds.size == 0:  # a loop of its own, without a test for each entry
+        for e in range(rows.size):
+            i = rows[e]
+            q = derivative(loss, records[i, 0] * margin_scale, records[i, 1]) * (float(x[e]) * scale)
+            q = within(q, bound)
+            total += rounded_bits(q + _ROUND)
+    else:
+        for e in range(rows.size):
+            i = rows[e]
+            slope = derivative(loss, records[i, 0] * margin_scale, records[i, 1]) * weights[i]
+            q = within(slope * (float(x[e]) * scale), bounds[i])
+            total += rounded_bits(q + _ROUND)
+    return total - int64(rows.size) * int64(_ROUND_BITS)
 
 
 @njit(cache=True, nogil=True)
 def sparse_coordinate_sums(
-    indptr, indices, data, margins, targets, weights, bounds, columns, scales, limits, margin_scale, loss, out
+    indptr, indices, data, records, weights, bounds, columns, scales, limits, margin_scale, loss, out
 ):
     """``coordinate_sums`` over compressed columns."""
     for c in range(columns.size):
         first, last = indptr[columns[c]], indptr[columns[c] + 1]
         rows, x = indices[first:last], data[first:last]
         own = bounds[c] if bounds.shape[0] > 0 else np.empty(0)
-        out[c] += _entry_sum(rows, x, margins, targets, weights, own, scales[c], limits[c], margin_scale, loss)
+        out[c] += _entry_sum(rows, x, records, weights, own, scales[c], limits[c], margin_scale, loss)
 
 
 @njit(cache=True, nogil=True)
 def sparse_coordinate_steps(
-    indptr, indices, data, margins, targets, weights, bounds, coordinates, noise, w, sums, room,
+    indptr, indices, data, records, weights, bounds, coordinates, noise, w, sums, room,
     scales, bound, units, n, steps, margin_scale, to_grid, loss, penalty,
 ):  # fmt: skip
     """``coordinate_steps`` over compressed columns: a step touches one column's stored entries, twice."""
@@ -151,7 +180,7 @@ def sparse_coordinate_steps(
         j = coordinates[k]
         rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
         total = noise[k]
-        total += _entry_sum(rows, x, margins, targets, weights, own, scales[j], bound, margin_scale, loss)
+        total += _entry_sum(rows, x, records, weights, own, scales[j], bound, margin_scale, loss)
         landed = _landed(penalty, w[j], float(total) * units[j] / n, steps[j], j, to_grid, room - (length - abs(w[j])))
         sums[j] += w[j] * float(k - last[j])
         last[j] = k
@@ -159,7 +188,7 @@ def sparse_coordinate_steps(
         move = landed - w[j]
         if move != 0.0:
             for e in range(rows.size):
-                margins[rows[e]] += float(x[e]) * move
+                records[rows[e], 0] += float(x[e]) * move
         w[j] = landed
     for j in range(w.size):
         sums[j] += w[j] * float(coordinates.size - last[j])
