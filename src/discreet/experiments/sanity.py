@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from discreet.curator.entropy import Entropy, SystemEntropy
 from discreet.curator.noise import discrete_laplace, poisson_sample, rounded_gaussian
-from discreet.curator.selftest import check_kernels
+from discreet.curator.selftest import check_coordinate_kernels, check_kernels
 from discreet.errors import StaleKernels
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.penalties import L1
 
 SIGNIFICANCE = 1e-7
 BINS = 64
@@ -35,12 +36,14 @@ class Check:
 
 
 def kernel_checks() -> Iterator[Check]:
-    """Each loss's compiled gradient sum, dense and sparse, against Python integers; known draws of the samplers."""
+    """Each loss's compiled sums, dense and sparse, against Python integers; known draws of the samplers."""
     for loss in (Logistic(), Squared(), Huber(0.5), SmoothedHinge(0.5), Poisson(5.0), Softmax(3)):
         for sparse in (False, True):
-            name = f"{type(loss).__name__} gradient, {'sparse' if sparse else 'dense'} records"
+            name = f"{type(loss).__name__}, {'sparse' if sparse else 'dense'} records"
             try:
                 check_kernels(loss, sparse=sparse)
+                if loss.n_outputs == 1:
+                    check_coordinate_kernels(loss, L1(0.01), sparse=sparse)
                 yield Check(name, True, "equals plain Python integers")
             except StaleKernels as error:
                 yield Check(name, False, str(error))
