@@ -22,7 +22,7 @@ def test_json(run):
     found = json.loads(run("selftest", "--draws", 10_000, "--json").stdout)
     assert found["passed"] is True
     names = [check["name"] for check in found["checks"]]
-    assert "Logistic gradient, sparse records" in names
+    assert "Logistic, sparse records" in names
     assert "Gaussian noise" in names
 
 
