@@ -1,5 +1,6 @@
 """Private classifiers: logistic regression (binary and softmax) and the linear SVM."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -21,11 +22,11 @@ def _label_array(classes: tuple[Any, ...]) -> NDArray[Any]:
     return labels
 
 
-class _DPClassifier(ClassifierMixin, DPLinearModel):
+class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
     classes_: NDArray[Any]
 
-    def _loss(self, n_classes: int) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _loss(self, n_classes: int) -> Any: ...
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit privately; ``groups`` names the person behind each row, where a person has several."""

@@ -1,5 +1,6 @@
 """Private regression: least squares, ridge, lasso, elastic net, Huber, Poisson."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +15,9 @@ from discreet.models.fitting import declared
 from discreet.penalties import ElasticNet
 
 
-class _DPRegressor(RegressorMixin, DPLinearModel):
-    def _loss(self, bounds: Bounds) -> Any:
-        raise NotImplementedError
+class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
+    @abstractmethod
+    def _loss(self, bounds: Bounds) -> Any: ...
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit privately; ``groups`` names the person behind each row, where a person has several."""

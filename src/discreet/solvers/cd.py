@@ -42,6 +42,17 @@ _PIECES = 20  # progress is told this many times an outer iteration
 
 
 @dataclass(frozen=True)
+class _Problem:
+    """What every step of a run needs; adaptive clips are changed in place."""
+
+    curator: "Curator"
+    clips: Vector
+    smoothness: Vector
+    penalty: Penalty
+    n: float
+
+
+@dataclass(frozen=True)
 class AdaptiveClip:
     """C_j <- C_j exp(-rate (b - quantile)), b the noisy share of entries within C_j (Andrew et al. 2021).
 
@@ -134,7 +145,7 @@ class CoordinateDescent:
         """Run the algorithm from zero."""
         n = public_count(curator)
         smoothness = self.geometry.measure(curator, n)
-        clips = self.geometry.clips(curator.domain, curator.loss, smoothness)
+        at = _Problem(curator, self.geometry.clips(curator.domain, curator.loss, smoothness), smoothness, penalty, n)
         run = self._steps if self.block_size == 1 else self._blocks
         if self.adaptive is not None:
             run = self._adaptive_steps
@@ -146,69 +157,42 @@ class CoordinateDescent:
                 if piece.size == 0:
                     continue
                 part = schedule[piece[0] : piece[-1] + 1]
-                current, average = run(curator, current, part, clips, smoothness, penalty, n)
+                current, average = run(at, current, part)
                 mean += average * (piece.size / inner)
                 if progress is not None:
                     progress(t * inner + int(piece[-1]) + 1, self.n_outer * inner)
             w = mean if self.average else current
         return Solution(w)
 
-    def _steps(
-        self,
-        curator: "Curator",
-        w: Vector,
-        part: Schedule,
-        clips: Vector,
-        smoothness: Vector,
-        penalty: Penalty,
-        n: float,
-    ) -> tuple[Vector, Vector]:
+    def _steps(self, at: _Problem, w: Vector, part: Schedule) -> tuple[Vector, Vector]:
         coordinates = np.concatenate(part)
-        run = curator.noisy_coordinate_steps(
-            w, coordinates, clips=clips, steps=self.step / smoothness, penalty=penalty, n=n
+        run = at.curator.noisy_coordinate_steps(
+            w, coordinates, clips=at.clips, steps=self.step / at.smoothness, penalty=at.penalty, n=at.n
         )
         return run.last, run.mean
 
-    def _blocks(
-        self,
-        curator: "Curator",
-        w: Vector,
-        part: Schedule,
-        clips: Vector,
-        smoothness: Vector,
-        penalty: Penalty,
-        n: float,
-    ) -> tuple[Vector, Vector]:
+    def _blocks(self, at: _Problem, w: Vector, part: Schedule) -> tuple[Vector, Vector]:
         """Steps on blocks, shortened by the block's size, which is safe for any correlation inside it."""
         w, mean = w.copy(), np.zeros_like(w)
         for block in part:
-            steps = self.step / (block.size * smoothness[block])
-            gradient = curator.noisy_coordinate_gradient(w, block, clips=clips[block]) / n
+            steps = self.step / (block.size * at.smoothness[block])
+            gradient = at.curator.noisy_coordinate_gradient(w, block, clips=at.clips[block]) / at.n
             for j, moved, step in zip(block.tolist(), w[block] - steps * gradient, steps, strict=True):
-                w[j] = prox_one(penalty, moved, step, j)
+                w[j] = prox_one(at.penalty, moved, step, j)
             mean += w / len(part)
         return w, mean
 
-    def _adaptive_steps(
-        self,
-        curator: "Curator",
-        w: Vector,
-        part: Schedule,
-        clips: Vector,
-        smoothness: Vector,
-        penalty: Penalty,
-        n: float,
-    ) -> tuple[Vector, Vector]:
+    def _adaptive_steps(self, at: _Problem, w: Vector, part: Schedule) -> tuple[Vector, Vector]:
         """Single steps, each followed by an update of its coordinate's clip, in place."""
         assert self.adaptive is not None
         mean = np.zeros_like(w)
         for one in part:
             j = int(one[0])
-            run = curator.noisy_coordinate_steps(
-                w, one, clips=clips, steps=self.step / smoothness, penalty=penalty, n=n
+            run = at.curator.noisy_coordinate_steps(
+                w, one, clips=at.clips, steps=self.step / at.smoothness, penalty=at.penalty, n=at.n
             )
-            share = curator.noisy_share_within(w, j, clip=clips[j]) / n + 0.5
-            clips[j] *= math.exp(-self.adaptive.rate * (min(max(share, 0.0), 1.0) - self.adaptive.quantile))
+            share = at.curator.noisy_share_within(w, j, clip=at.clips[j]) / at.n + 0.5
+            at.clips[j] *= math.exp(-self.adaptive.rate * (min(max(share, 0.0), 1.0) - self.adaptive.quantile))
             w = run.last
             mean += w / len(part)
         return w, mean
