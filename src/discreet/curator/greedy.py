@@ -116,9 +116,10 @@ def select(
     """``count`` different coordinates that a private rule picks one after the other from the same exact sums."""
     if rule not in RULES:
         raise PlanViolation(f"rule must be one of {', '.join(RULES)}")
-    if not (smoothness.shape == clips.shape == w.shape and (smoothness > 0).all() and 1 <= count <= w.size):
+    usable = bool(((smoothness > 1e-100) & (smoothness < 1e100)).all())
+    if not (smoothness.shape == clips.shape == w.shape and usable and 1 <= count <= w.size):
         raise PlanViolation(
-            "a selection needs a clip and a positive smoothness for every coordinate, and enough of them"
+            "a selection needs a clip and a positive, finite smoothness for every coordinate, and enough of them"
         )
     check_count(n)
     check_coordinate_kernels(loss, penalty, sparse=isinstance(session.engine, SparseEngine))

@@ -24,11 +24,33 @@ from discreet.errors import PlanViolation
 Integers = NDArray[np.int64]
 
 
+_NOISE = ("additive", "laplace")
+_CHOICE = ("exponential", "permute_and_flip", "noisy_max")
+
+
+def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
+    """Refuse a plan whose price would be of another mechanism than the curator's answer.
+
+    Only ``noisy_gradient`` draws a sample, so only it may be priced as sampled; sums are answered by added noise
+    and selections by a choice, and may not be priced as each other. A Laplace answer is priced as scalar only where
+    that makes no difference (pure budgets).
+    """
+    for release in plan.releases:
+        if release.sampling_numerator < SAMPLING_DENOMINATOR and release.query != "noisy_gradient":
+            raise PlanViolation(f"{release.query} sees all records: plan it without a sampling probability")
+        allowed = _CHOICE if release.query.startswith("select_") else _NOISE
+        if release.mechanism not in allowed:
+            raise PlanViolation(f"{release.query} is answered by one of {', '.join(allowed)}: plan one of these")
+        if release.mechanism == "laplace" and release.dimension is not None and not budget.is_pure:
+            raise PlanViolation("a laplace release beside a delta is priced as pure: plan it without a dimension")
+
+
 class Session:
     """The private side of a curator. It spends first; a sum's noise is drawn before records are read."""
 
     def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
         self.engine, self.domain, self.budget, self.noise_multiplier = engine, domain, budget, noise_multiplier
+        check_answers_match_prices(plan, budget)
         self.entropy = current_entropy()
         self._releases = {release.query: release for release in plan.releases}
         if len(self._releases) != len(plan.releases):
