@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.rows import table
 
-NAMES = ("gradient", "sgd", "fit", "startup", "noise", "sparse", "coordinates")
+NAMES = ("gradient", "sgd", "fit", "startup", "noise", "sparse", "coordinates", "minimize")
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "opacus", "jax", "jax-privacy", "skglm")
 
 

@@ -31,6 +31,7 @@ _HOME = {
     "DiscreetError": "discreet.errors",
     "Domain": "discreet.bounds",
     "ElasticNet": "discreet.penalties",
+    "ExponentialMechanism": "discreet.solvers.exponential",
     "Geometry": "discreet.solvers.smoothness",
     "GradientDescent": "discreet.solvers.gd",
     "GreedyCoordinateDescent": "discreet.solvers.gcd",
@@ -44,10 +45,15 @@ _HOME = {
     "MissingBounds": "discreet.errors",
     "Neighbors": "discreet.budget",
     "NoPenalty": "discreet.penalties",
+    "NotConverged": "discreet.errors",
+    "ObjectivePerturbation": "discreet.solvers.objective",
+    "OutputPerturbation": "discreet.solvers.output",
+    "Perturbation": "discreet.accounting.plan",
     "Plan": "discreet.accounting.plan",
     "PlanViolation": "discreet.errors",
     "Poisson": "discreet.losses",
     "PrivateData": "discreet.curator.private_data",
+    "Problem": "discreet.curator.one_shot",
     "Release": "discreet.accounting.plan",
     "SmoothedHinge": "discreet.losses",
     "Softmax": "discreet.losses",
@@ -83,6 +89,7 @@ __all__ = [
     "DiscreetError",
     "Domain",
     "ElasticNet",
+    "ExponentialMechanism",
     "Geometry",
     "GradientDescent",
     "GreedyCoordinateDescent",
@@ -94,10 +101,15 @@ __all__ = [
     "MissingBounds",
     "Neighbors",
     "NoPenalty",
+    "NotConverged",
+    "ObjectivePerturbation",
+    "OutputPerturbation",
+    "Perturbation",
     "Plan",
     "PlanViolation",
     "Poisson",
     "PrivateData",
+    "Problem",
     "Release",
     "SmoothedHinge",
     "Softmax",
@@ -113,17 +125,19 @@ __all__ = [
 
 if TYPE_CHECKING:
     from discreet.accounting.certificate import Certificate
-    from discreet.accounting.plan import Plan, Release
+    from discreet.accounting.plan import Perturbation, Plan, Release
     from discreet.accounting.pricing import calibrate, price
     from discreet.bounds import Bounds, Domain
     from discreet.budget import Budget, InvalidBudget, Neighbors
     from discreet.curator.curator import Curator
+    from discreet.curator.one_shot import Problem
     from discreet.curator.private_data import PrivateData
     from discreet.errors import (
         AccountingError,
         BudgetExceeded,
         DiscreetError,
         MissingBounds,
+        NotConverged,
         PlanViolation,
         StaleKernels,
         Unsupported,
@@ -142,8 +156,11 @@ if TYPE_CHECKING:
     from discreet.models.persistence import load
     from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
     from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
+    from discreet.solvers.exponential import ExponentialMechanism
     from discreet.solvers.gcd import GreedyCoordinateDescent
     from discreet.solvers.gd import GradientDescent
+    from discreet.solvers.objective import ObjectivePerturbation
+    from discreet.solvers.output import OutputPerturbation
     from discreet.solvers.sgd import StochasticGradientDescent
     from discreet.solvers.smoothness import Geometry
 

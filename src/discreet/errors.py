@@ -25,5 +25,9 @@ class StaleKernels(DiscreetError, RuntimeError):
     """A compiled kernel failed its known-answer test."""
 
 
+class NotConverged(DiscreetError, RuntimeError):
+    """A minimizer could not be certified, so that nothing was released."""
+
+
 class AccountingError(DiscreetError, RuntimeError):
     """Two independent accountants disagree about a price."""

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from discreet.accounting import composition
-from discreet.accounting.events import Event, NonPrivate, PoissonSampled, event_from_dict, to_dict
+from discreet.accounting.events import (
+    Event,
+    NonPrivate,
+    PerturbedMinimum,
+    PoissonSampled,
+    TotalVariation,
+    event_from_dict,
+    to_dict,
+)
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
@@ -195,7 +203,9 @@ def _lines(certificate: Certificate) -> list[str]:
     lines += [f"    {name:<20}{value}" for name, value in certificate.solver.items()]
     lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
     lines.append("  Released")
-    lines += [f"    {_phrase(event)}" for event in certificate.events] or ["    nothing"]
+    released = [event for event in certificate.events if not isinstance(event, TotalVariation)]
+    lines += [f"    {_phrase(event)}" for event in released] or ["    nothing"]
+    lines += [f"  {_phrase(event)}" for event in certificate.events if isinstance(event, TotalVariation)]
     lines.append(
         "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
     )
@@ -210,7 +220,16 @@ def _lines(certificate: Certificate) -> list[str]:
 def _phrase(event: Event) -> str:
     if isinstance(event, PoissonSampled):
         return f"{_phrase(event.event)}, each on a fresh sample with probability {event.numerator}/65536"
+    if isinstance(event, TotalVariation):
+        return (
+            f"ASSUMED: what was released came from a law within {event.distance!r} of the intended one\n"
+            "                in total variation. This is not proved, and the guarantee rests on it."
+        )
     stored = to_dict(event)
+    if isinstance(event, PerturbedMinimum):
+        stored = {name: value for name, value in stored.items() if name not in ("reach", "outputs") or value != 1}
+        stored["kind"] = f"minimum of an objective with {stored.pop('noise')} noise inside"
+        stored["slopes"] = event.slopes.replace("_", "-")
     kind, count = stored.pop("kind"), stored.pop("count", 1)
     settings = ", ".join(f"{name} {value}" for name, value in stored.items() if value is not None)
     return f"{count} x {kind.replace('_', ' ')}" + (f" ({settings})" if settings else "")

@@ -134,6 +134,66 @@ class ZCDP:
         object.__setattr__(self, "rho", _require_positive(self.rho, "rho"))
 
 
+SLOPES = ("logistic", "one_signed", "two_signed", "softmax")
+"""What is known of a record's slope f' in objective perturbation (see ``accounting/objective.py``)."""
+
+
+@dataclass(frozen=True)
+class PerturbedMinimum:
+    """The exact minimizer of a sum of convex losses of linear models, plus (lambda/2) ||w||^2 + b.w with a random b.
+
+    Its privacy loss has a part from the noise and a part from the curvature (the density's Jacobian), so that it
+    is no Gaussian event: ``accounting/objective.py`` has the proof and the price.
+
+    Parameters
+    ----------
+    noise_multiplier
+        The scale of b over the sensitivity of the sum of gradients under the declared relation: the standard
+        deviation of a coordinate for ``noise="gaussian"``, t in the density exp(-||b|| / t) for ``"gamma"``.
+    curvature
+        beta/lambda, where beta bounds a record's f'' ||x||^2.
+    slopes
+        ``"logistic"``: |f'| = s C/||x|| and f'' ||x||^2 <= 4 beta s (1 - s) in the simplest case (see ``reach``);
+        ``"one_signed"``: the record fixes the sign of f'; ``"two_signed"``: nothing is known; ``"softmax"``.
+    reach
+        For ``"logistic"``: R/C >= 1, how far a row's norm may exceed the clip on its gradient; 1 without a clip.
+    outputs
+        The number of classes, for ``"softmax"``.
+    noise
+        ``"gaussian"``, or ``"gamma"`` for pure epsilon.
+    """
+
+    kind: ClassVar[str] = "perturbed_minimum"
+    noise_multiplier: float
+    curvature: float
+    slopes: str = "two_signed"
+    reach: float = 1.0
+    outputs: int = 1
+    noise: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        for name in ("noise_multiplier", "curvature", "reach"):
+            object.__setattr__(self, name, _require_positive(getattr(self, name), name))
+        _require_count(self.outputs, "outputs", 2 if self.slopes == "softmax" else 1)
+        if self.slopes not in SLOPES or self.noise not in ("gaussian", "gamma") or self.reach < 1:
+            raise AccountingError(f"slopes are one of {', '.join(SLOPES)}, noise gaussian or gamma, reach at least 1")
+
+
+@dataclass(frozen=True)
+class TotalVariation:
+    """An assumption, not a release: what was released came from a law within this distance of the intended one.
+
+    A sampler that is only approximate (a Markov chain stopped after finitely many steps) adds
+    (1 + e^epsilon) distance to delta, and has no pure guarantee at all.
+    """
+
+    kind: ClassVar[str] = "total_variation"
+    distance: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "distance", _require_positive(self.distance, "distance"))
+
+
 @dataclass(frozen=True)
 class NonPrivate:
     """A release without noise. Its price is infinite."""
@@ -171,11 +231,18 @@ class PoissonSampled:
         return Fraction(self.numerator, SAMPLING_DENOMINATOR)
 
 
-Event = Gaussian | Laplace | PoissonSampled | BoundedRange | PureDP | ZCDP | NonPrivate
+Event = (
+    Gaussian | Laplace | PoissonSampled | BoundedRange | PureDP | ZCDP | PerturbedMinimum | TotalVariation | NonPrivate
+)
 
 _KINDS: dict[str, type[Any]] = {
-    cls.kind: cls for cls in (Gaussian, Laplace, PoissonSampled, BoundedRange, PureDP, ZCDP, NonPrivate)
+    cls.kind: cls
+    for cls in (
+        *(Gaussian, Laplace, PoissonSampled, BoundedRange, PureDP, ZCDP, PerturbedMinimum, TotalVariation, NonPrivate),
+    )
 }
+
+_UNCOUNTED = (ZCDP, PerturbedMinimum, TotalVariation, NonPrivate)
 
 
 def to_dict(event: Event) -> dict[str, Any]:
@@ -223,7 +290,7 @@ def merged(events: Iterable[Event]) -> tuple[Event, ...]:
         counts[one] = counts.get(one, 0) + count_of(event)
     answer: list[Event] = []
     for event, count in counts.items():
-        if isinstance(event, (ZCDP, NonPrivate)):
+        if isinstance(event, _UNCOUNTED):
             answer += [event] * count
         else:
             answer.append(with_count(event, count))
@@ -234,6 +301,6 @@ def with_count(event: Event, count: int) -> Event:
     """The same event, that many times; events without a count are returned as they are."""
     if isinstance(event, PoissonSampled):
         return replace(event, event=replace(event.event, count=count))
-    if isinstance(event, (ZCDP, NonPrivate)):
+    if isinstance(event, _UNCOUNTED):
         return event
     return replace(event, count=count)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, ndtri
 
 from discreet.accounting import gaussian
-from discreet.accounting.events import Event, Gaussian, Laplace, PoissonSampled, unwrapped
+from discreet.accounting.events import Event, Gaussian, Laplace, PerturbedMinimum, PoissonSampled, unwrapped
 from discreet.budget import Neighbors
 
 Array = NDArray[np.float64]
@@ -63,8 +63,12 @@ def laplace(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors) -> float:
-    """A lower bound on a composition's epsilon: the best over its parts."""
-    listed = [unwrapped(event) for event in events]
+    """A lower bound on a composition's epsilon: the best over its parts.
+
+    A minimum with Gaussian noise inside counts as the Gaussian release of its noise multiplier: where the other
+    records pull the record to a slope that stays at its bound, it is that release (in the limit).
+    """
+    listed = [_attained(unwrapped(event)) for event in events]
     full = [(event.count, event.noise_multiplier) for event in listed if isinstance(event, Gaussian)]
     best = gaussian.epsilon_of(gaussian.mu_of_noise(full), delta) if full else 0.0
     for event in listed:
@@ -76,3 +80,9 @@ def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors) -> f
         elif isinstance(event, Laplace) and event.dimension == 1:
             best = max(best, laplace(event.epsilon, delta))
     return best * (1 - 1e-9)
+
+
+def _attained(event: Event) -> Event:
+    if isinstance(event, PerturbedMinimum) and event.noise == "gaussian":
+        return Gaussian(event.noise_multiplier)
+    return event

@@ -12,15 +12,27 @@ from discreet.accounting.events import (
     Gaussian,
     Laplace,
     NonPrivate,
+    PerturbedMinimum,
     PoissonSampled,
     PureDP,
     Sampleable,
+    TotalVariation,
     reciprocal_up,
 )
 from discreet.budget import Budget
 from discreet.errors import PlanViolation
 
-MECHANISMS = ("additive", "laplace", "exponential", "permute_and_flip", "noisy_max")
+MECHANISMS = ("additive", "laplace", "exponential", "permute_and_flip", "noisy_max", "objective")
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """What objective perturbation's price needs beside its noise: see ``PerturbedMinimum``."""
+
+    curvature: float
+    slopes: str = "two_signed"
+    reach: float = 1.0
+    outputs: int = 1
 
 
 @dataclass(frozen=True)
@@ -43,9 +55,12 @@ class Release:
     mechanism
         ``"additive"`` noise (Gaussian, or Laplace for a pure plan), ``"laplace"`` noise in any plan, or a
         selection: ``"exponential"`` (of bounded range 1/noise_multiplier), ``"permute_and_flip"`` or
-        ``"noisy_max"`` (both pure 1/noise_multiplier).
+        ``"noisy_max"`` (both pure 1/noise_multiplier); ``"objective"`` is noise inside an objective that is
+        minimized, whose price needs a ``perturbation``.
     dimension
         The number of coordinates of an answer, where known; matters to scalar Laplace answers only.
+    perturbation
+        For ``"objective"``: the curvature and the slopes of the records' losses.
     """
 
     query: str
@@ -55,6 +70,7 @@ class Release:
     clip: float | None = None
     mechanism: str = "additive"
     dimension: int | None = None
+    perturbation: Perturbation | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or int(self.count) != self.count or self.count < 0:
@@ -68,6 +84,8 @@ class Release:
             raise PlanViolation("clip must be finite and not negative, or None")
         if self.mechanism not in MECHANISMS:
             raise PlanViolation(f"mechanism must be one of {', '.join(MECHANISMS)}")
+        if (self.mechanism == "objective") != (self.perturbation is not None) or (self.perturbation and self.count > 1):
+            raise PlanViolation("objective perturbation needs its perturbation, and is released once")
 
     @property
     def sampling_numerator(self) -> int:
@@ -79,6 +97,8 @@ class Release:
         if noise_multiplier == 0:
             return NonPrivate()
         scaled = noise_multiplier * self.relative_noise
+        if self.perturbation is not None:
+            return PerturbedMinimum(scaled, **vars(self.perturbation), noise="gamma" if pure else "gaussian")
         inner: Sampleable
         if self.mechanism == "exponential":
             inner = BoundedRange(reciprocal_up(scaled), self.count)
@@ -98,14 +118,22 @@ class Plan:
 
     ``least_noise`` gives, for a budget, a noise multiplier below which the plan is not run: the constants of
     a paper's theorem, where an experiment wants them. The tight calibration is never undercut.
+    ``total_variation`` is how far the law of an approximate sampler is assumed to be from the intended one.
     """
 
     releases: tuple[Release, ...]
     least_noise: Callable[[Budget], float] | None = field(default=None, compare=False)
+    total_variation: float = 0.0
 
-    def __init__(self, releases: Iterable[Release], least_noise: Callable[[Budget], float] | None = None) -> None:
+    def __init__(
+        self,
+        releases: Iterable[Release],
+        least_noise: Callable[[Budget], float] | None = None,
+        total_variation: float = 0.0,
+    ) -> None:
         object.__setattr__(self, "releases", tuple(releases))
         object.__setattr__(self, "least_noise", least_noise)
+        object.__setattr__(self, "total_variation", total_variation)
 
     @property
     def count(self) -> int:
@@ -120,4 +148,5 @@ class Plan:
     def events(self, noise_multiplier: float, *, pure: bool) -> tuple[Event, ...]:
         """The events at a noise multiplier: Gaussian, or Laplace where ``pure``; 0 means no privacy."""
         asked = (release for release in self.releases if release.count)
-        return tuple(release.event(noise_multiplier, pure=pure) for release in asked)
+        assumed = (TotalVariation(self.total_variation),) if self.total_variation and noise_multiplier else ()
+        return (*(release.event(noise_multiplier, pure=pure) for release in asked), *assumed)

@@ -13,6 +13,7 @@ sensitivity *under the declared relation*:
 * Poisson-sampled Gaussian under ``replace_one``: (1-q) N(0) + q N(1) and (1-q) N(0) + q N(-1) at standard
   deviation 2z (dp_accounting: REPLACE_ONE, which counts in units of C with distance 2C, at 2z).
 * Laplace: scalars by their own pair; vectors, and Poisson-sampled scalars under ``replace_one``, as pure DP.
+* A perturbed minimum: the bound on its loss (``objective.py``), every loss rounded up to the grid.
 * Pure and bounded-range events: randomized response; where sampled, at log(1 + q (e^epsilon - 1)).
 
 *Why the replace_one pair dominates for vectors too.* Given the other records' sample, which is mixed over
@@ -32,7 +33,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from discreet.accounting import rdp
+from discreet.accounting import objective, rdp
 from discreet.accounting.events import (
     SAMPLING_DENOMINATOR,
     ZCDP,
@@ -41,8 +42,10 @@ from discreet.accounting.events import (
     Gaussian,
     Laplace,
     NonPrivate,
+    PerturbedMinimum,
     PoissonSampled,
     PureDP,
+    TotalVariation,
     count_of,
     unwrapped,
 )
@@ -68,6 +71,8 @@ def _step(event: Event) -> float:
         return rdp.amplified_pure(inner.epsilon, q)
     if isinstance(event, Gaussian):
         return math.sqrt(event.count) / event.noise_multiplier
+    if isinstance(event, PerturbedMinimum):
+        return 1 / event.noise_multiplier
     if isinstance(event, (Laplace, PureDP, BoundedRange)):
         return event.epsilon
     raise Unsupported("no privacy loss distribution is known for this event: price it by RDP")
@@ -105,6 +110,9 @@ def _draws(event: Event) -> int:
 def _width(event: Event) -> float:
     """About how far one Gaussian release's loss extends, at ten standard deviations; building it takes long."""
     inner = event.event if isinstance(event, PoissonSampled) else event
+    if isinstance(inner, PerturbedMinimum):
+        mu = 1 / inner.noise_multiplier
+        return 10 * mu + mu * mu + objective.determinant_term(inner)
     if not isinstance(inner, Gaussian):
         return 0.0
     mu = (math.sqrt(inner.count) if inner is unwrapped(event) else 1.0) / inner.noise_multiplier
@@ -112,7 +120,7 @@ def _width(event: Event) -> float:
 
 
 def _is_rounded_up(event: Event, neighbors: Neighbors) -> bool:
-    """Whether the event enters as randomized response, whose two losses are rounded up to the grid."""
+    """Whether the event's losses are rounded up to the grid: those of randomized response, and of loss bounds."""
     inner = event.event if isinstance(event, PoissonSampled) else event
     if isinstance(inner, Gaussian):
         return False
@@ -130,7 +138,7 @@ def _single(event: Event, neighbors: Neighbors, interval: float) -> tuple[Any, i
     was = event
     if isinstance(event, PoissonSampled):
         q, event = event.numerator / SAMPLING_DENOMINATOR, event.event
-    if isinstance(event, (NonPrivate, ZCDP, PoissonSampled)):
+    if isinstance(event, (NonPrivate, ZCDP, PoissonSampled, TotalVariation)):
         raise Unsupported("no privacy loss distribution is known for this event: price it by RDP")
     options = {"value_discretization_interval": interval, "sampling_prob": q}
     if isinstance(event, Gaussian):
@@ -144,6 +152,10 @@ def _single(event: Event, neighbors: Neighbors, interval: float) -> tuple[Any, i
             privacy_loss_distribution.from_gaussian_mechanism(scale, neighboring_relation=relation, **options),
             event.count,
         )
+    if isinstance(event, PerturbedMinimum):
+        masses, beyond = objective.loss_bound(event, neighbors).masses(interval)
+        build = privacy_loss_distribution.PrivacyLossDistribution.create_from_rounded_probability
+        return build(masses, beyond, interval), 1
     if isinstance(event, Laplace) and not _is_rounded_up(was, neighbors):
         return privacy_loss_distribution.from_laplace_mechanism(event.noise_multiplier, **options), event.count
     epsilon = rdp.amplified_pure(event.epsilon, q)

@@ -7,20 +7,23 @@ Every price is computed twice, by accountants that share no formula, and a disag
 what was released                     the price                   checked against
 ====================================  ==========================  ==================================
 full-batch Gaussian                   exact Gaussian DP           zCDP, tight conversion
+a perturbed minimum, with Gaussians   integral of a loss bound    our own Renyi DP from above,
+                                                                  Gaussian DP from below
 Poisson sampling, Laplace, mixtures   privacy loss distribution   our own Renyi DP from above,
                                       (Renyi DP where lower)      explicit tests from below
 selections; a zCDP claim; tiny delta  our own Renyi DP or zCDP    each other; explicit tests below
 nothing but pure, delta = 0           basic composition           the same in 50-digit decimals
 ====================================  ==========================  ==================================
+
+An assumed distance in total variation is no release: it takes (1 + e^epsilon) times itself from delta, because
+P~(S) <= P(S) + d <= e^epsilon Q(S) + delta + d <= e^epsilon (Q~(S) + d) + delta + d, and the rest is priced as above.
 """
 
-import decimal
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 
-from discreet.accounting import gaussian, rdp
+from discreet.accounting import gaussian, objective, pure, rdp
 from discreet.accounting.events import (
     ZCDP,
     BoundedRange,
@@ -28,11 +31,12 @@ from discreet.accounting.events import (
     Gaussian,
     Laplace,
     NonPrivate,
+    PerturbedMinimum,
     PoissonSampled,
     PureDP,
+    TotalVariation,
     count_of,
     merged,
-    unwrapped,
 )
 from discreet.accounting.plan import Plan
 from discreet.budget import Budget, Neighbors
@@ -60,11 +64,17 @@ def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors | str
         return Price(math.inf, {"none": math.inf})
     if not listed:
         return Price(0.0, {"nothing released": 0.0})
+    distance = math.fsum(event.distance for event in listed if isinstance(event, TotalVariation))
+    if distance:
+        return _assuming_price(listed, delta, relation, distance)
     if delta == 0:
         return _pure_price(listed)
+    listed = merged(objective.simplified(event, relation) for event in listed)
     gaussians = [event for event in listed if isinstance(event, Gaussian)]
     if len(gaussians) == len(listed):
         return _gaussian_price(gaussians, delta)
+    if _is_integrable(listed):
+        return _perturbed_price(listed, delta, relation)
     return _numerical_price(listed, delta, relation)
 
 
@@ -84,18 +94,29 @@ def calibrate(plan: Plan, budget: Budget) -> float:
     if not budget.is_private or plan.count == 0:
         return 0.0
     if plan.least_noise is not None:
-        return max(calibrate(Plan(plan.releases), budget), plan.least_noise(budget))
+        return max(calibrate(replace(plan, least_noise=None), budget), plan.least_noise(budget))
+    if plan.total_variation:
+        rest = _without(plan.total_variation, budget.epsilon, budget.delta)
+        # A little less epsilon, for the rounding of the price's own search.
+        inner = replace(budget, epsilon=budget.epsilon * (1 - 1e-8), delta=rest)
+        return calibrate(replace(plan, total_variation=0.0), inner)
     events = plan.events(1.0, pure=budget.is_pure)
+    floor = objective.least_epsilon(events)
+    if budget.epsilon <= floor:
+        raise Unsupported("no noise in the objective meets this epsilon: take a larger regularization or epsilon")
 
     def cost(noise_multiplier: float) -> float:
         return price(plan, noise_multiplier, budget.delta, budget.neighbors)
 
     if budget.is_pure:
-        start = math.fsum(count_of(event) * _pure_epsilon(event) for event in events) / budget.epsilon
+        spent = math.fsum(count_of(event) * pure.epsilon_of(event) for event in events)
+        start = (spent - floor) / (budget.epsilon - floor)
         return _solve(cost, budget.epsilon, start, tolerance=1e-9)
     if all(isinstance(event, Gaussian) for event in events):
         start = _gaussian_mu(events) / gaussian.mu_of(budget.epsilon, budget.delta)
         return _solve(cost, budget.epsilon, start * (1 + 1e-14), tolerance=1e-9)
+    if _is_integrable(events):
+        return _calibrate_perturbed(plan, budget)
     return _calibrate_numerically(plan, budget)
 
 
@@ -118,6 +139,85 @@ def _gaussian_price(events: Iterable[Gaussian], delta: float) -> Price:
 def _must_hold(agreed: bool, what: str) -> None:
     if not agreed:
         raise AccountingError(f"two accountants disagree ({what}): nothing was released; please report this plan")
+
+
+# --- a perturbed minimum, alone or with Gaussians; total variation --------------------------------
+
+
+def _is_integrable(events: tuple[Event, ...]) -> bool:
+    """Whether one perturbed minimum is composed with Gaussian releases only: then its price is an integral."""
+    perturbed = sum(isinstance(event, PerturbedMinimum) and event.noise == "gaussian" for event in events)
+    return perturbed == 1 and all(isinstance(event, (PerturbedMinimum, Gaussian)) for event in events)
+
+
+def _perturbed_price(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> Price:
+    """The integral, between Gaussian DP at the same noise and Renyi DP, whose slack is that of a few mu (by a scan)."""
+    from discreet.accounting import lower
+
+    bound = next(objective.loss_bound(event, neighbors) for event in events if isinstance(event, PerturbedMinimum))
+    exact, renyi = bound.epsilon_of(delta, _gaussian_mu(events)), rdp.epsilon_of(events, delta, neighbors)
+    refuted = lower.epsilon_of(events, delta, neighbors)
+    mu = math.hypot(_gaussian_mu(events), *(1 / e.noise_multiplier for e in events if isinstance(e, PerturbedMinimum)))
+    _must_hold(refuted <= exact * (1 + 1e-9), "a test refutes the loss integral")
+    _must_hold(exact <= renyi * (1 + 1e-6) + 1e-12, "the loss integral exceeds Renyi DP")
+    slack = 1.5 * mu - math.log(delta) / 4096  # the orders end at 2^13
+    _must_hold(renyi <= 2.1 * exact + slack, "Renyi DP exceeds the loss integral by more than its slack")
+    return Price(min(exact, renyi), {"loss integral": exact, "rdp": renyi, "refuted below": refuted})
+
+
+def _delta_of(events: Iterable[Event], budget: Budget) -> float:
+    """The delta at the budget's epsilon of Gaussian releases with at most one perturbed minimum."""
+    listed = [objective.simplified(event, budget.neighbors) for event in events]
+    mu = _gaussian_mu(listed)
+    for event in listed:
+        if isinstance(event, PerturbedMinimum):
+            return objective.loss_bound(event, budget.neighbors).delta_with_gaussian(budget.epsilon, mu)
+    return gaussian.delta_of(budget.epsilon, mu)
+
+
+def _calibrate_perturbed(plan: Plan, budget: Budget) -> float:
+    """The noise at which delta is reached at the budget's epsilon; its price is checked."""
+    at_one = math.sqrt(math.fsum(r.count / r.relative_noise**2 for r in plan.releases))
+
+    def cost(noise_multiplier: float) -> float:
+        return _delta_of(plan.events(noise_multiplier, pure=False), budget)
+
+    # Just below the budget's delta, so that the search for the price, which rounds up, ends below its epsilon.
+    target, start = budget.delta * (1 - 1e-9), at_one / gaussian.mu_of(budget.epsilon, budget.delta)
+    answer = _solve(cost, target, start, slope=-20.0, tolerance=1e-6)
+    checked = price(plan, answer, budget.delta, budget.neighbors)
+    _must_hold(checked <= budget.epsilon, "the calibrated plan is over its budget")
+    return answer
+
+
+def _without(distance: float, epsilon: float, delta: float) -> float:
+    """What an assumed distance in total variation leaves of delta at epsilon, rounded down."""
+    if delta == 0:
+        raise Unsupported("an approximate sampler has no pure guarantee: set a delta above 0, or sample exactly")
+    rest = delta - (1 + math.exp(min(epsilon, 700.0))) * distance * (1 + 1e-12)
+    if rest <= 0:
+        raise Unsupported(
+            "delta is below (1 + e^epsilon) times the sampler's assumed distance in total variation: "
+            "take a larger delta, a smaller epsilon, or more steps of the sampler for a smaller distance"
+        )
+    return rest * (1 - 2.0**-50)
+
+
+def _assuming_price(events: tuple[Event, ...], delta: float, neighbors: Neighbors, distance: float) -> Price:
+    """The least epsilon at which the rest costs no more at what is left of delta.
+
+    A larger epsilon leaves less of delta, so that the rest costs more: from below, the iteration climbs to the
+    least solution; it ends where a step of one part in 10^9 more suffices.
+    """
+    rest = [event for event in events if not isinstance(event, TotalVariation)]
+    epsilon = 0.0
+    for _ in range(200):
+        tried = epsilon * (1 + 1e-9)
+        found = epsilon_of(rest, _without(distance, tried, delta), neighbors)
+        if found.epsilon <= tried:
+            return Price(tried, found.accountants)
+        epsilon = found.epsilon
+    raise Unsupported("delta is too small for the sampler's assumed distance in total variation: take a larger delta")
 
 
 # --- Poisson sampling, Laplace, mixtures ---------------------------------------------------------
@@ -143,7 +243,7 @@ def _numerical_price(events: tuple[Event, ...], delta: float, neighbors: Neighbo
 
 def _selects(events: tuple[Event, ...]) -> bool:
     """Whether selections of bounded range are composed unsampled: there concentrated DP beats distributions."""
-    sampled = any(isinstance(event, PoissonSampled) for event in events)
+    sampled = any(isinstance(event, (PoissonSampled, PerturbedMinimum)) for event in events)
     return not sampled and any(isinstance(event, BoundedRange) for event in events)
 
 
@@ -170,11 +270,12 @@ def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price
     """Where no distribution can be had: Renyi DP, against zCDP where each event has a rho.
 
     A composition of zCDP events cannot be cheaper than the tight conversion of the sum of their rho by
-    much, nor dearer; sampled events have no rho and are left out of the sum, which only lowers it.
+    much, nor dearer; sampled events and perturbed minima have no rho here and are left out of the sum, which
+    only lowers it.
     """
     rho = math.fsum(_rho(event) for event in events)
     concentrated = rdp.epsilon_of_zcdp(rho, delta) if rho > 0 else 0.0
-    if not any(isinstance(event, PoissonSampled) for event in events):
+    if not any(isinstance(event, (PoissonSampled, PerturbedMinimum)) for event in events):
         # The best order is 1 + sqrt(ln(1/delta)/rho). Below 2 a chord from K(1) = 0 stands for the curve:
         # 2 rho (a - 1) for rho a (a - 1), up to twice as much.
         slack = 1.02 if 4 * rho <= -math.log(delta) else 2.0
@@ -201,53 +302,11 @@ def _rho(event: Event) -> float:
 # --- pure ----------------------------------------------------------------------------------------
 
 
-def _pure_epsilon(event: Event) -> float:
-    """The pure epsilon of one release, rounded up."""
-    event = unwrapped(event)
-    if isinstance(event, PoissonSampled):
-        return rdp.amplified_pure(_pure_epsilon(event.event), float(event.probability))
-    if isinstance(event, (Laplace, PureDP, BoundedRange)):
-        return event.epsilon
-    raise Unsupported(
-        "Gaussian noise has no pure guarantee: set a delta above 0 (such as 1e-6), or use a solver with Laplace noise"
-    )
-
-
-def _exact_pure_epsilon(event: Event) -> Fraction:
-    """The same without rounding where the event is not sampled: 1/z of a double z is no double."""
-    return 1 / Fraction(event.noise_multiplier) if isinstance(event, Laplace) else Fraction(_pure_epsilon(event))
-
-
 def _pure_price(events: tuple[Event, ...]) -> Price:
     """Basic composition, summed exactly and rounded up; checked in decimals by another formula."""
-    total = sum((count_of(event) * _exact_pure_epsilon(event) for event in events), Fraction(0))
-    epsilon = float(total)
-    if Fraction(epsilon) < total:
-        epsilon = math.nextafter(epsilon, math.inf)
-    checked = _decimal_pure_price(events)
+    epsilon, checked = pure.composed(events), pure.composed_in_decimals(events)
     _must_hold(checked <= epsilon <= checked * (1 + 1e-10), "pure epsilon in floats and in decimals")
     return Price(epsilon, {"basic": epsilon, "decimal": checked})
-
-
-def _decimal_pure_price(events: tuple[Event, ...]) -> float:
-    """The pure price in 50 digits, rounded down; sampling by epsilon + ln(q + (1 - q) e^-epsilon)."""
-    with decimal.localcontext() as context:
-        context.prec, context.rounding = 50, decimal.ROUND_FLOOR
-        total = decimal.Decimal(0)
-        for event in events:
-            inner = event.event if isinstance(event, PoissonSampled) else event
-            if isinstance(inner, Laplace):
-                epsilon = 1 / decimal.Decimal(inner.noise_multiplier)
-            elif isinstance(inner, (PureDP, BoundedRange)):
-                epsilon = decimal.Decimal(inner.epsilon)
-            else:
-                raise Unsupported("only pure events have a price at delta=0")
-            if isinstance(event, PoissonSampled):
-                q = decimal.Decimal(event.numerator) / 2**16
-                epsilon += (q + (1 - q) * (-epsilon).exp()).ln()
-            total += count_of(event) * epsilon
-        answer = float(total)
-        return answer if decimal.Decimal(answer) <= total else math.nextafter(answer, 0.0)
 
 
 # --- calibration ---------------------------------------------------------------------------------
@@ -257,14 +316,18 @@ def _calibrate_numerically(plan: Plan, budget: Budget) -> float:
     """A guess between what Renyi DP allows and what tests refute; from there the distribution decides."""
     from discreet.accounting import lower
 
-    def guess(noise_multiplier: float) -> float:
+    def released(noise_multiplier: float) -> tuple[Event, ...]:
         events = plan.events(noise_multiplier, pure=False)
+        return tuple(objective.simplified(event, budget.neighbors) for event in events)
+
+    def guess(noise_multiplier: float) -> float:
+        events = released(noise_multiplier)
         allowed = rdp.epsilon_of(events, budget.delta, budget.neighbors)
         refuted = lower.epsilon_of(events, budget.delta, budget.neighbors)
         return refuted * math.sqrt(min(allowed / refuted, 2.0)) if refuted > 0 else allowed
 
     def numerical(noise_multiplier: float) -> float:
-        return _search_epsilon(plan.events(noise_multiplier, pure=False), budget.delta, budget.neighbors)
+        return _search_epsilon(released(noise_multiplier), budget.delta, budget.neighbors)
 
     start = _solve(guess, budget.epsilon, 1.0, tolerance=1e-2)
     slope = min(math.log(guess(1.05 * start) / guess(start)) / math.log(1.05), -0.5)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from discreet.accounting import objective
 from discreet.accounting.events import (
     ZCDP,
     BoundedRange,
@@ -20,8 +21,10 @@ from discreet.accounting.events import (
     Gaussian,
     Laplace,
     NonPrivate,
+    PerturbedMinimum,
     PoissonSampled,
     PureDP,
+    TotalVariation,
     unwrapped,
 )
 from discreet.budget import Neighbors
@@ -223,7 +226,7 @@ def amplified_pure(epsilon: float, probability: float) -> float:
 
 def moments_of(event: Event, neighbors: Neighbors) -> Array:
     """The log-moments of an event at ``orders()``."""
-    event, alphas = unwrapped(event), orders()
+    event, alphas = objective.simplified(unwrapped(event), neighbors), orders()
     probability = 1.0
     if isinstance(event, PoissonSampled):
         probability, event = float(event.probability), event.event
@@ -233,8 +236,12 @@ def moments_of(event: Event, neighbors: Neighbors) -> Array:
         return event.count * rule(probability, event.noise_multiplier, alphas)
     if isinstance(event, ZCDP):
         return (alphas - 1) * alphas * event.rho
+    if isinstance(event, PerturbedMinimum):
+        return objective.loss_bound(event, neighbors).log_moments(alphas - 1)
     if isinstance(event, NonPrivate):
         return np.full_like(alphas, np.inf)
+    if isinstance(event, TotalVariation):
+        raise AccountingError("a distance in total variation has no Renyi-DP: it is a part of delta")
     if probability < 1:
         return event.count * moments_of_pure(amplified_pure(event.epsilon, probability), alphas)
     if isinstance(event, Laplace):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from discreet.curator.door import Records
-from discreet.curator.engines.base import Engine, GradientQuery, coefficient_limits
+from discreet.curator.engines.base import Engine, GradientQuery, ValueQuery, coefficient_limits
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
@@ -20,7 +20,7 @@ from discreet.curator.entropy import SeededEntropy
 from discreet.curator.lattice import COARSE, Grid, Weights
 from discreet.curator.noise import discrete_laplace, rounded_gaussian
 from discreet.errors import StaleKernels
-from discreet.losses.base import derivative, derivatives
+from discreet.losses.base import derivative, derivatives, values
 from discreet.penalties.base import prox_coordinate
 
 _ROWS = np.array(
@@ -154,6 +154,35 @@ def _steps_by_hand(program: CoordinateProgram, records: Records) -> tuple[list[f
         w[j] = min(max(float(np.rint(real * program.to_grid)), -room), room)
         sums += w
     return w.tolist(), sums.tolist()
+
+
+_checked_values: set[tuple[type, bool]] = set()
+
+
+def check_value_kernels(loss: Any, *, sparse: bool) -> None:
+    """The same for sums of clipped losses; once a process, loss and engine."""
+    key = (type(loss), sparse)
+    if key in _checked_values:
+        return
+    records = _records(COARSE, sparse)
+    engine: Engine = SparseEngine(records, threads=1) if sparse else DenseEngine(records, threads=1)
+    integers = np.array([[3 << 24, -(5 << 22), 1 << 23]] * loss.n_outputs, dtype=np.int32)
+    integers[1::2] *= -1
+    query = ValueQuery((Weights(integers, 24), Weights(-integers, 26)), loss, 1 << 20, 2.0**20)
+    if engine.value_sums(query).tolist() != [_values_by_hand(query, point, records) for point in query.points]:
+        raise StaleKernels(_STALE)
+    _checked_values.add(key)
+
+
+def _values_by_hand(query: ValueQuery, point: Weights, records: Records) -> int:
+    total, scale = 0, point.margin_scale(records.grid)
+    for row, target in zip(_ROWS.tolist(), records.targets.tolist(), strict=True):
+        margins = np.array(
+            [float(sum(x * int(v) for x, v in zip(row, wk, strict=True))) * scale for wk in point.integers]
+        )
+        if any(row):
+            total += round(min(max(values(query.loss, margins, target) * query.scale, 0.0), float(query.bound)))
+    return total
 
 
 @lru_cache(maxsize=1)

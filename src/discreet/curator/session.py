@@ -25,7 +25,11 @@ Integers = NDArray[np.int64]
 
 
 _NOISE = ("additive", "laplace")
-_CHOICE = ("exponential", "permute_and_flip", "noisy_max")
+_ANSWERS = {
+    "select_": ("exponential", "permute_and_flip", "noisy_max"),
+    "sample_": ("additive", "exponential"),
+    "perturb_": ("objective",),
+}
 
 
 def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
@@ -38,9 +42,11 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
     for release in plan.releases:
         if release.sampling_numerator < SAMPLING_DENOMINATOR and release.query != "noisy_gradient":
             raise PlanViolation(f"{release.query} sees all records: plan it without a sampling probability")
-        allowed = _CHOICE if release.query.startswith("select_") else _NOISE
+        allowed = next((some for start, some in _ANSWERS.items() if release.query.startswith(start)), _NOISE)
         if release.mechanism not in allowed:
             raise PlanViolation(f"{release.query} is answered by one of {', '.join(allowed)}: plan one of these")
+        if release.query.startswith("sample_") and release.mechanism == "additive" and budget.is_pure:
+            raise PlanViolation("a regularized draw is Gaussian DP, never pure: set a delta, or regularize not")
         if release.mechanism == "laplace" and release.dimension is not None and not budget.is_pure:
             raise PlanViolation("a laplace release beside a delta is priced as pure: plan it without a dimension")
 
@@ -61,6 +67,8 @@ class Session:
         self._process = os.getpid()
         self._units: dict[tuple[str, float], Unit] = {}
         self._observed = current_observer() is not None
+        self._idealised: list[str] = []
+        self.total_variation = plan.total_variation
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a curator holds private records and a spent budget: it is neither copied nor pickled")
@@ -143,6 +151,16 @@ class Session:
     def is_observed(self) -> bool:
         """Whether a test looks on, or did."""
         return self._observed or current_observer() is not None
+
+    def idealise(self, why: str) -> None:
+        """Note that a proof is of real numbers where the lattice does not reach, and why; the certificate says so."""
+        if why not in self._idealised:
+            self._idealised.append(why)
+
+    @property
+    def idealised(self) -> tuple[str, ...]:
+        """Why the arithmetic is idealised; empty where it is the lattice's."""
+        return tuple(self._idealised)
 
     def reasons(self) -> Sequence[str]:
         """Why there is no guarantee, beyond what the events tell."""

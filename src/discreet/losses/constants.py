@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, SeveralOutputs
+from discreet.losses.huber import Huber
+from discreet.losses.squared import Squared
 
 
 def _margin_bound(domain: Domain, radius: float | None) -> float:
@@ -21,8 +23,8 @@ def _margin_bound(domain: Domain, radius: float | None) -> float:
 def _finite(bound: float, loss: Loss) -> float:
     if not math.isfinite(bound):
         raise Unsupported(
-            f"the gradients of {type(loss).__name__} are unbounded: declare a ball (radius=...) that the coefficients "
-            "stay in, or clip the residuals by using Huber(width=...) instead"
+            f"the gradients of {type(loss).__name__} are unbounded: declare a ball that the coefficients stay in (the "
+            "solver's radius=...), clip gradients (its clip=...), or use Huber's loss, such as DPHuberRegressor"
         )
     return bound
 
@@ -56,3 +58,15 @@ def _in_shape(per_feature: NDArray[np.float64], domain: Domain) -> NDArray[np.fl
     if domain.n_outputs == 1:
         return per_feature
     return np.repeat(per_feature[:, np.newaxis], domain.n_outputs, axis=1)
+
+
+def lipschitz_within(loss: Loss, domain: Domain, radius: float | None) -> Loss:
+    """The loss itself where its gradients are bounded; else one that equals it on the ball and is bounded everywhere.
+
+    On ||w|| <= radius the residuals of the squared loss are at most radius R + |target|: Huber's loss of that width is
+    the same function there, convex and smooth everywhere, and its slope is bounded by the width.
+    """
+    if isinstance(loss, Squared) and radius is not None:
+        return Huber(radius * domain.row_norm + domain.target_bound)
+    _finite(loss.lipschitz_for(domain.target_bound), loss)
+    return loss

@@ -22,6 +22,11 @@ row norm, the loss. No rule looks at a record. Training coordinates have |x_j| <
 ``cd``, ``gcd``
     Clips in proportion to sqrt(M_j). ``cd`` buys M_j with a tenth of the budget and makes 2 to 100 passes;
     ``gcd`` takes 0.4 (n mu / a)^(2/3) greedy steps.
+``output``, ``objective``, ``exponential``
+    Rows longer than rho are shrunk onto it and slopes clipped as above (a convex loss still). ``output`` and
+    ``exponential`` add the regularizer that is best for coefficients of length 25 / rho; ``objective`` adds lambda =
+    0.15 rho times its noise, or what keeps the curvature's part of the price within a quarter of epsilon. Chosen on
+    four public data sets (credit default, electricity, spambase, bank marketing), both relations, among 20 settings.
 ``auto``
     Full batches: they have the least noise a pass and an exact price. Sampled batches where one pass
     is dear (n p above 10^9) and the budget has a delta.
@@ -41,23 +46,29 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses import Huber, Poisson, Softmax, Squared
-from discreet.losses.constants import gradient_smoothness
+from discreet.losses.constants import gradient_smoothness, lipschitz_within
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
 from discreet.solvers.cd import CoordinateDescent
 from discreet.solvers.descent import Descent
+from discreet.solvers.exponential import ExponentialMechanism
 from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
+from discreet.solvers.objective import ObjectivePerturbation
+from discreet.solvers.one_shot import OneShot
+from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.solvers.smoothness import Geometry
 
-NAMES = ("auto", "gd", "sgd", "cd", "gcd")
+NAMES = ("auto", "gd", "sgd", "cd", "gcd", "output", "objective", "exponential")
 
 TYPICAL_RMS = 0.4
 MIN_STEPS, MAX_STEPS, LIMIT_STEPS = 8, 200, 5000
 SGD_BATCH, SGD_EPOCHS = 1024, 10
 LARGE = 10**9
+TYPICAL_LENGTH, CURVATURE_SHARE = 25.0, 0.25
+LIMIT_STRENGTH = 1e-9  # without noise any strong convexity will do
 UNKNOWN_N = 10_000  # stands for n in the rule for n_steps where n is private
 
 
@@ -70,13 +81,13 @@ def choose_solver(
             raise Unsupported(
                 f"solver must be one of {', '.join(NAMES)}, or a solver object: GradientDescent(n_steps=50)"
             )
-        return _filled(solver, domain, loss, budget), ("solver configured by the user",)
+        return _filled(solver, domain, loss, penalty, budget), ("solver configured by the user",)
     if solver not in NAMES:
         known = ", ".join(NAMES)
         raise Unsupported(f"solver must be one of {known}, or a solver object such as GradientDescent(n_steps=50)")
     name, why = (solver, f"{solver} was asked for") if solver != "auto" else _automatic(domain, budget)
     made = _MAKERS[name](domain, loss, penalty, budget)
-    return _filled(made, domain, loss, budget), (why, "clip, step size and steps from declared facts alone")
+    return _filled(made, domain, loss, penalty, budget), (why, "clip, step size and steps from declared facts alone")
 
 
 def _automatic(domain: Domain, budget: Budget) -> tuple[str, str]:
@@ -133,7 +144,87 @@ def _greedy(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> Gree
     return GreedyCoordinateDescent(n_steps=count, geometry=geometry, selection=selection, selection_share=0.65)
 
 
-_MAKERS = {"gd": _full_batch, "sgd": _stochastic, "cd": _coordinate, "gcd": _greedy}
+def _output(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> OutputPerturbation:
+    return OutputPerturbation()
+
+
+def _objective(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> ObjectivePerturbation:
+    return ObjectivePerturbation()
+
+
+def _exponential(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> ExponentialMechanism:
+    return ExponentialMechanism()
+
+
+def _filled_one_shot(solver: OneShot, domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> OneShot:
+    """Rows shrunk to rho, slopes clipped, and the regularizer by public facts, each where it was left open."""
+    if solver.clip is None and solver.radius is None:
+        lipschitz_within(loss, domain, None)  # refuses the squared loss without a ball
+    if budget.is_private and solver.row_norm is None:
+        solver = replace(solver, row_norm=typical_row_norm(domain))
+    if budget.is_private and solver.clip is None and solver.radius is None and loss.n_outputs == 1:
+        solver = replace(solver, clip=typical_slope(domain, loss) * (solver.row_norm or domain.row_norm))
+    if solver.regularization is not None or getattr(solver, "n_steps", None) is not None:
+        return solver
+    strength = LIMIT_STRENGTH
+    if budget.is_private:
+        choose = objective_strength if isinstance(solver, ObjectivePerturbation) else output_strength
+        strength = choose(solver, domain, loss, budget)
+    missing = strength - penalty.strong_convexity
+    return replace(solver, regularization=missing) if missing > 0 else solver
+
+
+def output_strength(solver: OneShot, domain: Domain, loss: Any, budget: Budget) -> float:
+    """The best regularizer for coefficients of length ``TYPICAL_LENGTH`` / rho: about how long a good model's are."""
+    known = replace(domain, n=_n(domain))
+    settings = {"clip": solver.clip, "row_norm": solver.row_norm}
+    radius = solver.radius or TYPICAL_LENGTH / typical_row_norm(domain)
+    made = OutputPerturbation.for_diameter(known, loss, radius=radius, budget=budget, **settings)
+    return made.regularization or LIMIT_STRENGTH
+
+
+def objective_strength(solver: OneShot, domain: Domain, loss: Any, budget: Budget) -> float:
+    """lambda / n: lambda is 0.15 rho times the noise, and at least what keeps the curvature's price to a quarter."""
+    n = _n(domain)
+    problem = solver.problem(1.0 / n, n)  # lambda = 1, at which the curvature is beta
+    noise = budget.neighbors.sum_factor * problem.bound_for(loss, domain) / _mu(domain, budget)
+    beta, rank = problem.perturbation_for(loss, domain).curvature, max(1, domain.n_outputs - 1)
+    least = 2 * beta / (rank + 1) / math.expm1(CURVATURE_SHARE * budget.epsilon / rank)
+    return max(0.15 * typical_row_norm(domain) * noise, least) / n
+
+
+def _filled_exponential(
+    solver: ExponentialMechanism, domain: Domain, loss: Any, penalty: Penalty, budget: Budget
+) -> ExponentialMechanism:
+    """Rows shrunk to rho, the best regularizer for the typical length, and a thousandth of delta for the chain."""
+    if solver.candidates is not None:
+        return solver
+    if budget.is_private and not budget.is_pure:
+        distance = 1e-3 * budget.delta / (1 + math.exp(min(budget.epsilon, 700.0)))
+        solver = replace(solver, total_variation=min(solver.total_variation, distance))
+    if solver.radius is None:
+        lipschitz_within(loss, domain, None)
+    if budget.is_private and solver.row_norm is None and solver.radius is None:
+        solver = replace(solver, row_norm=typical_row_norm(domain))
+    if solver.regularization is not None or budget.is_pure or penalty.strong_convexity > 0:
+        return solver
+    if not budget.is_private:
+        return replace(solver, regularization=LIMIT_STRENGTH)
+    seen = replace(domain, n=_n(domain), row_norm=solver.row_norm or domain.row_norm)
+    radius = solver.radius or TYPICAL_LENGTH / typical_row_norm(domain)
+    best = ExponentialMechanism.for_diameter(seen, loss, radius=radius, budget=budget).regularization
+    return replace(solver, regularization=best)
+
+
+_MAKERS = {
+    "gd": _full_batch,
+    "sgd": _stochastic,
+    "cd": _coordinate,
+    "gcd": _greedy,
+    "output": _output,
+    "objective": _objective,
+    "exponential": _exponential,
+}
 
 
 def _n(domain: Domain) -> int:
@@ -175,8 +266,12 @@ def typical_curvature(domain: Domain, loss: Any) -> float:
     return max(1.0, domain.target_bound / 4) if isinstance(loss, Poisson) else float(loss.smoothness)
 
 
-def _filled(solver: Any, domain: Domain, loss: Any, budget: Budget) -> Any:
-    """Fill what a descent leaves open; other solvers come as they are."""
+def _filled(solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> Any:
+    """Fill what a solver of ours leaves open; others come as they are."""
+    if isinstance(solver, OneShot):
+        return _filled_one_shot(solver, domain, loss, penalty, budget)
+    if isinstance(solver, ExponentialMechanism):
+        return _filled_exponential(solver, domain, loss, penalty, budget)
     if isinstance(solver, (CoordinateDescent, GreedyCoordinateDescent)):
         geometry = solver.geometry
         if geometry.clip is not None or geometry.relative_clip is not None:

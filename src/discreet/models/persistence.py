@@ -44,8 +44,11 @@ from discreet.models.regression import (
 )
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
+from discreet.solvers.exponential import ExponentialMechanism
 from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
+from discreet.solvers.objective import ObjectivePerturbation
+from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.solvers.smoothness import Geometry
 
@@ -76,7 +79,7 @@ _SETTINGS: dict[str, Callable[..., Any]] = {
     cls.__name__: cls
     for cls in (
         *(Bounds, GradientDescent, StochasticGradientDescent, CoordinateDescent, AdaptiveClip),
-        *(GreedyCoordinateDescent, Geometry),
+        *(GreedyCoordinateDescent, Geometry, OutputPerturbation, ObjectivePerturbation, ExponentialMechanism),
         *(NoPenalty, L1, L2, ElasticNet, GroupL2, Box, L2Ball),
         *(Logistic, Squared, Huber, SmoothedHinge, Poisson, Softmax),
     )

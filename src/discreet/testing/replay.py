@@ -173,7 +173,7 @@ def _queries(first: list[Measurement], second: list[Measurement]) -> Iterator[Fi
             continue
         if a.unit != b.unit or a.factor != b.factor:
             yield Finding("lattice", f"release {index} ({a.query}) has another lattice or factor")
-        elif a.norm != "linf" and (a.noisy - a.exact != b.noisy - b.exact).any():
+        elif a.norm not in ("linf", "range") and (a.noisy - a.exact != b.noisy - b.exact).any():
             yield Finding("noise", f"the noise of release {index} ({a.query}) depends on the data")
         if _exceeds(a, b):
             ratio = _ratio(a, b)
@@ -193,7 +193,9 @@ def _norm_squared(moved: list[int], norm: str) -> int:
         return sum(abs(step) for step in moved) ** 2
     if norm == "linf":
         return max((abs(step) for step in moved), default=0) ** 2
-    raise ValueError(f"replay does not know the norm {norm!r}: use 'l1', 'l2' or 'linf'")
+    if norm == "range":  # only differences of scores matter to a choice
+        return (max(moved, default=0) - min(moved, default=0)) ** 2
+    raise ValueError(f"replay does not know the norm {norm!r}: use 'l1', 'l2', 'linf' or 'range'")
 
 
 def _allowed(a: Measurement, b: Measurement) -> int | Fraction:

@@ -1,13 +1,17 @@
 """What a curator asks of an engine."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
+from discreet.curator.engines.smooth import Smooth
 from discreet.curator.lattice import COEFFICIENT_LIMIT, Grid, Weights
+
+if TYPE_CHECKING:
+    from discreet.curator.door import Records
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,27 @@ class GradientQuery:
     units: NDArray[np.int64] | None = None
 
 
+@dataclass(frozen=True)
+class ValueQuery:
+    """Sums of losses clipped to [0, bound] lattice steps, at each point; ``scale`` is steps per unit of loss."""
+
+    points: tuple[Weights, ...]
+    loss: Any
+    bound: int
+    scale: float
+
+    def stacked(self, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The points as (candidates, outputs, p), and each one's margin scale."""
+        return np.stack([w.integers for w in self.points]), np.array([w.margin_scale(grid) for w in self.points])
+
+
+def value_facts(records: "Records", query: ValueQuery) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Each row's steps per unit of loss and its limit: B // k for one of a person's k rows, 0 for a null row."""
+    weights = row_weights(records.n_rows, records.shares)
+    limits = query.bound if records.shares is None else query.bound // records.shares
+    return weights * query.scale, np.where(records.norms > 0, limits, 0).astype(np.int64)
+
+
 class Engine(Protocol):
     """Exact integer sums over private records."""
 
@@ -36,8 +61,21 @@ class Engine(Protocol):
         """Records, or persons where rows are grouped."""
         ...
 
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a person may have several rows."""
+        ...
+
+    def smooth(self) -> Smooth:
+        """Floating-point passes over the same records, for the minimizer and the samplers."""
+        ...
+
     def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
         """The sum of clipped gradients in lattice steps, one row an output."""
+        ...
+
+    def value_sums(self, query: ValueQuery) -> NDArray[np.int64]:
+        """The sum of clipped losses at each point, in lattice steps."""
         ...
 
     def coordinate_sums(self, query: CoordinateQuery) -> NDArray[np.int64]:

@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.door import Records
-from discreet.curator.engines.base import GradientQuery, Limits, RowFacts, row_weights, rows_of_units
+from discreet.curator.engines.base import (
+    GradientQuery,
+    Limits,
+    RowFacts,
+    ValueQuery,
+    row_weights,
+    rows_of_units,
+    value_facts,
+)
 from discreet.curator.engines.coordinates import (
     CoordinateProgram,
     CoordinateQuery,
@@ -17,12 +25,14 @@ from discreet.curator.engines.coordinates import (
     row_shares,
     unit_bounds,
 )
+from discreet.curator.engines.smooth import DenseSmooth
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.batch import gradient_over_batch
 from discreet.curator.kernels.coordinates import coordinate_steps, coordinate_sums
 from discreet.curator.kernels.rows import gradient_over_rows
 from discreet.curator.kernels.squares import square_sums
 from discreet.curator.kernels.tiles import gradient_over_tiles, tile_margins
+from discreet.curator.kernels.values import values_over_rows, values_over_tiles
 from discreet.curator.kernels.within import within_sum
 
 _TILE_BYTES = 1 << 18
@@ -42,7 +52,7 @@ class DenseEngine:
     def __init__(self, records: Records, *, threads: int | None = None, tile_rows: int | None = None) -> None:
         assert records.rows is not None
         self.grid = records.grid
-        self.n_units = records.n_units
+        self.n_units, self.is_grouped = records.n_units, records.shares is not None
         self._records = records
         self._workers = Workers(threads)
         self._weights = row_weights(records.n_rows, records.shares)
@@ -50,6 +60,7 @@ class DenseEngine:
         self._facts = RowFacts(records.targets, self._weights, limits)
         self._tile_rows = tile_rows or _tile_rows(records.n_rows, records.n_columns, records.rows.itemsize)
         self._tiles: NDArray[Any] = np.empty((0, 0, 0))
+        self._smooth: DenseSmooth | None = None
 
     def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
         if query.units is None and query.weights.integers.shape[0] == 1:
@@ -84,6 +95,14 @@ class DenseEngine:
         self._tile_weights = self._tiled(self._weights)
         self._tile_limits = Limits(self._tiled(records.norms), self._tiled(records.sums), self._tile_shares)
 
+    def smooth(self) -> DenseSmooth:
+        """Floating-point passes over the same tiles; always the same object."""
+        if self._smooth is None:
+            self._prepare_tiles()
+            facts = self._tile_targets, self._tile_weights, self._tiled(self._records.norms)
+            self._smooth = DenseSmooth(self._records, self._workers, self._tiles, *facts)
+        return self._smooth
+
     def _over_tiles(self, query: GradientQuery) -> NDArray[np.int64]:
         self._prepare_tiles()
         tiles, targets, weights = self._tiles, self._tile_targets, self._tile_weights
@@ -100,6 +119,31 @@ class DenseEngine:
             return out
 
         return self._workers.sum(part, len(tiles), tiles.size)[None, :]
+
+    def value_sums(self, query: ValueQuery) -> NDArray[np.int64]:
+        """The sum of clipped losses at each point: tiles for one output, rows for several."""
+        w, margin_scales = query.stacked(self.grid)
+        scales, limits = value_facts(self._records, query)
+        single = w.shape[1] == 1
+        if single:
+            self._prepare_tiles()
+            scales, limits = self._tiled(scales), self._tiled(limits)
+
+        def part(first: int, last: int) -> NDArray[np.int64]:
+            out = np.zeros(len(w), dtype=np.int64)
+            if single:
+                cut = slice(first, last)
+                values_over_tiles(
+                    self._tiles[cut], self._tile_targets[cut], scales[cut], limits[cut],
+                    w[:, 0], margin_scales, query.loss, out,
+                )  # fmt: skip
+            else:
+                rows, targets = self._records.rows, self._records.targets
+                values_over_rows(rows, targets, scales, limits, first, last, w, margin_scales, query.loss, out)
+            return out
+
+        count = len(self._tiles) if single else self._records.n_rows
+        return self._workers.sum(part, count, self._records.n_rows * w.size)
 
     def coordinate_sums(self, query: CoordinateQuery) -> NDArray[np.int64]:
         """Exact sums of single gradient entries over all records, two threads on halves of the tiles."""

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.door import Records
-from discreet.curator.engines.base import GradientQuery, Limits, RowFacts, row_weights, rows_of_units
+from discreet.curator.engines.base import (
+    GradientQuery,
+    Limits,
+    RowFacts,
+    ValueQuery,
+    row_weights,
+    rows_of_units,
+    value_facts,
+)
 from discreet.curator.engines.coordinates import (
     CoordinateProgram,
     CoordinateQuery,
@@ -18,10 +26,12 @@ from discreet.curator.engines.coordinates import (
     row_shares,
     unit_bounds,
 )
+from discreet.curator.engines.smooth import SparseSmooth
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums, sparse_margins
 from discreet.curator.kernels.rows import gradient_over_sparse_batch, gradient_over_sparse_rows
 from discreet.curator.kernels.squares import sparse_square_sums
+from discreet.curator.kernels.values import values_over_sparse_rows
 from discreet.curator.kernels.within import within_sum
 
 
@@ -31,12 +41,13 @@ class SparseEngine:
     def __init__(self, records: Records, *, threads: int | None = None) -> None:
         assert records.sparse is not None
         self.grid = records.grid
-        self.n_units = records.n_units
+        self.n_units, self.is_grouped = records.n_units, records.shares is not None
         self._records = records
         self._workers = Workers(threads)
         self._weights = row_weights(records.n_rows, records.shares)
         limits = Limits(records.norms, records.sums, records.shares)
         self._facts = RowFacts(records.targets, self._weights, limits)
+        self._smooth: SparseSmooth | None = None
 
     def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
         records, w = self._records, query.weights.integers
@@ -58,6 +69,26 @@ class SparseEngine:
 
         work = len(w) * len(chosen) * (data.size // max(1, records.n_rows))
         return self._workers.sum(part, len(chosen), work)
+
+    def value_sums(self, query: ValueQuery) -> NDArray[np.int64]:
+        """The sum of clipped losses at each point, over stored entries only."""
+        records = self._records
+        assert records.sparse is not None
+        w, margin_scales = query.stacked(self.grid)
+        rows, facts = records.sparse, (records.targets, *value_facts(records, query))
+
+        def part(first: int, last: int) -> NDArray[np.int64]:
+            out = np.zeros(len(w), dtype=np.int64)
+            values_over_sparse_rows(*rows, *facts, first, last, w, margin_scales, query.loss, out)
+            return out
+
+        return self._workers.sum(part, records.n_rows, len(w) * rows[2].size)
+
+    def smooth(self) -> SparseSmooth:
+        """Floating-point passes over the same rows; always the same object."""
+        if self._smooth is None:
+            self._smooth = SparseSmooth(self._records, self._workers, self._weights)
+        return self._smooth
 
     def coordinate_sums(self, query: CoordinateQuery) -> NDArray[np.int64]:
         """Exact sums of single gradient entries, over each column's stored entries."""

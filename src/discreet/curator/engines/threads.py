@@ -1,15 +1,18 @@
-"""Two or more threads over serial kernels that release the lock: integer sums, so any split is the same sum."""
+"""Two or more threads over serial kernels that release the lock: of integers, any split gives the same sum."""
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 VARIABLE = "DISCREET_NUM_THREADS"
 _LEAST_WORK = 1 << 19
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 
 def thread_count() -> int:
@@ -27,7 +30,7 @@ class Workers:
         self.threads = thread_count() if threads is None else threads
         self._pool: ThreadPoolExecutor | None = None
 
-    def sum(self, part: Callable[[int, int], NDArray[np.int64]], count: int, work: int) -> NDArray[np.int64]:
+    def sum(self, part: Callable[[int, int], NDArray[Number]], count: int, work: int) -> NDArray[Number]:
         """The sum of ``part(first, last)`` over a partition of range(count); ``work`` is its size in values."""
         threads = min(self.threads, count, max(1, work // _LEAST_WORK))
         if threads <= 1:

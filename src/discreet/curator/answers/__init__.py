@@ -1,0 +1,1 @@
+"""What a curator answers, by the kind of mechanism: sums, choices, points. Each answer has its proof."""

@@ -1,0 +1,72 @@
+"""What every answer of a curator shares: the open session, and the certificate."""
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import __version__
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.plan import Plan
+from discreet.accounting.pricing import epsilon_of
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.curator.engines.base import Engine
+from discreet.curator.session import Session
+
+
+class Wall:
+    """Public facts outside, the session inside."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        domain: Domain,
+        loss: Any,
+        *,
+        plan: Plan,
+        budget: Budget,
+        noise_multiplier: float,
+        facts: dict[str, Any],
+    ) -> None:
+        self.domain, self.loss, self.plan, self.budget = domain, loss, plan, budget
+        self.noise_multiplier = noise_multiplier
+        self._session = Session(engine, domain, plan, budget, noise_multiplier)
+        self._facts = facts
+
+    def public_coins(self, sides: int, count: int) -> NDArray[np.int64]:
+        """``count`` uniform numbers below ``sides`` that depend on no record: for random schedules. Free.
+
+        Privacy
+        -------
+        Nothing of the data is in them.
+        """
+        words = self._session.entropy.words(count)
+        if sides & (sides - 1) == 0:
+            return (words >> np.uint64(65 - sides.bit_length())).astype(np.int64)
+        return ((words >> np.uint64(11)).astype(np.float64) * (2.0**-53 * sides)).astype(np.int64)
+
+    def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
+        """What may be claimed of anything computed from this curator's answers."""
+        events = self.plan.events(self.noise_multiplier, pure=self.budget.is_pure)
+        price = epsilon_of(events, self.budget.delta, self.budget.neighbors)
+        idealised = self._session.idealised
+        return Certificate(
+            epsilon=self.budget.epsilon,
+            delta=self.budget.delta,
+            neighbors=self.budget.neighbors,
+            events=events,
+            unit=self._facts["unit"],
+            model=model,
+            solver=solver,
+            accountants=price.accountants,
+            assumed_public={key: value for key, value in self._facts.items() if key != "unit" and value is not None},
+            noise_multiplier=self.noise_multiplier,
+            arithmetic="idealised" if idealised else "exact lattice",
+            entropy=self._session.entropy.name,
+            library_version=__version__,
+            notes=(*notes, *idealised),
+            created=date.today().isoformat(),
+            not_private=tuple(self._session.reasons()),
+        )

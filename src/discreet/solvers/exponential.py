@@ -1,0 +1,163 @@
+"""The exponential mechanism for empirical risk minimization: draw the coefficients, the better the likelier.
+
+Sources: McSherry & Talwar 2007; Bassily, Smith & Thakurta 2014; Gopi, Lee & Liu 2022 (regularized, Gaussian DP); Wang,
+Fienberg & Smola 2015 (posterior sampling).
+
+    candidates:   index i with probability proportional to exp(-k sum_j min(l_j(w_i), bound))
+    a ball:       w with density proportional to exp(-k sum_j l_j(w))                           one coefficient
+    regularized:  w with density proportional to exp(-k (sum_j l_j(w) + (lambda/2) ||w||^2))    any number
+
+Released: one index, or one point. Privacy: bounded range for the first two (pure epsilon too), Gaussian DP for the
+third. Cost: exact where there is an exact sampler: finitely many candidates (on the lattice), one coefficient, the
+squared loss (a Gaussian in a ball), few coefficients (rejection). Else a Markov chain, whose distance from its limit is
+an ASSUMPTION, named in the certificate and paid for in delta. Utility: E F - F* <= sqrt(2) a G D sqrt(p) / (n mu).
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from discreet.accounting.gaussian import mu_of
+from discreet.accounting.plan import Plan, Release
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.curator.one_shot import Problem
+from discreet.curator.posterior import acceptance_bound
+from discreet.errors import Unsupported
+from discreet.losses import Squared
+from discreet.losses.base import values
+from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.penalties import L2, NoPenalty
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Progress, Solution, count_release, public_count
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+LEAST_ACCEPTANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism:
+    """A draw from the exponential mechanism.
+
+    Parameters
+    ----------
+    candidates
+        Coefficients to choose among, in training coordinates, one row each: chosen exactly, on the lattice.
+    loss_bound
+        For candidates: a record's loss is clipped to [0, loss_bound]. None: the largest that the declared bounds allow.
+    regularization
+        mu of (mu/2) ||w||^2, added to the penalty's own: makes the draw Gaussian DP. None: the estimator's defaults
+        choose it; used by itself, nothing is added.
+    radius
+        The ball that is drawn from. Needed by the squared loss, whose gradients are unbounded elsewhere, and where
+        there is no regularization (pure epsilon).
+    row_norm
+        Records longer than this are shrunk onto it, each by itself. None: as declared.
+    sampler
+        ``"auto"`` (an exact one where there is one), or ``"interval"``, ``"gaussian"``, ``"rejection"``, ``"chain"``.
+    total_variation
+        For the chain: how far the law of its last state is assumed to be from its limit. Paid for in delta.
+    """
+
+    candidates: Any = None
+    loss_bound: float | None = None
+    regularization: float | None = None
+    radius: float | None = None
+    row_norm: float | None = None
+    sampler: str = "auto"
+    total_variation: float = 1e-13
+    name: ClassVar[str] = "exponential"
+
+    def __post_init__(self) -> None:
+        if self.candidates is not None:
+            object.__setattr__(self, "candidates", np.asarray(self.candidates, dtype=np.float64).tolist())
+        for name in ("loss_bound", "regularization", "radius", "row_norm", "total_variation"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
+                raise Unsupported(f"{name} must be a positive number, or None")
+        if self.sampler not in ("auto", "interval", "gaussian", "rejection", "chain"):
+            raise Unsupported("sampler must be auto, interval, gaussian, rejection or chain")
+
+    @classmethod
+    def for_diameter(cls, domain: Domain, loss: Any, *, radius: float, budget: Budget, **settings: Any) -> Self:
+        """The regularizer whose bound is least for ||w*|| <= ``radius``: a G sqrt(2 p) / (n mu radius)."""
+        if domain.n is None or budget.is_pure:
+            raise Unsupported("this needs n and a delta: declare Bounds(n=...), or draw from a ball, unregularized")
+        lipschitz = gradient_bound(loss, domain, radius)
+        mu = mu_of(budget.epsilon, budget.delta)
+        root = math.sqrt(2 * domain.n_features * domain.n_outputs)
+        best = budget.neighbors.sum_factor * lipschitz * root / (domain.n * mu * radius)
+        return cls(regularization=best, radius=radius if isinstance(loss, Squared) else None, **settings)
+
+    def _problem(self, penalty: Penalty, n: float) -> Problem:
+        if not isinstance(penalty, (NoPenalty, L2)):
+            raise Unsupported("the exponential mechanism is drawn here with an L2 penalty or none: use solver='gd'")
+        strength = penalty.strong_convexity + (self.regularization or 0.0)
+        return Problem(strength, n, row_norm=self.row_norm, radius=self.radius)
+
+    def sampler_for(self, domain: Domain, loss: Any, problem: Problem) -> str:
+        """Which sampler ``"auto"`` is, from public facts."""
+        if self.sampler != "auto":
+            return self.sampler
+        if domain.n_features == 1 and self.radius is not None:
+            return "interval"
+        if isinstance(loss, Squared):
+            return "gaussian"
+        smoothness = gradient_smoothness(loss, problem.seen(domain))
+        kept = acceptance_bound(problem.regularization, smoothness, domain.n_features) if problem.total > 0 else 0.0
+        return "rejection" if kept >= LEAST_ACCEPTANCE else "chain"
+
+    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+        """One draw; a chain's plan also states its total variation."""
+        count = count_release(domain)
+        if self.candidates is not None:
+            return Plan(
+                (Release("select_candidate", 1, clip=self._loss_bound(domain, loss), mechanism="exponential"), *count)
+            )
+        if domain.n_outputs > 1:
+            raise Unsupported("the exponential mechanism is drawn for one output: use solver='objective' for softmax")
+        problem = self._problem(penalty, float(domain.n or 1))
+        gradient_bound(loss, problem.seen(domain), self.radius)  # refuses the squared loss without a ball
+        if problem.total == 0 and not (domain.n_features == 1 and self.radius is not None):
+            raise Unsupported(
+                "without regularization there is an exact sampler for one coefficient in a ball only: pass "
+                "candidates=..., or regularization=... (which needs a delta)"
+            )
+        mechanism = "additive" if problem.total > 0 else "exponential"
+        drawn = Release("sample_minimizer", 1, mechanism=mechanism)
+        chained = self.sampler_for(domain, loss, problem) == "chain"
+        return Plan((drawn, *count), total_variation=self.total_variation if chained else 0.0)
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
+        """Ask for one draw."""
+        domain, loss, n = curator.domain, curator.loss, public_count(curator)
+        if self.candidates is not None:
+            points = np.array(self.candidates, dtype=np.float64).reshape(-1, *domain.shape)
+            offsets = [n * penalty.value(point) for point in points]
+            bound = self._loss_bound(domain, loss)
+            solution = points[curator.select_candidate(points, loss_bound=bound, offsets=offsets)]
+        else:
+            problem = self._problem(penalty, n)
+            solution = curator.sample_minimizer(problem, sampler=self.sampler_for(domain, loss, problem))
+        if progress is not None:
+            progress(1, 1)
+        return Solution(solution)
+
+    def _loss_bound(self, domain: Domain, loss: Any) -> float:
+        """The largest loss at any candidate: at margins of either sign, for a target at the end of its range."""
+        if self.loss_bound is not None:
+            return self.loss_bound
+        points = np.array(self.candidates, dtype=np.float64).reshape(-1, *domain.shape)
+        reach = domain.row_norm * max(float(np.linalg.norm(point)) for point in points)
+        margins = np.full(domain.n_outputs, reach)
+        margins[::2] *= -1
+        targets = (-domain.target_bound, domain.target_bound) if domain.n_outputs == 1 else (0.0, 1.0)
+        return max(max(float(values(loss, sign * margins, t)) for t in targets) for sign in (1.0, -1.0))
+
+    def settings(self) -> dict[str, Any]:
+        """Public settings, for the certificate."""
+        return {"name": self.name, **asdict(self)}

@@ -1,0 +1,89 @@
+"""What the one-shot solvers share: a minimizer that must be strongly convex, of a loss that must be Lipschitz."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.one_shot import Problem
+from discreet.errors import Unsupported
+from discreet.penalties import L2, NoPenalty
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Progress, Solution, public_count
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+TOLERANCE = 1e-12
+"""The minimizer's certified gradient, over n times the bound on a record's."""
+
+
+@dataclass(frozen=True)
+class OneShot(ABC):
+    """Settings that output and objective perturbation share.
+
+    Parameters
+    ----------
+    regularization
+        mu of (mu/2) ||w||^2, added to the penalty's own. None: what the estimator's defaults choose from public
+        facts; used by itself, nothing is added.
+    clip
+        Bound on a record's gradient (L2). None: what the loss and the declared bounds imply.
+    row_norm
+        Records longer than this are shrunk onto it, each by itself. None: as declared.
+    radius
+        A ball that the coefficients are projected onto. The squared loss needs one (or a clip): its gradients are
+        unbounded without.
+    tolerance
+        The certified gradient norm of the minimizer over n times a record's bound. It is part of the proof, and what
+        cannot be certified is not released.
+    """
+
+    regularization: float | None = None
+    clip: float | None = None
+    row_norm: float | None = None
+    radius: float | None = None
+    tolerance: float = TOLERANCE
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for name in ("regularization", "clip", "row_norm", "radius", "tolerance"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
+                raise Unsupported(f"{name} must be a positive number{'' if name == 'tolerance' else ', or None'}")
+
+    def problem(self, strength: float, n: float) -> Problem:
+        """What is minimized, at this modulus of strong convexity of the mean."""
+        return Problem(strength, n, self.clip, self.row_norm, self.radius, self.tolerance)
+
+    def strength(self, penalty: Penalty) -> float:
+        """The modulus of strong convexity, of the mean."""
+        if not isinstance(penalty, (NoPenalty, L2)):
+            raise Unsupported(
+                f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, or solver='gd', 'cd' "
+                "or 'gcd' for penalties with corners"
+            )
+        total = penalty.strong_convexity + (self.regularization or 0.0)
+        if not total > 0:
+            raise Unsupported(
+                f"{self.name} perturbation needs strong convexity, since the minimizer of a merely convex loss can "
+                "jump when one record changes (a median does): pass an L2 penalty, or a solver with regularization=..."
+            )
+        return total
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
+        """One question, one answer."""
+        solution = Solution(self._ask(curator, self.problem(self.strength(penalty), public_count(curator))))
+        if progress is not None:
+            progress(1, 1)
+        return solution
+
+    @abstractmethod
+    def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]: ...
+
+    def settings(self) -> dict[str, Any]:
+        """Public settings, for the certificate."""
+        return {"name": self.name, **asdict(self)}

@@ -1,0 +1,130 @@
+"""Output perturbation: minimize exactly, then add noise to the minimizer.
+
+Sources: Chaudhuri, Monteleoni & Sarwate 2011 and the USC lecture (sensitivity of a strongly convex minimizer); Wu et
+al. 2017 (stability of gradient steps).
+
+    w = argmin (1/n) sum_i l_i(w) + (mu/2) ||w||^2;   release Proj_R(w) + noise
+
+Released: one point. Privacy: neighbors' minimizers are within a L / (n mu) (a = 2 under replace_one), plus what the
+solver's certified gradient allows; Gaussian noise, or noise of Gamma length for pure epsilon. Cost: one exact solve.
+Utility: E F - F* <= a L^2 sqrt(p) z / (n mu) for L-Lipschitz losses, ((beta + mu)/2) p (a L z / (n mu))^2 for smooth
+ones. A merely convex loss has no such minimizer (the median's jumps): mu must come from a penalty or be added, at the
+cost of mu R^2 / 2. Wins where the penalty is strong or n is large against p.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from discreet.accounting.plan import Plan, Release
+from discreet.accounting.pricing import calibrate
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.curator.one_shot import Problem
+from discreet.errors import Unsupported
+from discreet.losses.constants import gradient_smoothness
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import RiskBound, count_release
+from discreet.solvers.one_shot import OneShot
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+
+@dataclass(frozen=True)
+class OutputPerturbation(OneShot):
+    """Exact minimizer plus noise; with ``n_steps`` gradient steps instead of the minimizer.
+
+    Parameters
+    ----------
+    n_steps
+        Take this many projected gradient steps from zero, and add noise to where they end: needs no minimizer, and no
+        strong convexity. None: the exact minimizer.
+    step_size
+        Of those steps, at most 2/(beta + 2 mu). None: 1/(beta + mu).
+    """
+
+    n_steps: int | None = None
+    step_size: float | None = None
+    name: ClassVar[str] = "output"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_steps is not None and not (self.n_steps >= 1 and int(self.n_steps) == self.n_steps):
+            raise Unsupported("n_steps must be a positive whole number, or None for the exact minimizer")
+
+    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+        """One noisy point, and a noisy count where n is private."""
+        self.problem(self.strength(penalty), domain.n or 1).bound_for(loss, domain)  # refuses what has none
+        query = "noisy_minimizer" if self.n_steps is None else "noisy_descent"
+        return Plan((Release(query, 1), *count_release(domain)))
+
+    def strength(self, penalty: Penalty) -> float:
+        """The modulus of strong convexity; gradient steps do without."""
+        if self.n_steps is not None:
+            return penalty.strong_convexity + (self.regularization or 0.0)
+        return super().strength(penalty)
+
+    def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]:
+        if self.n_steps is None:
+            return curator.noisy_minimizer(problem)
+        domain = curator.domain
+        smoothness = gradient_smoothness(problem.loss_for(curator.loss, domain), problem.seen(domain))
+        step = self.step_size if self.step_size is not None else 1.0 / (smoothness + problem.regularization)
+        return curator.noisy_descent(problem, n_steps=self.n_steps, step_size=step)
+
+    @classmethod
+    def for_diameter(cls, domain: Domain, loss: Any, *, radius: float, budget: Budget, **settings: Any) -> Self:
+        """For a merely convex loss: the regularizer whose bound on E F - F* is least for ||w*|| <= ``radius``."""
+        made = cls(radius=radius, **settings)
+        risk = made._risk(domain, loss, budget)
+        found = minimize_scalar(lambda log_mu: math.log(risk(math.exp(log_mu))), bounds=(-30.0, 30.0), method="bounded")
+        return replace(made, regularization=math.exp(float(found.x)))
+
+    @classmethod
+    def lecture(cls, domain: Domain, loss: Any, *, radius: float, budget: Budget) -> Self:
+        """The lecture's regularizer: (L/D) sqrt(6 sqrt(p ln(1.25/delta)) / (epsilon n)) with D = ``radius``."""
+        n, p = _public_n(domain), domain.n_features * domain.n_outputs
+        lipschitz = cls(radius=radius).problem(0.0, n).bound_for(loss, domain)
+        root = math.sqrt(p * math.log(1.25 / budget.delta))
+        return cls(radius=radius, regularization=lipschitz / radius * math.sqrt(6 * root / (budget.epsilon * n)))
+
+    def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float) -> RiskBound:
+        """Excess risk of the unregularized mean loss, for ||w*|| <= ``radius``."""
+        if self.regularization is None:
+            raise Unsupported("the bound is for a given regularization: use OutputPerturbation.for_diameter")
+        n, p = _public_n(domain), domain.n_features * domain.n_outputs
+        lipschitz = self.problem(0.0, n).bound_for(loss, domain)
+        lower = lipschitz * radius * min(1.0, math.sqrt(p) / (n * budget.epsilon))
+        return RiskBound(self._risk(domain, loss, budget, radius)(self.regularization), lower, explicit=True)
+
+    def _risk(self, domain: Domain, loss: Any, budget: Budget, radius: float | None = None) -> Callable[[float], float]:
+        """The bound as a function of mu: the better of the Lipschitz and the smooth one, plus mu D^2 / 2.
+
+        Pure budgets: E ||b|| = p s and E ||b||^2 = p (p + 1) s^2 for noise of scale s; else sqrt(p) s and p s^2.
+        """
+        n, p = _public_n(domain), domain.n_features * domain.n_outputs
+        diameter = radius if radius is not None else self.radius
+        assert diameter is not None
+        problem = self.problem(0.0, n)
+        lipschitz = problem.bound_for(loss, domain)
+        smoothness = gradient_smoothness(problem.loss_for(loss, domain), problem.seen(domain))
+        noise = calibrate(Plan([Release("noisy_minimizer", 1)]), budget) * budget.neighbors.sum_factor * lipschitz / n
+        first, second = (p, p * (p + 1)) if budget.is_pure else (math.sqrt(p), p)
+
+        def risk(mu: float) -> float:
+            scale = noise / mu
+            return min(lipschitz * first * scale, 0.5 * (smoothness + mu) * second * scale**2) + 0.5 * mu * diameter**2
+
+        return risk
+
+
+def _public_n(domain: Domain) -> int:
+    if domain.n is None:
+        raise Unsupported("this needs n: declare Bounds(n=...)")
+    return domain.n
