@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 _HOME = {
     "AccountingError": "discreet.errors",
     "AdaptiveClip": "discreet.solvers.cd",
+    "AdaptiveDescent": "discreet.solvers.agd",
+    "AdaptivePlan": "discreet.accounting.plan",
     "Bounds": "discreet.bounds",
     "Box": "discreet.penalties",
     "Budget": "discreet.budget",
@@ -61,6 +63,7 @@ _HOME = {
     "StaleKernels": "discreet.errors",
     "StochasticGradientDescent": "discreet.solvers.sgd",
     "Unsupported": "discreet.errors",
+    "VarianceReducedDescent": "discreet.solvers.svrg",
     "calibrate": "discreet.accounting.pricing",
     "load": "discreet.models.persistence",
     "price": "discreet.accounting.pricing",
@@ -71,6 +74,8 @@ __all__ = [
     "L2",
     "AccountingError",
     "AdaptiveClip",
+    "AdaptiveDescent",
+    "AdaptivePlan",
     "Bounds",
     "Box",
     "Budget",
@@ -117,6 +122,7 @@ __all__ = [
     "StaleKernels",
     "StochasticGradientDescent",
     "Unsupported",
+    "VarianceReducedDescent",
     "__version__",
     "calibrate",
     "load",
@@ -125,7 +131,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from discreet.accounting.certificate import Certificate
-    from discreet.accounting.plan import Perturbation, Plan, Release
+    from discreet.accounting.plan import AdaptivePlan, Perturbation, Plan, Release
     from discreet.accounting.pricing import calibrate, price
     from discreet.bounds import Bounds, Domain
     from discreet.budget import Budget, InvalidBudget, Neighbors
@@ -155,6 +161,7 @@ if TYPE_CHECKING:
     )
     from discreet.models.persistence import load
     from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+    from discreet.solvers.agd import AdaptiveDescent
     from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
     from discreet.solvers.exponential import ExponentialMechanism
     from discreet.solvers.gcd import GreedyCoordinateDescent
@@ -163,6 +170,7 @@ if TYPE_CHECKING:
     from discreet.solvers.output import OutputPerturbation
     from discreet.solvers.sgd import StochasticGradientDescent
     from discreet.solvers.smoothness import Geometry
+    from discreet.solvers.svrg import VarianceReducedDescent
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,7 @@ class StaleKernels(DiscreetError, RuntimeError):
 
 
 class NotConverged(DiscreetError, RuntimeError):
-    """A minimizer could not be certified, so that nothing was released."""
+    """A minimizer could not be certified, or a sampler did not finish: nothing was released."""
 
 
 class AccountingError(DiscreetError, RuntimeError):

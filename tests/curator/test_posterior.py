@@ -331,9 +331,9 @@ def test_the_work_limit_counts_energies():
 
 def test_a_false_modulus_is_noticed():
     too_much, concave = draws(), draws()
-    with pytest.raises(ValueError, match="not as convex as declared"):
+    with pytest.raises(NotConverged):
         strongly_log_concave(lambda w: w @ w / 2, lambda w: w, np.zeros(2), 2.0, math.inf, too_much)
-    with pytest.raises(ValueError, match="not as convex as declared"):
+    with pytest.raises(NotConverged):
         log_concave_on_interval(lambda w: -5 * w * w, lambda w: -10 * w, -1.0, 1.0, concave)
     with pytest.raises(ValueError, match="positive modulus, or a ball"):
         strongly_log_concave(lambda w: 0.0, lambda w: w, np.zeros(2), 0.0, math.inf, draws())

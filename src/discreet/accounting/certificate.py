@@ -7,11 +7,13 @@ anew with both accountants and refuses a claim that is below the price.
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import composition
 from discreet.accounting.events import (
+    ZCDP,
     Event,
     NonPrivate,
     PerturbedMinimum,
@@ -20,11 +22,12 @@ from discreet.accounting.events import (
     event_from_dict,
     to_dict,
 )
+from discreet.accounting.filters import Charge
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
 
-FORMAT = 1
+FORMAT = 2
 UNITS = ("record", "person")
 ARITHMETICS = ("exact lattice", "idealised")
 
@@ -72,6 +75,8 @@ class Certificate:
     not_private
         Reasons why there is no guarantee at all, such as seeded noise. An infinite epsilon and an
         event without noise are found without being listed.
+    trace
+        For adaptive runs: what each answer cost, in which round, and what the filter refused.
     """
 
     epsilon: float
@@ -90,10 +95,11 @@ class Certificate:
     notes: tuple[str, ...] = ()
     created: str | None = None
     not_private: tuple[str, ...] = ()
+    trace: tuple[Charge, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbors", Neighbors(self.neighbors))
-        for name in ("events", "notes", "not_private"):
+        for name in ("events", "notes", "not_private", "trace"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in ("solver", "accountants", "assumed_public"):
             object.__setattr__(self, name, _plain(getattr(self, name)))
@@ -138,6 +144,9 @@ class Certificate:
         for name, stated in self.accountants.items():
             if name not in found.accountants or not _close(stated, found.accountants[name]):
                 raise AccountingError("the certificate's accountants do not say what it reports: do not rely on it")
+        spent = sum(Fraction(charge.rho) for charge in self.trace if charge.answered)
+        if self.is_private and self.trace and spent > sum(Fraction(e.rho) for e in self.events if isinstance(e, ZCDP)):
+            raise AccountingError("the certificate's trace spends more than its events: do not rely on it")
         return Verification(self.epsilon, found.epsilon, self.delta, found.accountants, self.is_private)
 
     def to_json(self) -> str:
@@ -145,6 +154,7 @@ class Certificate:
         stored: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
         stored["neighbors"] = str(self.neighbors)
         stored["events"] = [to_dict(event) for event in self.events]
+        stored["trace"] = [asdict(charge) for charge in self.trace]
         stored["format"], stored["stamp"] = FORMAT, self.stamp
         return json.dumps(_encoded(stored), sort_keys=True, indent=2, allow_nan=False)
 
@@ -164,6 +174,7 @@ class Certificate:
                 values[name] = _decoded_number(values[name])
             values["accountants"] = {name: _decoded_number(value) for name, value in values["accountants"].items()}
             values["events"] = tuple(event_from_dict(event) for event in values["events"])
+            values["trace"] = tuple(Charge(**charge) for charge in values["trace"])
             certificate = cls(**values)
         except (TypeError, ValueError, AttributeError):
             raise AccountingError("this is not a certificate: a field has the wrong type") from None
@@ -206,6 +217,7 @@ def _lines(certificate: Certificate) -> list[str]:
     released = [event for event in certificate.events if not isinstance(event, TotalVariation)]
     lines += [f"    {_phrase(event)}" for event in released] or ["    nothing"]
     lines += [f"  {_phrase(event)}" for event in certificate.events if isinstance(event, TotalVariation)]
+    lines += _trace_lines(certificate.trace)
     lines.append(
         "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
     )
@@ -215,6 +227,18 @@ def _lines(certificate: Certificate) -> list[str]:
     lines += [f"  Note          {note}" for note in certificate.notes]
     made = " ".join(part for part in (certificate.library_version, certificate.created) if part)
     return [*lines, f"  Made by       discreet {made}".rstrip()]
+
+
+def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:
+    """A line a query: how often it was answered, what that cost, how often it was refused."""
+    lines = []
+    for query in dict.fromkeys(charge.query for charge in trace):
+        paid = [charge.rho for charge in trace if charge.query == query and charge.answered]
+        refused = sum(1 for charge in trace if charge.query == query and not charge.answered)
+        said = f"{len(paid)} answers for rho {math.fsum(paid):.4g}" + (f", {refused} refused" if refused else "")
+        lines.append(f"    {query:<20}{said}")
+    rounds = max((charge.round for charge in trace), default=0)
+    return [f"  Spent         in {rounds} rounds", *lines] if lines else []
 
 
 def _phrase(event: Event) -> str:

@@ -8,8 +8,6 @@ With R the bound on a row's norm, C the clip on a record's gradient and lambda t
 * softmax: the Hessian is (diag(p) - p p^T) (x) x x^T, with eigenvalues at most R^2/2.
 """
 
-import math
-
 from discreet.accounting.plan import Perturbation
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
@@ -34,11 +32,16 @@ def perturbation_of(loss: Loss, domain: Domain, clip: float | None, regularizati
                 "clipped softmax gradients are no gradients of a convex loss, which objective perturbation needs: "
                 "leave out the clip, or declare a smaller row_norm"
             )
-        return Perturbation(gradient_smoothness(loss, domain) / regularization, "softmax", outputs=loss.n_outputs)
+        return Perturbation(_up(gradient_smoothness(loss, domain) / regularization), "softmax", outputs=loss.n_outputs)
     if isinstance(loss, Logistic):
         reach = max(1.0, domain.row_norm / bound)
         steepest = reach * reach / 4 if reach <= 2 else reach - 1
         curvature = loss.sharpness * bound * bound * steepest / regularization
-        return Perturbation(math.nextafter(curvature, math.inf), "logistic", reach=reach)
+        return Perturbation(_up(curvature), "logistic", reach=reach)
     slopes = "one_signed" if loss.one_signed else "two_signed"
-    return Perturbation(gradient_smoothness(loss, domain) / regularization, slopes)
+    return Perturbation(_up(gradient_smoothness(loss, domain) / regularization), slopes)
+
+
+def _up(value: float) -> float:
+    """Above the exact quotient, whose few roundings are less than 2^-50."""
+    return value * (1 + 2.0**-50)

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from discreet.accounting import rdp
 from discreet.accounting.events import (
     SAMPLING_DENOMINATOR,
+    ZCDP,
     BoundedRange,
     Event,
     Gaussian,
@@ -20,7 +22,7 @@ from discreet.accounting.events import (
     reciprocal_up,
 )
 from discreet.budget import Budget
-from discreet.errors import PlanViolation
+from discreet.errors import PlanViolation, Unsupported
 
 MECHANISMS = ("additive", "laplace", "exponential", "permute_and_flip", "noisy_max", "objective")
 
@@ -145,8 +147,47 @@ class Plan:
         """Whether any release sees a sample only."""
         return any(release.count and release.sampling_numerator < SAMPLING_DENOMINATOR for release in self.releases)
 
+    def multiplier_for(self, budget: Budget) -> float | None:
+        """The noise multiplier, where it does not have to be searched for."""
+        return None
+
     def events(self, noise_multiplier: float, *, pure: bool) -> tuple[Event, ...]:
         """The events at a noise multiplier: Gaussian, or Laplace where ``pure``; 0 means no privacy."""
         asked = (release for release in self.releases if release.count)
         assumed = (TotalVariation(self.total_variation),) if self.total_variation and noise_multiplier else ()
         return (*(release.event(noise_multiplier, pure=pure) for release in asked), *assumed)
+
+
+@dataclass(frozen=True)
+class AdaptivePlan(Plan):
+    """Queries that may be asked in any order and number, each with a rho of its own, within one total: a zCDP filter.
+
+    The releases name the queries, their mechanisms and clips; their counts do not matter. ``papers_total`` takes the
+    total from the textbook's conversion rho + 2 sqrt(rho ln(1/delta)) = epsilon, which is less.
+    """
+
+    papers_total: bool = False
+
+    def __init__(self, queries: Iterable[Release], *, papers_total: bool = False) -> None:
+        super().__init__(queries)
+        object.__setattr__(self, "papers_total", papers_total)
+
+    def total(self, budget: Budget) -> float:
+        """The rho that may be spent in all: infinite where there is no privacy."""
+        if not budget.is_private:
+            return math.inf
+        if budget.is_pure:
+            raise Unsupported("an adaptive run is accounted for in zCDP, which needs a delta above 0, such as 1e-6")
+        rule = rdp.loose_zcdp_of_budget if self.papers_total else rdp.zcdp_of_budget
+        return rule(budget.epsilon, budget.delta)
+
+    def multiplier_for(self, budget: Budget) -> float:
+        """That of one Gaussian answer for the whole total: 1/sqrt(2 rho); 0 without privacy."""
+        total = self.total(budget)
+        return 0.0 if math.isinf(total) else math.sqrt(0.5 / total)
+
+    def events(self, noise_multiplier: float, *, pure: bool) -> tuple[Event, ...]:
+        """The whole run is one zCDP event, whatever is asked."""
+        if noise_multiplier == 0:
+            return (NonPrivate(),)
+        return (ZCDP(math.nextafter(rdp.zcdp_of_gaussian(noise_multiplier), 0.0) * (1 + 2.0**-50)),)

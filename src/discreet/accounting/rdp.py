@@ -108,6 +108,25 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
     return max(0.0, min(at_left, at_right))
 
 
+def zcdp_of_budget(epsilon: float, delta: float) -> float:
+    """The largest rho whose tight conversion is at most epsilon, rounded down."""
+    low = high = loose_zcdp_of_budget(epsilon, delta)  # the textbook's is less: its conversion is looser
+    while epsilon_of_zcdp(high, delta) <= epsilon:
+        high *= 2
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if epsilon_of_zcdp(middle, delta) <= epsilon else (low, middle)
+    return low * (1 - 1e-12)
+
+
+def loose_zcdp_of_budget(epsilon: float, delta: float) -> float:
+    """The rho with rho + 2 sqrt(rho ln(1/delta)) = epsilon: the papers' total."""
+    root = math.sqrt(-math.log(delta))
+    return (epsilon / (root + math.sqrt(root * root + epsilon))) ** 2
+
+
 def loose_epsilon_of_zcdp(rho: float, delta: float) -> float:
     """The textbook conversion rho + 2 sqrt(rho ln(1/delta)): a baseline for comparison only."""
     return rho + 2 * math.sqrt(rho * -math.log(delta))

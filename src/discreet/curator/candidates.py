@@ -23,7 +23,7 @@ Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def select(session: Session, loss: Any, points: Vector, loss_bound: float, offsets: Any) -> int:
+def select(session: Session, loss: Any, points: Vector, loss_bound: float, offsets: Any, rho: float | None) -> int:
     """The index of the point that a private choice picks; see ``Curator.select_candidate``."""
     shape = session.domain.shape
     if points.ndim != len(shape) + 1 or points.shape[1:] != shape or len(points) == 0:
@@ -32,7 +32,7 @@ def select(session: Session, loss: Any, points: Vector, loss_bound: float, offse
     if extra.shape != (len(points),) or not np.isfinite(extra).all():
         raise PlanViolation("offsets must be one finite, public number for each candidate")
     check_value_kernels(loss, sparse=isinstance(session.engine, SparseEngine))
-    release = session.spend("select_candidate", loss_bound)
+    release = session.spend("select_candidate", loss_bound, rho=rho)
     unit = session.unit(release, loss_bound, session.factor)
     query = ValueQuery(
         tuple(place_weights(point, session.engine.grid) for point in points), loss, unit.bound, 1 / unit.step

@@ -65,7 +65,7 @@ class Problem:
     clip: float | None = None
     row_norm: float | None = None
     radius: float | None = None
-    tolerance: float = 1e-12
+    tolerance: float = 1e-11
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(value) and value > 0 for value in (self.n, self.tolerance)):

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.curator.door import Records
 from discreet.curator.engines.base import Engine, GradientQuery, ValueQuery, coefficient_limits
@@ -48,15 +49,23 @@ def _by_hand(query: GradientQuery, records: Records) -> list[list[int]]:
     w = query.weights.integers
     total = [[0] * w.shape[1] for _ in w]
     limits = coefficient_limits(records.norms, None, query.bound)
-    scale = query.weights.margin_scale(records.grid)
     for row, target, limit in zip(_ROWS.tolist(), records.targets.tolist(), limits.tolist(), strict=True):
-        margins = np.array([float(sum(x * int(v) for x, v in zip(row, wk, strict=True))) * scale for wk in w])
-        slopes = np.empty(len(w))
+        margins = _margins_by_hand(row, query.weights, records.grid)
+        slopes, others = np.empty(len(w)), np.zeros(len(w))
         derivatives(query.loss, margins, target, slopes)
+        if query.anchor is not None:
+            anchored = _margins_by_hand(row, query.anchor, records.grid)
+            derivatives(query.loss, anchored, target, others)
+            slopes -= others
         coefficients = _clip_by_hand((slopes * query.scale).tolist(), limit)
         for k, c in enumerate(coefficients):
             total[k] = [s + c * x for s, x in zip(total[k], row, strict=True)]
     return total
+
+
+def _margins_by_hand(row: list[int], point: Weights, grid: Grid) -> NDArray[np.float64]:
+    scale = point.margin_scale(grid)
+    return np.array([float(sum(x * int(v) for x, v in zip(row, wk, strict=True))) * scale for wk in point.integers])
 
 
 def _clip_by_hand(values: list[float], limit: int) -> list[int]:
@@ -156,6 +165,24 @@ def _steps_by_hand(program: CoordinateProgram, records: Records) -> tuple[list[f
     return w.tolist(), sums.tolist()
 
 
+_checked_changes: set[tuple[type, bool]] = set()
+
+
+def check_change_kernels(loss: Any, *, sparse: bool) -> None:
+    """The same for changes of gradients; once a process, loss and engine."""
+    key = (type(loss), sparse)
+    if key in _checked_changes:
+        return
+    records = _records(COARSE, sparse)
+    engine: Engine = SparseEngine(records, threads=1) if sparse else DenseEngine(records, threads=1)
+    integers = np.array([[3 << 24, -(5 << 22), 1 << 23]] * loss.n_outputs, dtype=np.int32)
+    integers[1::2] *= -1
+    query = GradientQuery(Weights(integers, 24), loss, _BOUND, _SCALE, anchor=Weights(-integers, 26))
+    if engine.gradient_sum(query).tolist() != _by_hand(query, records):
+        raise StaleKernels(_STALE)
+    _checked_changes.add(key)
+
+
 _checked_values: set[tuple[type, bool]] = set()
 
 
@@ -175,11 +202,9 @@ def check_value_kernels(loss: Any, *, sparse: bool) -> None:
 
 
 def _values_by_hand(query: ValueQuery, point: Weights, records: Records) -> int:
-    total, scale = 0, point.margin_scale(records.grid)
+    total = 0
     for row, target in zip(_ROWS.tolist(), records.targets.tolist(), strict=True):
-        margins = np.array(
-            [float(sum(x * int(v) for x, v in zip(row, wk, strict=True))) * scale for wk in point.integers]
-        )
+        margins = _margins_by_hand(row, point, records.grid)
         if any(row):
             total += round(min(max(values(query.loss, margins, target) * query.scale, 0.0), float(query.bound)))
     return total

@@ -4,6 +4,7 @@ import math
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
-from discreet.accounting.plan import Plan, Release
+from discreet.accounting.filters import Filter
+from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import noise
@@ -24,6 +26,7 @@ from discreet.errors import PlanViolation
 Integers = NDArray[np.int64]
 
 
+_SAMPLED = ("noisy_gradient", "noisy_gradient_change")
 _NOISE = ("additive", "laplace")
 _ANSWERS = {
     "select_": ("exponential", "permute_and_flip", "noisy_max"),
@@ -35,12 +38,12 @@ _ANSWERS = {
 def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
     """Refuse a plan whose price would be of another mechanism than the curator's answer.
 
-    Only ``noisy_gradient`` draws a sample, so only it may be priced as sampled; sums are answered by added noise
-    and selections by a choice, and may not be priced as each other. A Laplace answer is priced as scalar only where
-    that makes no difference (pure budgets).
+    Only gradients and their changes draw a sample, so only they may be priced as sampled; sums are answered by added
+    noise and selections by a choice, and may not be priced as each other. A Laplace answer is priced as scalar only
+    where that makes no difference (pure budgets).
     """
     for release in plan.releases:
-        if release.sampling_numerator < SAMPLING_DENOMINATOR and release.query != "noisy_gradient":
+        if release.sampling_numerator < SAMPLING_DENOMINATOR and release.query not in _SAMPLED:
             raise PlanViolation(f"{release.query} sees all records: plan it without a sampling probability")
         allowed = next((some for start, some in _ANSWERS.items() if release.query.startswith(start)), _NOISE)
         if release.mechanism not in allowed:
@@ -65,7 +68,8 @@ class Session:
         self._sampling = {release.query: release.sampling_numerator for release in plan.releases}
         self.lock = threading.RLock()
         self._process = os.getpid()
-        self._units: dict[tuple[str, float], Unit] = {}
+        self._units: dict[tuple[str, float, float], Unit] = {}
+        self.filter = Filter(plan.total(budget)) if isinstance(plan, AdaptivePlan) else None
         self._observed = current_observer() is not None
         self._idealised: list[str] = []
         self.total_variation = plan.total_variation
@@ -84,19 +88,40 @@ class Session:
         n = self.domain.n if self.budget.neighbors.n_is_public else None
         return n or PRIVATE_N_CAP
 
-    def spend(self, query: str, clip: float | None = None, count: int = 1) -> Release:
-        """Take answers off the plan before anything else happens; what was planned is what is answered."""
+    def spend(self, query: str, clip: float | None = None, count: int = 1, rho: float | None = None) -> Release:
+        """Take answers off the plan before anything else happens; what was planned is what is answered.
+
+        Under a fixed plan the noise was fixed with it; under an adaptive one each answer brings its ``rho``.
+        """
         if os.getpid() != self._process:
             raise PlanViolation("a curator answers in the process that opened it: open the data in each")
-        if self._left.get(query, 0) < count:
+        if query not in self._releases or (self.filter is None and self._left[query] < count):
             raise PlanViolation(f"the plan has no (further) {query}: plan it before opening the data")
+        if (self.filter is None) != (rho is None):
+            raise PlanViolation("an answer's rho belongs to adaptive plans, and to each of their answers")
         release = self._releases[query]
         if clip is not None and not (math.isfinite(clip) and clip > 0):
             raise PlanViolation("the clip must be positive and finite")
         if release.clip is not None and clip != release.clip:
             raise PlanViolation(f"{query} was planned with another clip")
+        if self.filter is not None and rho is not None:
+            self.filter.charge(query, rho)
+            return self._noisier(release, rho)
         self._left[query] -= count
         return release
+
+    def _noisier(self, release: Release, rho: float) -> Release:
+        """The release with the noise that makes one answer rho-zCDP (``accounting/rdp.py``), rounded up.
+
+        1/(2 z^2) for Gaussian noise, epsilon^2 / 8 for bounded range and epsilon^2 / 2 for pure choices, epsilon = 1/z.
+        """
+        if self.noise_multiplier == 0:
+            return release
+        if self.uses_l1(release):
+            raise PlanViolation("adaptive plans answer with Gaussian noise and choices only")
+        cost = 8.0 if release.mechanism == "exponential" else 2.0
+        multiplier = math.sqrt(1 / (cost * rho)) * (1 + 2.0**-50)
+        return replace(release, relative_noise=multiplier / self.noise_multiplier * (1 + 2.0**-50))
 
     def multiplier(self, release: Release) -> float:
         """A release's own noise multiplier; 0 where there is no noise."""
@@ -104,7 +129,7 @@ class Session:
 
     def unit(self, release: Release, clip: float, factor: int | Fraction | None = None) -> Unit:
         """The lattice of a release whose contributions have norm ``clip``; ``factor`` where it is not the sum's."""
-        key = (release.query, clip)
+        key = (release.query, clip, release.relative_noise)
         if key not in self._units:
             factor = self.factor if factor is None else factor
             self._units[key] = unit_for(self.multiplier(release), factor, clip, self.largest_n)

@@ -47,6 +47,11 @@ class Wall:
             return (words >> np.uint64(65 - sides.bit_length())).astype(np.int64)
         return ((words >> np.uint64(11)).astype(np.float64) * (2.0**-53 * sides)).astype(np.int64)
 
+    def next_round(self) -> None:
+        """Begin the next round of an adaptive plan's budget trace. Free."""
+        if self._session.filter is not None:
+            self._session.filter.round += 1
+
     def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
         """What may be claimed of anything computed from this curator's answers."""
         events = self.plan.events(self.noise_multiplier, pure=self.budget.is_pure)
@@ -69,4 +74,5 @@ class Wall:
             notes=(*notes, *idealised),
             created=date.today().isoformat(),
             not_private=tuple(self._session.reasons()),
+            trace=() if self._session.filter is None else self._session.filter.trace,
         )

@@ -49,6 +49,7 @@ from discreet.losses import Huber, Poisson, Softmax, Squared
 from discreet.losses.constants import gradient_smoothness, lipschitz_within
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
+from discreet.solvers.agd import AdaptiveDescent
 from discreet.solvers.base import Solver
 from discreet.solvers.cd import CoordinateDescent
 from discreet.solvers.descent import Descent
@@ -60,8 +61,9 @@ from discreet.solvers.one_shot import OneShot
 from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.solvers.smoothness import Geometry
+from discreet.solvers.svrg import VarianceReducedDescent
 
-NAMES = ("auto", "gd", "sgd", "cd", "gcd", "output", "objective", "exponential")
+NAMES = ("auto", "gd", "sgd", "cd", "gcd", "svrg", "agd", "output", "objective", "exponential")
 
 TYPICAL_RMS = 0.4
 MIN_STEPS, MAX_STEPS, LIMIT_STEPS = 8, 200, 5000
@@ -144,6 +146,23 @@ def _greedy(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> Gree
     return GreedyCoordinateDescent(n_steps=count, geometry=geometry, selection=selection, selection_share=0.65)
 
 
+def _variance_reduced(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> VarianceReducedDescent:
+    """A few anchors; inner steps on batches of a tenth of the records, or the usual batch where that is more."""
+    if domain.n is None:
+        raise Unsupported(
+            "n is private here: configure VarianceReducedDescent(sampling_probability=...), or declare Bounds(n=...)"
+        )
+    if not budget.is_private:
+        return VarianceReducedDescent(n_epochs=400, n_inner=20, batch_size=max(1.0, domain.n / 4))
+    batch = float(min(domain.n, max(SGD_BATCH, domain.n / 10)))
+    epochs = max(3, min(20, round(math.sqrt(step_count(domain, budget)))))
+    return VarianceReducedDescent(n_epochs=epochs, n_inner=8, batch_size=batch)
+
+
+def _adaptive(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> AdaptiveDescent:
+    return AdaptiveDescent()
+
+
 def _output(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> OutputPerturbation:
     return OutputPerturbation()
 
@@ -221,6 +240,8 @@ _MAKERS = {
     "sgd": _stochastic,
     "cd": _coordinate,
     "gcd": _greedy,
+    "svrg": _variance_reduced,
+    "agd": _adaptive,
     "output": _output,
     "objective": _objective,
     "exponential": _exponential,
@@ -279,18 +300,22 @@ def _filled(solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Bu
         make = _coordinate if isinstance(solver, CoordinateDescent) else _greedy
         made = make(domain, loss, NoPenalty(), budget).geometry
         return replace(solver, geometry=replace(geometry, clip=made.clip, relative_clip=made.relative_clip))
-    if not isinstance(solver, Descent):
+    if isinstance(solver, AdaptiveDescent):
+        return solver if solver.clip is not None else replace(solver, clip=_typical_clip(domain, loss, budget))
+    if not isinstance(solver, (Descent, VarianceReducedDescent)):
         return solver
     rho = typical_row_norm(domain)
-    if budget.is_private:
-        clip, step = typical_slope(domain, loss) * rho, 1.0 / (typical_curvature(domain, loss) * rho**2)
-    else:
-        clip, step = _limit_clip(domain, loss), 1.0 / gradient_smoothness(loss, domain)
+    step = 1.0 / (typical_curvature(domain, loss) * rho**2 if budget.is_private else gradient_smoothness(loss, domain))
     return replace(
         solver,
-        clip=clip if solver.clip is None else solver.clip,
+        clip=_typical_clip(domain, loss, budget) if solver.clip is None else solver.clip,
         step_size=step if solver.step_size is None else solver.step_size,
     )
+
+
+def _typical_clip(domain: Domain, loss: Any, budget: Budget) -> float:
+    """(typical slope) rho, or beyond any gradient where there is no noise to fear."""
+    return typical_slope(domain, loss) * typical_row_norm(domain) if budget.is_private else _limit_clip(domain, loss)
 
 
 def _limit_clip(domain: Domain, loss: Any) -> float:

@@ -43,6 +43,7 @@ from discreet.models.regression import (
     DPRidge,
 )
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+from discreet.solvers.agd import AdaptiveDescent
 from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
 from discreet.solvers.exponential import ExponentialMechanism
 from discreet.solvers.gcd import GreedyCoordinateDescent
@@ -51,6 +52,7 @@ from discreet.solvers.objective import ObjectivePerturbation
 from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.solvers.smoothness import Geometry
+from discreet.solvers.svrg import VarianceReducedDescent
 
 FORMAT = 1
 _HEADER = "header.json"
@@ -80,6 +82,7 @@ _SETTINGS: dict[str, Callable[..., Any]] = {
     for cls in (
         *(Bounds, GradientDescent, StochasticGradientDescent, CoordinateDescent, AdaptiveClip),
         *(GreedyCoordinateDescent, Geometry, OutputPerturbation, ObjectivePerturbation, ExponentialMechanism),
+        *(VarianceReducedDescent, AdaptiveDescent),
         *(NoPenalty, L1, L2, ElasticNet, GroupL2, Box, L2Ball),
         *(Logistic, Squared, Huber, SmoothedHinge, Poisson, Softmax),
     )

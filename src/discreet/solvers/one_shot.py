@@ -17,7 +17,7 @@ from discreet.solvers.base import Progress, Solution, public_count
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
 
-TOLERANCE = 1e-12
+TOLERANCE = 1e-11
 """The minimizer's certified gradient, over n times the bound on a record's."""
 
 

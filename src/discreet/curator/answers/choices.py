@@ -52,10 +52,13 @@ class Choices(Wall):
                 count=count,
             )
 
-    def select_candidate(self, points: NDArray[np.float64], *, loss_bound: float, offsets: Any = None) -> int:
+    def select_candidate(
+        self, points: NDArray[np.float64], *, loss_bound: float, offsets: Any = None, rho: float | None = None
+    ) -> int:
         """The index of the point with (nearly) the least sum of losses, each clipped to [0, loss_bound].
 
-        ``offsets`` are public numbers added to the sums, such as n times the penalty at each point.
+        ``offsets`` are public numbers added to the sums, such as n times the penalty at each point. Under an adaptive
+        plan ``rho`` is what the answer may cost.
 
         Privacy
         -------
@@ -63,10 +66,10 @@ class Choices(Wall):
         0), so *differences* of scores move within a range of B, 2 B under ``replace_one`` (``candidates``).
         Mechanism: exponential with weight exp(-score / 2^m), a B / 2^m <= 1/multiplier; or the papers' noisy max,
         discrete Laplace noise of the same scale on each score.
-        Event: ``BoundedRange`` (``PureDP`` for noisy max) of 1/multiplier.
+        Event: ``BoundedRange`` (``PureDP`` for noisy max) of 1/multiplier; adaptive plans: rho-zCDP, charged first.
         Conditions: points and offsets depend on public and released values only. Noisy max: losses have one sign, so
         that a record more moves all scores in one direction.
         """
         session = self._session
         with session.lock:
-            return candidates.select(session, self.loss, np.asarray(points, dtype=np.float64), loss_bound, offsets)
+            return candidates.select(session, self.loss, np.asarray(points, dtype=np.float64), loss_bound, offsets, rho)

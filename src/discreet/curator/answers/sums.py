@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from discreet.curator import coordinates as coordinates_of
 from discreet.curator.coordinates import CoordinateRun
 from discreet.curator.engines.base import GradientQuery
+from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.lattice import place_weights
+from discreet.curator.selftest import check_change_kernels
 from discreet.curator.wall import Wall
 from discreet.errors import PlanViolation, Unsupported
 
@@ -16,10 +18,11 @@ from discreet.errors import PlanViolation, Unsupported
 class Sums(Wall):
     """Answers that are sums plus noise."""
 
-    def noisy_gradient(self, w: NDArray[np.float64], *, clip: float) -> NDArray[np.float64]:
+    def noisy_gradient(self, w: NDArray[np.float64], *, clip: float, rho: float | None = None) -> NDArray[np.float64]:
         """The SUM over the (Poisson-sampled) records of the loss's gradients at ``w``, each clipped, plus noise.
 
-        Divide it by n, or by the expected batch size: the declared ones, never the realized.
+        Divide it by n, or by the expected batch size: the declared ones, never the realized. Under an adaptive plan
+        ``rho`` is what the answer may cost.
 
         Privacy
         -------
@@ -30,14 +33,42 @@ class Sums(Wall):
         Mechanism: sum + round(2^m N(0, I)), the ideal Gaussian mechanism rounded; for pure budgets the
         norm is L1 and the noise discrete Laplace of scale 2^m.
         Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier;
-        ``PoissonSampled`` where the plan samples, each record (person) by its own exact coin.
+        ``PoissonSampled`` where the plan samples, each record (person) by its own exact coin. Adaptive plans: rho-zCDP,
+        charged to the filter first.
         Conditions: w depends on released values only; both norms are of integers, checked in integers.
         """
+        return self._gradient("noisy_gradient", w, None, clip, rho)
+
+    def noisy_gradient_change(
+        self, w: NDArray[np.float64], anchor: NDArray[np.float64], *, clip: float
+    ) -> NDArray[np.float64]:
+        """The SUM over the (Poisson-sampled) records of the gradient's change from ``anchor`` to ``w``, plus noise.
+
+        Each record's change is clipped; beta ||w - anchor|| bounds it, and is public since both points are.
+
+        Privacy
+        -------
+        Sensitivity: a record's change is (f'(x.w) - f'(x.anchor)) x, an integer coefficient times x, and is clipped on
+        the lattice exactly like a gradient: B, 2 B under ``replace_one``. It is the executed clip, not the
+        smoothness, that the proof rests on.
+        Mechanism: as ``noisy_gradient``.
+        Event: ``Gaussian`` (``Laplace``) at the planned multiplier, ``PoissonSampled`` where the plan samples: noise
+        is in proportion to the clip, so the event is the same for every clip.
+        Conditions: w, anchor and clip depend on released values only.
+        """
+        if anchor.shape != w.shape:
+            raise PlanViolation(f"the anchor must have shape {self.domain.shape}")
+        check_change_kernels(self.loss, sparse=isinstance(self._session.engine, SparseEngine))
+        return self._gradient("noisy_gradient_change", w, anchor, clip, None)
+
+    def _gradient(
+        self, name: str, w: NDArray[np.float64], anchor: NDArray[np.float64] | None, clip: float, rho: float | None
+    ) -> NDArray[np.float64]:
         session = self._session
         if w.shape != self.domain.shape:
             raise PlanViolation(f"weights must have shape {self.domain.shape}")
         with session.lock:
-            release = session.spend("noisy_gradient", clip)
+            release = session.spend(name, clip, rho=rho)
             unit = session.unit(release, clip)
             drawn = session.noise(release, unit, w.size)
             grid = session.engine.grid
@@ -48,6 +79,7 @@ class Sums(Wall):
                 scale=unit.coefficient_scale(grid),
                 use_l1=session.uses_l1(release),
                 units=session.sample(release),
+                anchor=None if anchor is None else place_weights(anchor, grid),
             )
             exact = session.engine.gradient_sum(query)
             released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape))

@@ -19,7 +19,8 @@ class GradientQuery:
     """A sum of clipped gradients: at which weights, of which loss, on which lattice.
 
     ``bound`` is B; ``use_l1`` bounds contributions in the L1 norm (Laplace) instead of L2 (Gaussian);
-    ``scale`` is ``Unit.coefficient_scale``; ``units`` are the sampled records or persons, None for all.
+    ``scale`` is ``Unit.coefficient_scale``; ``units`` are the sampled records or persons, None for all. With an
+    ``anchor`` it is the change of the gradient from there to ``weights`` that is clipped and summed.
     """
 
     weights: Weights
@@ -28,6 +29,17 @@ class GradientQuery:
     scale: float
     use_l1: bool = False
     units: NDArray[np.int64] | None = None
+    anchor: Weights | None = None
+
+    def points(self, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int32], float, float]:
+        """Both points and their margin scales, where there is an anchor."""
+        assert self.anchor is not None
+        return (
+            self.weights.integers,
+            self.anchor.integers,
+            self.weights.margin_scale(grid),
+            self.anchor.margin_scale(grid),
+        )
 
 
 @dataclass(frozen=True)

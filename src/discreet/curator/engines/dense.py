@@ -28,6 +28,7 @@ from discreet.curator.engines.coordinates import (
 from discreet.curator.engines.smooth import DenseSmooth
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.batch import gradient_over_batch
+from discreet.curator.kernels.changes import change_over_rows
 from discreet.curator.kernels.coordinates import coordinate_steps, coordinate_sums
 from discreet.curator.kernels.rows import gradient_over_rows
 from discreet.curator.kernels.squares import square_sums
@@ -63,7 +64,7 @@ class DenseEngine:
         self._smooth: DenseSmooth | None = None
 
     def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
-        if query.units is None and query.weights.integers.shape[0] == 1:
+        if query.units is None and query.anchor is None and query.weights.integers.shape[0] == 1:
             return self._over_tiles(query)
         return self._over_rows(query)
 
@@ -214,7 +215,9 @@ class DenseEngine:
         def part(first: int, last: int) -> NDArray[np.int64]:
             out = np.zeros(w.shape, dtype=np.int64)
             some = (records.rows, facts, chosen[first:last])
-            if len(w) == 1:
+            if query.anchor is not None:
+                change_over_rows(*some, *query.points(self.grid), query.scale, query.use_l1, query.loss, out)
+            elif len(w) == 1:
                 gradient_over_batch(*some, w[0], margin_scale, query.scale, query.loss, out[0])
             else:
                 gradient_over_rows(*some, w, margin_scale, query.scale, query.use_l1, query.loss, out)

@@ -186,7 +186,8 @@ class DenseSmooth(_Passes):
     ) -> None:
         super().__init__(records, workers, targets, weights, norms)
         self._tiles = tiles
-        self.depth = smooth.COLUMNS // 4 - (-self.n_columns // smooth.COLUMNS) + 8
+        at_once = min(self.n_columns, smooth.COLUMNS)
+        self.depth = -(-at_once // 4) - (-self.n_columns // smooth.COLUMNS) + 8
         self.terms = min(smooth.BLOCK, tiles.shape[2]) + workers.threads + 4
         self.can_form_hessian = self.n_columns <= _MOST_COLUMNS
         self.stride = max(1, min(_MOST_STRIDE, len(tiles) // 8, self.n_rows // (64 * self.n_columns)))

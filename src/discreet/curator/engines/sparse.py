@@ -28,6 +28,7 @@ from discreet.curator.engines.coordinates import (
 )
 from discreet.curator.engines.smooth import SparseSmooth
 from discreet.curator.engines.threads import Workers
+from discreet.curator.kernels.changes import change_over_sparse_rows
 from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums, sparse_margins
 from discreet.curator.kernels.rows import gradient_over_sparse_batch, gradient_over_sparse_rows
 from discreet.curator.kernels.squares import sparse_square_sums
@@ -61,7 +62,9 @@ class SparseEngine:
         def part(first: int, last: int) -> NDArray[np.int64]:
             out = np.zeros(w.shape, dtype=np.int64)
             some = (indptr, indices, data, facts, chosen[first:last])
-            if len(w) == 1:
+            if query.anchor is not None:
+                change_over_sparse_rows(*some, *query.points(self.grid), query.scale, query.use_l1, query.loss, out)
+            elif len(w) == 1:
                 gradient_over_sparse_batch(*some, w[0], margin_scale, query.scale, query.loss, out[0])
             else:
                 gradient_over_sparse_rows(*some, w, margin_scale, query.scale, query.use_l1, query.loss, out)

@@ -1,0 +1,192 @@
+"""DP-AGD: gradient descent that decides as it goes what a gradient and a step size may cost.
+
+Source: Lee & Kifer, KDD 2018. The slides normalize a gradient before averaging it with a second one, use composition
+where a filter is needed, and spend 97 % on the choice of steps; the authors' code adds noise of the wrong sign to it.
+
+    while the filter allows:
+        S = sum_i clip_C(grad l_i(w)) + N(0, a^2 C^2 / (2 rho_g))                      rho_g: what a gradient may cost
+        repeat:  choose alpha among 0, ..., alpha_max at w - alpha S/||S||: the least sum of clipped losses, privately
+                 if alpha > 0: take the step
+                 else: measure again with gamma rho_g more, and average in proportion to precision; rho_g grows
+        every tau rounds: alpha_max follows the steps taken
+
+Released: gradients and choices, in a number that the run finds out. Privacy: a zCDP filter (``accounting/filters.py``):
+no answer is given that would cross the total, so the run is total-zCDP whatever it decides. Cost: one pass a gradient,
+one for each candidate step. Wins where no step size or number of steps is known beforehand.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.plan import AdaptivePlan, Release
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.errors import BudgetExceeded, Unsupported
+from discreet.losses.constants import gradient_bound
+from discreet.penalties import L2, NoPenalty
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Progress, Solution, public_count
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+Vector = NDArray[np.float64]
+
+MOST_ROUNDS = 10_000
+NO_STEP = 1e-9  # without noise steps are halved until they are this small
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measured gradient sum and its precision, in rho."""
+
+    value: Vector
+    rho: float
+
+    def merged(self, other: "Measured") -> "Measured":
+        """The average in proportion to precision: unbiased, of variance a^2 C^2 / (2 (rho + rho'))."""
+        total = self.rho + other.rho
+        return Measured((self.rho * self.value + other.rho * other.value) / total, total)
+
+
+@dataclass(frozen=True)
+class AdaptiveDescent:
+    """DP-AGD; see the module for the algorithm.
+
+    Parameters
+    ----------
+    gradient_rho, choice_rho
+        What the first gradient and each choice may cost, as parts of the total rho. None: by ``n_rounds`` and
+        ``gradient_share``.
+    n_rounds
+        The number of rounds that the total would pay for if no gradient had to be measured again.
+    gradient_share
+        Which part of a round is the gradient's.
+    growth
+        gamma: how much more a gradient costs after no step was found.
+    n_steps
+        How many step sizes to choose among, 0 not counted.
+    largest_step
+        The first alpha_max, a distance in training coordinates. It is adjusted every ``adjust_every`` rounds to
+        (1 + ``adjustment``) times the largest step taken in them, and never exceeds ``largest_step``.
+    clip, loss_bound
+        Bounds on a record's gradient and on its loss. None: the gradient's bound that the declared ranges imply; 3.
+    selection
+        ``"exponential"``, or ``"noisy_max"`` (the paper's Laplace noise).
+    papers_total
+        Take the total rho from the textbook's conversion, as the paper does; it is less.
+    """
+
+    gradient_rho: float | None = None
+    choice_rho: float | None = None
+    n_rounds: int = 20
+    gradient_share: float = 0.7
+    growth: float = 0.1
+    n_steps: int = 20
+    largest_step: float = 2.0
+    adjust_every: int = 10
+    adjustment: float = 0.1
+    clip: float | None = None
+    loss_bound: float = 3.0
+    selection: str = "exponential"
+    papers_total: bool = False
+    name: ClassVar[str] = "agd"
+
+    def __post_init__(self) -> None:
+        if self.selection not in ("exponential", "noisy_max"):
+            raise Unsupported("selection must be exponential or noisy_max")
+        if not (0 < self.gradient_share < 1 and min(self.n_rounds, self.n_steps, self.adjust_every) >= 1):
+            raise Unsupported("gradient_share must lie between 0 and 1, rounds and steps be positive whole numbers")
+        for name in ("gradient_rho", "choice_rho", "growth", "largest_step", "adjustment", "clip", "loss_bound"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
+                raise Unsupported(f"{name} must be a positive number, or None")
+
+    @classmethod
+    def paper(cls, budget: Budget, *, splits: int = 60, clip: float = 3.0, loss_bound: float = 3.0) -> Self:
+        """The authors' budgets: epsilon/(2 splits) a choice, and a gradient of the same epsilon by a loose formula."""
+        if budget.is_pure or not budget.is_private:
+            raise Unsupported("the paper's budgets need a finite epsilon and a delta above 0")
+        each = budget.epsilon / (2 * splits)
+        total = AdaptivePlan((), papers_total=True).total(budget)
+        gradient = each**2 / (4 * math.log(1.25 / budget.delta))
+        return cls(
+            gradient_rho=gradient / total,
+            choice_rho=each**2 / 2 / total,
+            clip=clip,
+            loss_bound=loss_bound,
+            selection="noisy_max",
+            papers_total=True,
+        )
+
+    def _clip(self, domain: Domain, loss: Any) -> float:
+        return self.clip if self.clip is not None else gradient_bound(loss, domain)
+
+    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> AdaptivePlan:
+        """Gradients and choices, as many as the filter lets pass."""
+        if not isinstance(penalty, (NoPenalty, L2)):
+            raise Unsupported("agd compares objectives with an L2 penalty or none: use solver='gd' or 'cd' for others")
+        if domain.n is None:
+            raise Unsupported("agd weighs the penalty with n: declare Bounds(n=...)")
+        gradient = Release("noisy_gradient", 0, clip=self._clip(domain, loss))
+        choice = Release("select_candidate", 0, clip=self.loss_bound, mechanism=self.selection)
+        return AdaptivePlan((gradient, choice), papers_total=self.papers_total)
+
+    def _rhos(self, total: float) -> tuple[float, float]:
+        """What the first gradient and each choice cost; any positive number where nothing is limited."""
+        total = total if math.isfinite(total) else 1.0
+        gradient, choice = self.gradient_rho, self.choice_rho
+        first = gradient if gradient is not None else self.gradient_share / self.n_rounds
+        return first * total, (choice if choice is not None else (1 - self.gradient_share) / self.n_rounds) * total
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
+        """Rounds from zero, until nothing more can be bought."""
+        domain, n = curator.domain, public_count(curator)
+        plan = curator.plan
+        assert isinstance(plan, AdaptivePlan)
+        total = plan.total(curator.budget)
+        rho, choice_rho = self._rhos(total)
+        w, largest, taken = np.zeros(domain.shape), self.largest_step, []
+        for t in range(MOST_ROUNDS):
+            curator.next_round()
+            try:
+                w, rho, step = self._round(curator, penalty, w, rho, choice_rho, largest, n)
+            except BudgetExceeded:  # the filter's word is the end of the run
+                break
+            taken.append(step)
+            if step == 0 and (largest := 0.5 * largest) < NO_STEP:
+                break
+            if (t + 1) % self.adjust_every == 0 and step > 0:
+                largest = min(self.largest_step, (1 + self.adjustment) * max(taken[-self.adjust_every :]))
+            if progress is not None:
+                progress(min(t + 1, self.n_rounds), self.n_rounds)
+        return Solution(w)
+
+    def _round(
+        self, curator: "Curator", penalty: Penalty, w: Vector, rho: float, choice_rho: float, largest: float, n: float
+    ) -> tuple[Vector, float, float]:
+        """The next point, what its gradient cost and the step's size; 0 only where there is no noise to blame."""
+        gradient = self._measure(curator, w, rho)
+        while True:
+            # the penalty's gradient is added to the measured sum, which stays as long as it is
+            full = gradient.value + n * penalty.strong_convexity * w
+            length = float(np.linalg.norm(full))
+            steps = np.linspace(0.0, largest, self.n_steps + 1)
+            points = w - np.multiply.outer(steps, full / length if length > 0 else full)
+            offsets = [n * penalty.value(point) for point in points]
+            chosen = curator.select_candidate(points, loss_bound=self.loss_bound, offsets=offsets, rho=choice_rho)
+            if chosen > 0 or not curator.budget.is_private:
+                return points[chosen], gradient.rho, float(steps[chosen])
+            gradient = gradient.merged(self._measure(curator, w, self.growth * gradient.rho))
+
+    def _measure(self, curator: "Curator", w: Vector, rho: float) -> Measured:
+        clip = self._clip(curator.domain, curator.loss)
+        return Measured(curator.noisy_gradient(w, clip=clip, rho=rho), rho)
+
+    def settings(self) -> dict[str, Any]:
+        """Public settings, for the certificate."""
+        return {"name": self.name, **asdict(self)}
