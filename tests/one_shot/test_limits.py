@@ -81,9 +81,7 @@ def test_binary_logistic(small_table, solver, engine, intercept):
 @pytest.mark.parametrize("intercept", [True, False])
 def test_softmax(small_table, solver, engine, intercept):
     ours = fitted(DPLogisticRegression, small_table, small_table.labels, solver, engine, intercept)
-    assert ours == pytest.approx(
-        logistic_reference(with_ones(small_table, intercept), small_table.labels), abs=CLOSE
-    )
+    assert ours == pytest.approx(logistic_reference(with_ones(small_table, intercept), small_table.labels), abs=CLOSE)
 
 
 @NAMED

@@ -1,16 +1,16 @@
-"""The noise that is really there: on the minimizer, inside the objective, on the point after it. With planted errors."""
+"""The noise that is really there: on the minimizer, inside the objective, on the point after it; planted errors."""
 
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Bounds, Budget, Logistic, PrivateData, Problem, Release, SmoothedHinge
+from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Problem, Release, SmoothedHinge
 from discreet.curator import one_shot, private_data, session
 from discreet.curator.draws import Draws
-from discreet.testing import seeded
-from tests.one_shot.cases import domain_of, inside, opened, window
+from tests.one_shot.cases import domain_of, inside, opened, stream, window
 
 pytestmark = pytest.mark.statistical
 
@@ -39,7 +39,13 @@ def exact_minimizer(problem=PROBLEM):
 def noisy_minimizers(relation, delta, count, problem=PROBLEM):
     budget = Budget(1.0, delta, relation)
     curator = opened(X, Y, Logistic(), [Release("noisy_minimizer", count)], budget)
-    return np.array([curator.noisy_minimizer(problem) for _ in range(count)])
+    honest, found = one_shot.minimize, []  # the same problem each time: solved once
+
+    def remembered(*asked):
+        return found[0] if found else found.append(honest(*asked)) or found[0]
+
+    with mock.patch.object(one_shot, "minimize", remembered):
+        return np.array([curator.noisy_minimizer(problem) for _ in range(count)])
 
 
 def scale_of(relation, problem=PROBLEM):
@@ -47,8 +53,8 @@ def scale_of(relation, problem=PROBLEM):
     return Z * (factor * C + 2 * problem.tolerance * problem.n * C) / problem.total
 
 
-def output_p_value(relation, count=1500):
-    with seeded(3):
+def output_p_value(relation, count=3000):
+    with stream(3):
         noise = noisy_minimizers(relation, 1e-5, count) - exact_minimizer()
     return two_sided(float(np.square(noise / scale_of(relation)).sum()), noise.size), noise
 
@@ -81,8 +87,8 @@ def test_the_factor_of_replace_one_left_out_is_noticed(monkeypatch):
     assert output_p_value("replace_one")[0] < CHANCE
 
 
-def radius_p_value(count=1500):
-    with seeded(4):
+def radius_p_value(count=3000):
+    with stream(4):
         noise = noisy_minimizers("replace_one", 0.0, count) - exact_minimizer()
     lengths = np.linalg.norm(noise, axis=1) / scale_of("replace_one")
     return two_sided(2 * lengths.sum(), 4 * count), lengths, noise
@@ -117,16 +123,14 @@ def gradient(w):
     return -(X.T @ (Y / (1 + np.exp(Y * (X @ w)))))
 
 
-def linear_terms(relation, delta, count=700):
+def linear_terms(relation, delta, count=500):
     """b, read back from the released minimizer: b = -grad S(w) - lambda w; the second noise is negligible."""
     budget, terms = Budget(1.0, delta, relation), []
     domain = domain_of(X, Y, Logistic(), relation)
     domain = domain if domain.n else domain_of(X, Y, Logistic())
     data = PrivateData(X, Y, Bounds(1.0, classes=(-1, 1)), fit_intercept=False)
     plan = inside(PROBLEM, Logistic(), domain)
-    from discreet import Plan
-
-    with seeded(5):
+    with stream(5):
         for _ in range(count):
             w = data.open(Plan(plan), budget, Logistic()).perturbed_minimizer(PROBLEM)
             terms.append(-gradient(w) - LAMBDA * w)
@@ -146,24 +150,19 @@ def test_the_pure_linear_term_has_a_gamma_radius():
     assert stats.kstest(lengths, stats.gamma(2).cdf).pvalue > CHANCE
 
 
-def test_a_linear_term_a_tenth_too_small_is_noticed(monkeypatch):
-    scaled_noise(monkeypatch, 0.88, "perturb_objective")
-    terms = linear_terms("zero_out", 1e-5, 1000)
+def test_a_linear_term_too_small_is_noticed(monkeypatch):
+    scaled_noise(monkeypatch, 0.85, "perturb_objective")
+    terms = linear_terms("zero_out", 1e-5, 700)
     assert two_sided(float(np.square(terms).sum()), terms.size) < CHANCE
 
 
-LOOSE = Problem(2.0, 4, tolerance=0.02)  # tau = 0.08 records' gradients: the second noise is as large as the first
-
-
-def second_noise_p_value(count=600):
+def second_noise_p_value(count=400):
     """Linear losses: w = -(g + b)/lambda + second noise, both Gaussian; the variances add."""
     loss, data = SmoothedHinge(0.01), PrivateData(X[:, :1], Y, Bounds(1.0, classes=(-1, 1)), fit_intercept=False)
     budget, domain = Budget(1.0, 1e-5, "zero_out"), domain_of(X[:, :1], Y, SmoothedHinge(0.01))
     problem = Problem(1000.0, 4, tolerance=0.02)
-    from discreet import Plan
-
     plan = Plan(inside(problem, loss, domain))
-    with seeded(6):
+    with stream(6):
         drawn = np.array([data.open(plan, budget, loss).perturbed_minimizer(problem)[0] for _ in range(count)])
     mean = float(X[:, 0] @ Y) / problem.total
     tau = problem.tolerance * problem.n
@@ -193,25 +192,30 @@ def test_the_lattice_of_the_released_point_is_public():
     """Its step multiplies every released coordinate: were it made from the hidden b, it would tell ||b||."""
     steps = set()
     for seed in range(6):
-        with seeded(seed), window() as seen:
+        with stream(seed), window() as seen:
             curator = opened(
-                X, Y, Logistic(), inside(PROBLEM, Logistic(), domain_of(X, Y, Logistic())), Budget(1.0, 1e-5, "zero_out")
+                X,
+                Y,
+                Logistic(),
+                inside(PROBLEM, Logistic(), domain_of(X, Y, Logistic())),
+                Budget(1.0, 1e-5, "zero_out"),
             )
             curator.perturbed_minimizer(PROBLEM)
         steps.add(seen[-1].unit)
     assert len(steps) == 1
 
 
-def test_two_points_within_the_sensitivity_stay_within_the_lattice_bound():
+@pytest.mark.parametrize("size", [1.0, 2.0**12, 2.0**24])
+def test_two_points_within_the_sensitivity_stay_within_the_lattice_bound(size):
     """Coordinates of more than 2^53 steps: dividing by the step must not move neighbors apart by more than is paid."""
     release = Release("noisy_minimizer", 40_000)
     curator = opened(X[:, :1], Y, Logistic(), [release], Budget(1.0, 1e-5, "zero_out"))
-    ulp = 2.0**-54
-    sensitivity = 18_000 * ulp  # about 1e-12, as 2 tau / lambda is in objective perturbation
+    ulp = 2.0**-54 * size
+    sensitivity = 18_000 * ulp  # about 1e-12 of it, as 2 tau / lambda is in objective perturbation
     worst = 0.0
     rng = np.random.default_rng(0)
     for start in rng.integers(1 << 51, 1 << 52, 300):
-        point = float(start) * ulp * 2  # between 1/4 and 1/2, on the grid of doubles
+        point = float(start) * ulp * 2  # between 1/4 and 1/2 of the size, on the grid of doubles
         with window() as seen:
             for place in (point, point + sensitivity):
                 one_shot.release_point(curator._session, release, np.array([place]), sensitivity)

@@ -1,11 +1,24 @@
 """Every one-shot mechanism on worst-case neighbors with frozen answers: what still differs is a leak."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy import sparse
 
-from discreet import Bounds, ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
+from discreet import (
+    Bounds,
+    Budget,
+    ExponentialMechanism,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Problem,
+    Release,
+    Squared,
+    Unsupported,
+)
 from discreet.testing import assert_fresh_noise, assert_replay, neighbor_pairs, replay
-from tests.one_shot.cases import N, RELATIONS, bounds_of, candidates_of, fit_of, table
+from tests.one_shot.cases import RELATIONS, N, bounds_of, candidates_of, fit_of, opened, table, window
 from tests.testing.small_fits import prices_remembered
 
 WIDE = {"row_norm": 10.0, "clip": 10.0}  # nothing is shrunk, no clip bites: the declared bounds are all there is
@@ -17,7 +30,9 @@ def solver_of(variant, name):
     return {
         "output": OutputPerturbation(regularization=0.3, **radius),
         "output-clip": OutputPerturbation(regularization=0.3, row_norm=0.8, **clip, **radius),
-        "output-wide": OutputPerturbation(regularization=0.3, **({} if radius or name == "softmax" else WIDE), **radius),
+        "output-wide": OutputPerturbation(
+            regularization=0.3, **({} if radius or name == "softmax" else WIDE), **radius
+        ),
         "output-ball": OutputPerturbation(regularization=0.05, radius=0.5),
         "output-default": "output",
         "steps": OutputPerturbation(n_steps=4, regularization=0.2, **radius),
@@ -36,8 +51,17 @@ def _cheap_prices():
         yield
 
 
+def refused(variant, name, engine, delta, groups):
+    """Steps contract only for the true n: where it is private there is no answer."""
+    with pytest.raises(Unsupported, match="private"):
+        fit_of(name, solver_of(variant, name), "add_remove", delta)(*table(name, engine, groups))
+    return 1.0
+
+
 def worst(variant, relation, name="logistic", engine="dense", delta=1e-5, groups=False, every=7, **settings):
     """The largest move over the sensitivity; any finding fails, with the pair's name."""
+    if variant.startswith("steps") and relation == "add_remove":
+        return refused(variant, name, engine, delta, groups)
     declared = N if relation == "add_remove" and variant.startswith("objective") else None
     fit = fit_of(name, solver_of(variant, name), relation, delta, declared_n=declared, **settings)
     data, ratio = table(name, engine, groups), 0.0
@@ -131,11 +155,6 @@ def test_with_the_draw_frozen_nothing_of_a_sampler_shows(kind, relation, monkeyp
 
 def test_a_sparse_record_cannot_make_a_sampler_refuse():
     """Whether a Hessian is affordable may depend on public facts only: here one record with many entries decides."""
-    from scipy import sparse
-
-    from discreet import Budget, Problem, Release, Squared
-    from tests.one_shot.cases import opened
-
     full = np.zeros((4, 500))
     full[:, 0] = 1.0
     neighbor = full.copy()
@@ -143,7 +162,7 @@ def test_a_sparse_record_cannot_make_a_sampler_refuse():
     outcomes = []
     for X in (full, neighbor):
         curator = opened(
-            sparse.csr_array(X), np.ones(4), Squared(), [Release("sample_minimizer", 1)], Budget(1.0, 1e-6)
+            sparse.csr_array(X), np.ones(4), Squared(), [Release("sample_minimizer", 1)], Budget(math.inf, 1e-6)
         )
         try:
             curator.sample_minimizer(Problem(1.0, 4, radius=5.0), sampler="gaussian")
@@ -151,3 +170,9 @@ def test_a_sparse_record_cannot_make_a_sampler_refuse():
         except Exception as error:  # what it says is compared, whatever it is
             outcomes.append(f"{type(error).__name__}: {error}")
     assert outcomes[0] == outcomes[1]
+
+
+def test_what_is_refused_is_refused_before_the_count_is_bought():
+    with window() as seen, pytest.raises(Unsupported):
+        fit_of("logistic", solver_of("steps", "logistic"), "add_remove")(*table("logistic"))
+    assert not seen

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -57,7 +57,9 @@ def neighbor_of(X, y, record, label, relation, rng):
     if relation == "add_remove":
         return np.vstack([X, record]), np.append(y, label)
     changed, labels = X.copy(), y.copy()
-    changed[place], labels[place] = (np.full_like(record, np.nan), y[place]) if relation == "zero_out" else (record, label)
+    changed[place], labels[place] = (
+        (np.full_like(record, np.nan), y[place]) if relation == "zero_out" else (record, label)
+    )
     return changed, labels
 
 
@@ -85,13 +87,12 @@ def test_a_search_for_the_worst_neighbor_comes_within_a_percent_and_not_beyond(r
     assert worst >= 0.99
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_gradient_steps_attain_their_bound(relation):
     X, y = np.ones((N, 1)), np.ones(N)
     X_other, y_other = neighbor_of(X, y, -np.ones(1), 1, relation, np.random.default_rng(1))
     problem = Problem(5.0, N)
-    n = N if relation == "add_remove" else None
-    asked = {"query": "noisy_descent", "n_steps": 7, "step_size": 0.08, "n": n}
+    asked = {"query": "noisy_descent", "n_steps": 7, "step_size": 0.08}
     pair = [points_of(A, b, LINEAR, relation, problem, **asked) for A, b in ((X, y), (X_other, y_other))]
     distance, share = moved(*pair)
     factor = 2 if relation == "replace_one" else 1
@@ -130,6 +131,7 @@ def test_gradient_steps_on_more_records_than_were_declared_are_covered_or_refuse
 
 @pytest.mark.parametrize("loss", [Logistic(), SmoothedHinge(0.1), Huber(0.3)], ids=lambda loss: type(loss).__name__)
 @given(seed=st.integers(0, 10_000), scale=st.sampled_from([0.05, 1.0, 30.0]))
+@settings(max_examples=40)
 def test_no_random_neighbor_moves_a_minimizer_beyond_the_bound(loss, seed, scale):
     rng = np.random.default_rng(seed)
     X = rng.choice([-1.0, 0.0, 1.0, 0.3], (N, 2))
@@ -166,7 +168,7 @@ def test_a_lambda_that_follows_n_would_break_add_remove():
 
 
 def test_the_estimator_fixes_lambda_by_what_is_public():
-    """With n private the noisy count stands for n, the same in both runs when the answers are frozen: so does lambda."""
+    """With n private the noisy count stands for n: with frozen answers the same in both runs, and so is lambda."""
     from discreet.testing import replay
 
     data = table("logistic")
@@ -225,7 +227,9 @@ def test_a_loose_tolerance_is_paid_for(monkeypatch):
     X = np.array([[1.0], [-1.0], [1.0], [0.0], [0.0], [0.0]])
     other = X.copy()
     other[0] = -1.0  # the minimizers are at +-1/lambda, so the solver errs outwards on both sides
-    pair = [points_of(A, np.ones(N), LINEAR, "replace_one", Problem(LAMBDA / N, N, tolerance=1 / N)) for A in (X, other)]
+    pair = [
+        points_of(A, np.ones(N), LINEAR, "replace_one", Problem(LAMBDA / N, N, tolerance=1 / N)) for A in (X, other)
+    ]
     assert 0.99 <= moved(*pair)[1] <= 1.0
 
 
@@ -240,7 +244,9 @@ def test_a_tolerance_left_out_of_the_sensitivity_is_caught(monkeypatch):
     X = np.array([[1.0], [-1.0], [1.0], [0.0], [0.0], [0.0]])
     other = X.copy()
     other[0] = -1.0
-    pair = [points_of(A, np.ones(N), LINEAR, "replace_one", Problem(LAMBDA / N, N, tolerance=1 / N)) for A in (X, other)]
+    pair = [
+        points_of(A, np.ones(N), LINEAR, "replace_one", Problem(LAMBDA / N, N, tolerance=1 / N)) for A in (X, other)
+    ]
     assert moved(*pair)[1] > 1.5
 
 

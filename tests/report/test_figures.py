@@ -4,7 +4,21 @@ import sys
 import numpy as np
 import pytest
 
-from discreet.report.figures import DARK, LIGHT, MissingPlots, accuracy_over_epsilon, save, svg
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import ZCDP, Gaussian
+from discreet.accounting.filters import Charge
+from discreet.budget import Neighbors
+from discreet.errors import DiscreetError
+from discreet.report.figures import (
+    DARK,
+    LIGHT,
+    MissingPlots,
+    accuracy_over_epsilon,
+    budget_trace,
+    save,
+    svg,
+    total_rho,
+)
 
 NUMBERS = {
     "epsilons": (0.1, 1.0, 10.0),
@@ -70,3 +84,56 @@ def test_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingPlots, match=r"discreet\[plot\]"):
         accuracy_over_epsilon(**NUMBERS)
+
+
+TRACE = (
+    Charge("noisy_gradient", 0.01, 1),
+    Charge("select_candidate", 0.005, 1),
+    Charge("noisy_gradient", 0.01, 2),
+    Charge("select_candidate", 0.005, 2),
+    Charge("noisy_gradient", 0.002, 2),
+    Charge("select_candidate", 0.005, 2),
+    Charge("noisy_gradient", 0.012, 3, answered=False),
+)
+
+
+TOTAL = (ZCDP(0.04),)
+
+
+def adaptive(events=TOTAL, trace=TRACE):
+    facts = {"epsilon": 2.0, "delta": 1e-6, "neighbors": Neighbors.ZERO_OUT}
+    return Certificate(**facts, events=events, trace=trace)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_the_trace_stacks_what_was_paid_and_marks_what_was_refused(tmp_path, theme):
+    figure = budget_trace(adaptive(), theme=theme)
+    (axes,) = figure.axes
+    tops = [layer.get_paths()[0].vertices[:, 1].max() for layer in axes.collections]
+    assert tops == pytest.approx([0.022, 0.037])
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["noisy_gradient: 3 answers, 55%", "select_candidate: 3 answers, 38%"]
+    texts = [text.get_text() for text in axes.texts]
+    assert "total 0.04" in texts
+    assert "refused: noisy_gradient" in texts
+    crosses = axes.lines[-1]
+    assert list(crosses.get_xdata()) == [3]
+    assert min(crosses.get_ydata()) > 0.04
+    assert save(figure, tmp_path / "trace.png").stat().st_size > 5000
+
+
+def test_a_trace_without_refusals_and_of_one_round():
+    figure = budget_trace(adaptive(trace=TRACE[:2]))
+    assert not any("refused" in text.get_text() for text in figure.axes[0].texts)
+    assert "Rounds: 1." in figure.axes[0].texts[-1].get_text()
+
+
+@pytest.mark.parametrize("made", [adaptive(trace=()), adaptive(events=(Gaussian(10.0),))])
+def test_no_trace_no_picture(made):
+    with pytest.raises(DiscreetError, match="no budget trace"):
+        budget_trace(made)
+
+
+def test_the_total_is_of_the_filter_alone():
+    assert total_rho(adaptive()) == 0.04
+    assert total_rho(adaptive(events=(Gaussian(10.0),))) == 0

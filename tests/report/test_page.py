@@ -1,10 +1,12 @@
 import math
+import sys
 from html.parser import HTMLParser
 
 import pytest
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import Gaussian, NonPrivate
+from discreet.accounting.events import ZCDP, Gaussian, NonPrivate
+from discreet.accounting.filters import Charge
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.report.page import Page, Picture, promise
@@ -78,3 +80,15 @@ def test_no_promise_without_privacy():
     made = certificate(epsilon=math.inf, events=(NonPrivate(),))
     assert promise(made)[0].startswith("Nothing")
     assert 'class="stamp bad"' in Page("x", made).html()
+
+
+def test_the_budget_trace_is_shown_where_there_is_one(monkeypatch):
+    trace = (Charge("noisy_gradient", 0.02, 1), Charge("noisy_gradient", 0.03, 2, answered=False))
+    made = certificate(events=(ZCDP(0.04),), epsilon=2.0, trace=trace)
+    html = Page("x", made).html()
+    assert "Where the budget went" in html
+    assert "1 answers refused" not in html
+    assert "1 refused" in html
+    assert "Where the budget went" not in Page("x", certificate()).html()
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert "<figure>" not in Page("x", made).html()

@@ -29,12 +29,14 @@ from discreet.curator.one_shot import Problem
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
-from discreet.losses.constants import gradient_bound
+from discreet.losses.constants import gradient_bound, gradient_smoothness
 
 Vector = NDArray[np.float64]
 
 SAMPLERS = ("interval", "gaussian", "rejection", "chain")
 CHAIN_STEPS = 2000
+MOST_COLUMNS = 4096
+LEAST_ACCEPTANCE = 1e-3
 FLOAT_SAMPLER = "the draw from the exponential mechanism's density is in floating point, not on the lattice"
 
 
@@ -46,6 +48,14 @@ def inverse_temperature(multiplier: float, sensitivity: float, problem: Problem)
         return problem.total / (multiplier * sensitivity) ** 2
     assert problem.radius is not None
     return 1.0 / (multiplier * sensitivity * 2 * problem.radius)
+
+
+def expected_acceptance(loss: Any, domain: Domain, problem: Problem) -> float:
+    """A public lower bound on how often rejection keeps a point (without a ball); 0 without regularization."""
+    if problem.total == 0:
+        return 0.0
+    smoothness = gradient_smoothness(loss, problem.seen(domain))
+    return posterior.acceptance_bound(problem.regularization, smoothness, domain.n_features)
 
 
 def sample(session: Session, loss: Any, problem: Problem, sampler: str) -> Vector:
@@ -81,6 +91,8 @@ def _check(domain: Domain, loss: Any, problem: Problem, sampler: str) -> None:
         raise PlanViolation("sampler must be interval (one coefficient, in a ball), gaussian, rejection or chain")
     if sampler == "gaussian" and not isinstance(loss, Squared):
         raise PlanViolation("only the squared loss has a Gaussian posterior")
+    if sampler == "rejection" and expected_acceptance(loss, domain, problem) < LEAST_ACCEPTANCE:
+        raise Unsupported("rejection would hardly ever keep a point here: use sampler='chain', or regularize more")
     if problem.total == 0 and sampler != "interval":
         raise PlanViolation("without regularization only one coefficient can be sampled exactly, in a ball")
 
@@ -101,11 +113,12 @@ def _energy(passes: Smooth, loss: Any, problem: Problem, k: float) -> tuple[post
 def _center(engine: Engine, loss: Any, domain: Domain, problem: Problem) -> tuple[Vector, Vector]:
     """The minimizer over all of space, ball or not, and the Hessian of S + (lambda/2) ||w||^2 there."""
     passes = engine.smooth()
-    if not passes.can_form_hessian:
+    if passes.n_columns > MOST_COLUMNS:
         raise Unsupported("so many features cannot be sampled: use solver='objective' or 'gd'")
     view = passes.view(row_norm=problem.row_norm or math.inf)
     tau = problem.tolerance * problem.n * gradient_bound(loss, problem.seen(domain), problem.radius)
-    center = minimize(engine, Objective(loss, problem.total, np.zeros(domain.shape)), tau).point
+    objective = Objective(loss, problem.total, np.zeros(domain.shape), row_norm=problem.row_norm or math.inf)
+    center = minimize(engine, objective, tau).point
     margins = passes.slopes(center[np.newaxis], loss, view).margins
     hessian = passes.hessian(passes.states(margins, loss, view))
     return center, hessian + problem.total * np.eye(center.size)

@@ -89,7 +89,10 @@ def minimize(engine: Engine, objective: Objective, tolerance: float) -> Minimum:
     if not objective.regularization > 0:
         raise Unsupported("a minimizer needs a positive regularization: without one it need not exist")
     with np.errstate(all="ignore"):  # a warning is an answer
-        found = _search(_certified(engine, objective), tolerance)
+        try:
+            found = _search(_certified(engine, objective), tolerance)
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError):  # so is an error: all failures look alike
+            raise not_certified() from None
     point = found.w.T if objective.linear.ndim == 2 else found.w[0]
     return Minimum(np.ascontiguousarray(point), found.bound)
 

@@ -86,7 +86,7 @@ def steps_for(passes: Smooth, loss: Any, regularization: float, view: View, tole
 
 
 def follow(at: Callable[[Doubles], Point], point: Point, direction: Doubles, tolerance: float) -> Point:
-    """A point along the direction where the slope has at least halved, or the whole step if it still descends.
+    """A point along the direction where the slope has at least halved; steps that still descend steeply grow.
 
     Gradients alone decide: near the minimum the differences of values are lost to rounding.
     """
@@ -97,14 +97,17 @@ def follow(at: Callable[[Doubles], Point], point: Point, direction: Doubles, tol
         slope = float((trial.gradient * direction).sum())
         if trial.norm < best.norm:
             best = trial
-        if trial.bound <= tolerance or abs(slope) <= 0.5 * abs(start) or (slope <= 0 and high == math.inf):
+        if trial.bound <= tolerance or abs(slope) <= 0.5 * abs(start):
             return trial
         if slope <= 0:
             low, low_slope = step, slope
         else:  # NaN too: too far
             high, high_slope = step, slope
-        share = low_slope / (low_slope - high_slope)
-        step = low + (high - low) * (min(max(share, 0.1), 0.9) if share == share else 0.1)
+        if high == math.inf:
+            step *= 4.0
+        else:
+            share = low_slope / (low_slope - high_slope)
+            step = low + (high - low) * (min(max(share, 0.1), 0.9) if share == share else 0.1)
         trial = at(point.w + step * direction)
     return best
 
@@ -130,6 +133,8 @@ class CholeskySteps:
         return -np.asarray(cho_solve(self._factor, point.gradient[0], check_finite=False))[None, :]
 
     def judge(self, before: Point, after: Point) -> None:
+        if after.norm == 0:  # there is nothing left to learn
+            return
         contraction = after.norm / before.norm
         if self._stride > 1:
             self._samples += 1

@@ -9,10 +9,10 @@ neighbors D, D'. The sums differ by one record's gradient (two, under ``replace_
 lambda ||w - w'|| <= ||grad J_D'(w) - grad J_D'(w')|| <= a C + 2 tau. lambda is public and the same for D and D':
 under ``add_remove`` it does not follow the number of records.
 
-*On the lattice.* A point is rounded to integers k of step h, which moves it by at most sqrt(p)/2 steps; a clip to
-+-2^61 steps and a projection onto a ball before it are non-expansive. Neighbors are then at most
-D = (sensitivity)/h + ceil(sqrt(p)) steps apart, in integers, and k + round(2^m N) is the ideal Gaussian
-mechanism rounded, of noise multiplier 2^m/D.
+*On the lattice.* A point is clipped to +-2^52 steps of size h and rounded to integers k; the quotient's own rounding is
+at most half a step there, so a coordinate moves by at most one step. Clip and projection are non-expansive. Neighbors
+are then at most D = (sensitivity)/h + 2 ceil(sqrt(p)) steps apart, in integers, and k + round(2^m N) is the ideal
+Gaussian mechanism rounded, of noise multiplier 2^m/D. h comes from public numbers alone.
 """
 
 import math
@@ -37,7 +37,8 @@ from discreet.penalties import L2Ball
 Vector = NDArray[np.float64]
 
 _STEPS = 1 << 22  # lattice steps in one sensitivity: rounding costs sqrt(p) of them
-_LARGEST = 1 << 61
+_LEAST_STEP = 2.0**-36  # so that coordinates up to 2^16 have room
+_LARGEST = 1 << 52  # steps that a coordinate may be from 0: below it doubles divide and round to within one step
 GRADIENT_ERROR = 1e-11  # of a computed gradient, over n times the bound on a record's: checked at every step
 FLOAT_RADIUS = "the noise's length is drawn in floating point (a Gamma variable), not on the lattice"
 
@@ -70,6 +71,9 @@ class Problem:
     def __post_init__(self) -> None:
         if not all(math.isfinite(value) and value > 0 for value in (self.n, self.tolerance)):
             raise PlanViolation("a minimizer needs a positive tolerance and number of records")
+        bounds = (self.clip, self.row_norm, self.radius)
+        if not all(bound is None or (bound > 0 and math.isfinite(bound)) for bound in bounds):
+            raise PlanViolation("clip, row_norm and radius are positive and finite, or None")
         if not (math.isfinite(self.total) and self.total >= 0):
             raise PlanViolation("the regularization must be finite, and not negative")
 
@@ -110,20 +114,21 @@ class Problem:
 
 
 def slack_of(size: int, use_l1: bool) -> int:
-    """By how many steps the rounding of two points can move them apart: p in the L1 norm, ceil(sqrt(p)) in L2."""
-    return size if use_l1 else math.isqrt(size - 1) + 1
+    """By how many steps the rounding of two points can move them apart: 2 p in the L1 norm, 2 ceil(sqrt(p)) in L2."""
+    return 2 * (size if use_l1 else math.isqrt(size - 1) + 1)
 
 
 def unit_of_point(multiplier: float, sensitivity: float, slack: int) -> Unit:
     """The lattice of a point whose neighbors are within ``sensitivity``: bound D and 2^m with 2^m / D >= multiplier."""
     if multiplier == 0:
         return Unit(_STEPS, None, sensitivity / _STEPS)
-    m = min(56, max(1, math.ceil(math.log2(multiplier * (_STEPS + slack)))))
+    steps = min(max(sensitivity / _LEAST_STEP, 64.0 * slack), _STEPS)
+    m = min(56, max(1, math.ceil(math.log2(multiplier * (steps + slack)))))
     bound = int((1 << m) / Fraction(multiplier))
     if bound <= 4 * slack:
         raise Unsupported("the noise this budget needs is beyond the lattice's range: raise epsilon")
     # one step more than the slack, for the rounding of this division
-    return Unit(bound, m, sensitivity / (bound - slack - 1))
+    return Unit(bound, m, max(sensitivity / (bound - slack - 1), 0.5 * _LEAST_STEP))
 
 
 def release_point(session: Session, release: Release, point: Vector, sensitivity: float, shown: float = 0.0) -> Vector:
@@ -157,6 +162,11 @@ def noisy_descent(session: Session, loss: Any, problem: Problem, n_steps: int, s
     """Output perturbation of gradient steps; see ``Curator.noisy_descent``."""
     domain, mu = session.domain, problem.regularization
     bound, lossy = problem.bound_for(loss, domain), problem.loss_for(loss, domain)
+    if problem.n != domain.n or not session.budget.neighbors.n_is_public:
+        raise Unsupported(
+            "gradient steps contract only where n is the number of records, which is private under add_remove: use the "
+            "exact minimizer, or another relation"
+        )
     if not 0 < step_size * (gradient_smoothness(lossy, problem.seen(domain)) + 2 * mu) <= 2:
         raise PlanViolation("steps are stable up to 2/(beta + 2 regularization): take a smaller step_size")
     release = session.spend("noisy_descent")
@@ -222,5 +232,5 @@ def _linear_term(session: Session, release: Release, sensitivity: float) -> tupl
         return Draws(session.entropy).gamma_vector(size, multiplier * sensitivity).reshape(shape), 0.0
     unit = Unit(1, 40, math.nextafter(multiplier * sensitivity, math.inf) * 2.0**-40)
     drawn = session.noise(release, unit, size).reshape(shape).astype(np.float64) * unit.step
-    # half a step a coordinate, and the product's own rounding
-    return drawn, unit.step * math.sqrt(size) + float(np.linalg.norm(drawn)) * 2.0**-52
+    # half a step a coordinate for the ideal b's rounding; 2^-7 for the product's, for draws below 2^46 (64 deviations)
+    return drawn, unit.step * math.sqrt(size)

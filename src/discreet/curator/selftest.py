@@ -21,7 +21,7 @@ from discreet.curator.entropy import SeededEntropy
 from discreet.curator.lattice import COARSE, Grid, Weights
 from discreet.curator.noise import discrete_laplace, rounded_gaussian
 from discreet.errors import StaleKernels
-from discreet.losses.base import derivative, derivatives, values
+from discreet.losses.base import derivative, derivatives, least, values
 from discreet.penalties.base import prox_coordinate
 
 _ROWS = np.array(
@@ -206,7 +206,8 @@ def _values_by_hand(query: ValueQuery, point: Weights, records: Records) -> int:
     for row, target in zip(_ROWS.tolist(), records.targets.tolist(), strict=True):
         margins = _margins_by_hand(row, point, records.grid)
         if any(row):
-            total += round(min(max(values(query.loss, margins, target) * query.scale, 0.0), float(query.bound)))
+            above = values(query.loss, margins, target) - least(query.loss, target)
+            total += round(min(max(above * query.scale, 0.0), float(query.bound)))
     return total
 
 

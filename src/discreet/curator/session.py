@@ -21,7 +21,7 @@ from discreet.curator.engines.base import Engine
 from discreet.curator.entropy import current_entropy
 from discreet.curator.lattice import PRIVATE_N_CAP, Unit, unit_for
 from discreet.curator.observation import Measurement, current_observer
-from discreet.errors import PlanViolation
+from discreet.errors import PlanViolation, Unsupported
 
 Integers = NDArray[np.int64]
 
@@ -49,7 +49,10 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
         if release.mechanism not in allowed:
             raise PlanViolation(f"{release.query} is answered by one of {', '.join(allowed)}: plan one of these")
         if release.query.startswith("sample_") and release.mechanism == "additive" and budget.is_pure:
-            raise PlanViolation("a regularized draw is Gaussian DP, never pure: set a delta, or regularize not")
+            raise Unsupported(
+                "a draw with an L2 penalty or regularization is Gaussian DP, never pure: set a delta, pass candidates, "
+                "or draw one coefficient from a ball without a penalty"
+            )
         if release.mechanism == "laplace" and release.dimension is not None and not budget.is_pure:
             raise PlanViolation("a laplace release beside a delta is priced as pure: plan it without a dimension")
 

@@ -4,19 +4,22 @@ The kernels are dispatched on the loss's class, in plain Python and inside compi
 
 ``value(loss, margin, target)``, ``derivative(loss, margin, target)``, ``curvature(loss, margin, target)``
     of one output: the loss of a record, its first and its second derivative in the margin x.w.
+``least(loss, target)``
+    about the least loss of a record with this target, so that what is above it is not negative: mostly 0.
 ``values(loss, margins, target)``, ``derivatives(loss, margins, target, out)``
     of any number of outputs: the loss, and its gradient in the margins, which are arrays of length K.
 
 A new loss is one file: the class, its kernels, and ``one_output(cls)`` where K = 1.
 """
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from discreet.dispatch import scalar_function
 
 value = scalar_function("value")
 derivative = scalar_function("derivative")
 curvature = scalar_function("curvature")
+least = scalar_function("least")
 values = scalar_function("values")
 derivatives = scalar_function("derivatives")
 
@@ -69,7 +72,13 @@ def _first_derivative(loss, margins, target, out):  # type: ignore[no-untyped-de
     out[0] = derivative(loss, margins[0], target)
 
 
-def one_output(cls: type) -> None:
+def nothing(loss, target):  # type: ignore[no-untyped-def]
+    """The least value of most losses."""
+    return 0.0
+
+
+def one_output(cls: type, least_value: Any = nothing) -> None:
     """Give a loss of one margin the kernels of several, so that generic loops serve it too."""
+    least.of(cls)(least_value)
     values.of(cls)(_first_value)
     derivatives.of(cls)(_first_derivative)

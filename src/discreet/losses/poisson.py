@@ -63,4 +63,10 @@ def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
     return exp(margin) if abs(margin) <= loss.limit else 0.0
 
 
-one_output(Poisson)
+def _least(loss, target):  # type: ignore[no-untyped-def]
+    # at the margin log(target), within the limit
+    margin = math.log(target) if target > 0.0 else -loss.limit
+    return value(loss, min(max(margin, -loss.limit), loss.limit), target)
+
+
+one_output(Poisson, _least)

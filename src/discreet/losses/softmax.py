@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import derivatives, values
+from discreet.losses.base import derivatives, least, nothing, values
 from discreet.losses.sigmoid import exp, quotient
 
 
@@ -71,3 +71,6 @@ def _derivatives(loss, margins, target, out):  # type: ignore[no-untyped-def]
     for k in range(margins.shape[0]):
         # comparing, rather than indexing by the target, keeps an impossible target inside the array
         out[k] = quotient(out[k], total) - (1.0 if k == target else 0.0)
+
+
+least.of(Softmax)(nothing)

@@ -22,6 +22,11 @@ row norm, the loss. No rule looks at a record. Training coordinates have |x_j| <
 ``cd``, ``gcd``
     Clips in proportion to sqrt(M_j). ``cd`` buys M_j with a tenth of the budget and makes 2 to 100 passes;
     ``gcd`` takes 0.4 (n mu / a)^(2/3) greedy steps.
+``agd``
+    200 cheap rounds, a fifth of each for the choice among 10 steps. Fewer and dearer rounds were worse on three public
+    data sets (credit default, bank marketing, electricity): steepest descent needs many.
+``svrg``
+    A few anchors with half of the budget, eight inner steps from each on a tenth of the records.
 ``output``, ``objective``, ``exponential``
     Rows longer than rho are shrunk onto it and slopes clipped as above (a convex loss still). ``output`` and
     ``exponential`` add the regularizer that is best for coefficients of length 25 / rho; ``objective`` adds lambda =
@@ -89,7 +94,7 @@ def choose_solver(
         raise Unsupported(f"solver must be one of {known}, or a solver object such as GradientDescent(n_steps=50)")
     name, why = (solver, f"{solver} was asked for") if solver != "auto" else _automatic(domain, budget)
     made = _MAKERS[name](domain, loss, penalty, budget)
-    return _filled(made, domain, loss, penalty, budget), (why, "clip, step size and steps from declared facts alone")
+    return _filled(made, domain, loss, penalty, budget), (why, "what was left open follows from declared facts alone")
 
 
 def _automatic(domain: Domain, budget: Budget) -> tuple[str, str]:
@@ -160,7 +165,8 @@ def _variance_reduced(domain: Domain, loss: Any, penalty: Penalty, budget: Budge
 
 
 def _adaptive(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> AdaptiveDescent:
-    return AdaptiveDescent()
+    """Many cheap rounds, up to steps that move a margin of a typical row by 2; gradients clipped at rho."""
+    return AdaptiveDescent(largest_step=2.0 / typical_row_norm(domain), clip=_adaptive_clip(domain, loss, budget))
 
 
 def _output(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> OutputPerturbation:
@@ -220,19 +226,20 @@ def _filled_exponential(
         return solver
     if budget.is_private and not budget.is_pure:
         distance = 1e-3 * budget.delta / (1 + math.exp(min(budget.epsilon, 700.0)))
-        solver = replace(solver, total_variation=min(solver.total_variation, distance))
+        solver = replace(solver, total_variation=solver.total_variation or distance)
     if solver.radius is None:
         lipschitz_within(loss, domain, None)
     if budget.is_private and solver.row_norm is None and solver.radius is None:
         solver = replace(solver, row_norm=typical_row_norm(domain))
-    if solver.regularization is not None or budget.is_pure or penalty.strong_convexity > 0:
+    if solver.regularization is not None or budget.is_pure or domain.n_outputs > 1:
         return solver
-    if not budget.is_private:
-        return replace(solver, regularization=LIMIT_STRENGTH)
-    seen = replace(domain, n=_n(domain), row_norm=solver.row_norm or domain.row_norm)
-    radius = solver.radius or TYPICAL_LENGTH / typical_row_norm(domain)
-    best = ExponentialMechanism.for_diameter(seen, loss, radius=radius, budget=budget).regularization
-    return replace(solver, regularization=best)
+    best: float | None = LIMIT_STRENGTH
+    if budget.is_private:
+        seen = replace(domain, n=_n(domain), row_norm=solver.row_norm or domain.row_norm)
+        radius = solver.radius or TYPICAL_LENGTH / typical_row_norm(domain)
+        best = ExponentialMechanism.for_diameter(seen, loss, radius=radius, budget=budget).regularization
+    missing = (best or 0.0) - penalty.strong_convexity
+    return replace(solver, regularization=missing) if missing > 0 else solver
 
 
 _MAKERS = {
@@ -301,7 +308,7 @@ def _filled(solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Bu
         made = make(domain, loss, NoPenalty(), budget).geometry
         return replace(solver, geometry=replace(geometry, clip=made.clip, relative_clip=made.relative_clip))
     if isinstance(solver, AdaptiveDescent):
-        return solver if solver.clip is not None else replace(solver, clip=_typical_clip(domain, loss, budget))
+        return solver if solver.clip is not None else replace(solver, clip=_adaptive_clip(domain, loss, budget))
     if not isinstance(solver, (Descent, VarianceReducedDescent)):
         return solver
     rho = typical_row_norm(domain)
@@ -311,6 +318,11 @@ def _filled(solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Bu
         clip=_typical_clip(domain, loss, budget) if solver.clip is None else solver.clip,
         step_size=step if solver.step_size is None else solver.step_size,
     )
+
+
+def _adaptive_clip(domain: Domain, loss: Any, budget: Budget) -> float:
+    """Twice the typical clip: a tighter one turns the gradient away from where the losses that are compared descend."""
+    return _typical_clip(domain, loss, budget) * (2.0 if budget.is_private else 1.0)
 
 
 def _typical_clip(domain: Domain, loss: Any, budget: Budget) -> float:

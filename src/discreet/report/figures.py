@@ -1,4 +1,4 @@
-"""Pictures from plain numbers. Nothing here knows of records, curators or models.
+"""Pictures from plain numbers and certificates. Nothing here knows of records, curators or models.
 
 matplotlib is imported when a picture is drawn (``pip install "discreet[plot]"``), through its
 object interface: no global state, no display.
@@ -7,13 +7,17 @@ object interface: no global state, no display.
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.accounting.events import ZCDP
 from discreet.errors import DiscreetError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from discreet.accounting.certificate import Certificate
 
 
 class MissingPlots(DiscreetError, ImportError):
@@ -68,6 +72,40 @@ def accuracy_over_epsilon(
     margin = 0.12 * max(high - low, 0.02)
     axes.set_ylim(low - margin, high + margin)
     return figure
+
+
+def budget_trace(certificate: "Certificate", *, theme: Theme = LIGHT) -> "Figure":
+    """What an adaptive run had spent by each round, on which query, and what the filter refused.
+
+    Everything shown follows from released answers, so the picture may be published with the certificate.
+    """
+    total = total_rho(certificate)
+    if not (certificate.trace and total):
+        raise DiscreetError("this certificate has no budget trace: only adaptive private runs (solver='agd') leave one")
+    figure = _blank(theme)
+    axes = figure.subplots()
+    rounds = range(min(c.round for c in certificate.trace), max(c.round for c in certificate.trace) + 1)
+    _draw_spending(axes, certificate, rounds, total, theme)
+    _draw_refusals(axes, certificate, total, theme)
+    _frame(axes, theme)
+    answers = sum(charge.answered for charge in certificate.trace)
+    _title(axes, "Where the budget went", f"{answers} answers, paid for one by one. Rounds: {len(rounds)}.", theme)
+    axes.set_xlim(rounds[0] - 0.5, rounds[-1] + 0.5)
+    axes.set_ylim(0, 1.14 * total)
+    axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= 0.97 * total])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
+    locator: Any = axes.xaxis.get_major_locator()
+    locator.set_params(integer=True)
+    axes.set_xlabel("round", color=theme.ink, fontsize=11, labelpad=8)
+    axes.set_ylabel("rho spent so far (zCDP)", color=theme.ink, fontsize=11, labelpad=8)
+    look = {"ncols": 2, "frameon": False, "fontsize": 10.5, "labelcolor": theme.ink}
+    figure.legend(loc="outside lower center", **look)
+    return figure
+
+
+def total_rho(certificate: "Certificate") -> float:
+    """What an adaptive run might spend; 0 for all other runs."""
+    return sum(event.rho for event in certificate.events if isinstance(event, ZCDP))
 
 
 def save(figure: "Figure", path: str | Path) -> Path:
@@ -125,8 +163,38 @@ def _draw_references(axes: Any, free: float, majority: float, epsilons: Sequence
     axes.annotate(text, (epsilons[-1], majority), xytext=(0, -14), color=theme.quiet, ha="right", **place)
 
 
+def _draw_spending(axes: Any, certificate: "Certificate", rounds: range, total: float, theme: Theme) -> None:
+    """One layer a query, each as high as what it has cost by then."""
+    places = [rounds[0] - 0.5, *rounds, rounds[-1] + 0.5]  # a round is as wide as one
+    bottom = [0.0] * len(places)
+    for look, query in enumerate(dict.fromkeys(charge.query for charge in certificate.trace)):
+        paid = [charge for charge in certificate.trace if charge.query == query and charge.answered]
+        each = [sum(charge.rho for charge in paid if charge.round == number) for number in rounds]
+        spent = list(accumulate(each))
+        top = [low + more for low, more in zip(bottom, [spent[0], *spent, spent[-1]], strict=True)]
+        label = f"{query}: {len(paid)} answers, {_percent(spent[-1] / total, 0)}"
+        color = (theme.private, theme.reference, theme.quiet)[look % 3]
+        axes.fill_between(places, bottom, top, step="mid", color=color, alpha=0.75, linewidth=0, label=label)
+        bottom = top
+
+
+def _draw_refusals(axes: Any, certificate: "Certificate", total: float, theme: Theme) -> None:
+    """The total, and a cross above it for each answer that would have passed it."""
+    axes.axhline(total, color=theme.ink, linewidth=1.4, dashes=(6, 3))
+    place = {"textcoords": "offset points", "fontsize": 10.5, "color": theme.ink}
+    first = min(charge.round for charge in certificate.trace)
+    axes.annotate(f"total {total:.3g}", (first - 0.5, total), xytext=(4, 5), **place)
+    refused = [charge for charge in certificate.trace if not charge.answered]
+    if refused:
+        height = [1.07 * total] * len(refused)
+        look = {"color": theme.ink, "markersize": 7, "markeredgewidth": 2, "clip_on": False}
+        axes.plot([charge.round for charge in refused], height, "x", **look)
+        names = ", ".join(dict.fromkeys(charge.query for charge in refused))
+        end = (refused[-1].round, 1.07 * total)
+        axes.annotate(f"refused: {names}", end, xytext=(-9, -4), ha="right", **place)
+
+
 def _label(axes: Any, epsilons: Sequence[float], subtitle: str, theme: Theme) -> None:
-    axes.set_facecolor(theme.paper)
     axes.set_xscale("log")
     axes.set_xticks(list(epsilons), labels=[f"{epsilon:g}" for epsilon in epsilons])
     axes.minorticks_off()
@@ -134,14 +202,23 @@ def _label(axes: Any, epsilons: Sequence[float], subtitle: str, theme: Theme) ->
     axes.yaxis.get_major_locator().set_params(nbins=6, steps=[1, 2, 5, 10])
     axes.set_xlabel("epsilon (logarithmic; smaller is more private)", color=theme.ink, fontsize=11, labelpad=8)
     axes.set_ylabel("accuracy on public rows", color=theme.ink, fontsize=11, labelpad=8)
+    _frame(axes, theme)
+    _title(axes, "What privacy costs", subtitle, theme)
+
+
+def _frame(axes: Any, theme: Theme) -> None:
+    axes.set_facecolor(theme.paper)
     axes.tick_params(colors=theme.quiet, labelsize=10.5, length=0, pad=6)
     axes.grid(axis="y", color=theme.grid, linewidth=1)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color(theme.quiet)
+
+
+def _title(axes: Any, title: str, subtitle: str, theme: Theme) -> None:
     pad = 26 if subtitle else 10
-    axes.set_title("What privacy costs", loc="left", color=theme.ink, fontsize=14, fontweight="bold", pad=pad)
+    axes.set_title(title, loc="left", color=theme.ink, fontsize=14, fontweight="bold", pad=pad)
     place = {"xycoords": "axes fraction", "textcoords": "offset points", "color": theme.quiet, "fontsize": 10}
     axes.annotate(subtitle, (0, 1), xytext=(0, 10), annotation_clip=False, **place)
 

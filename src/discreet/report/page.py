@@ -11,6 +11,7 @@ from html import escape
 
 from discreet.accounting.certificate import Certificate
 from discreet.budget import Neighbors
+from discreet.report.figures import DARK, LIGHT, MissingPlots, budget_trace, svg, total_rho
 
 _CHANGED = {
     Neighbors.REPLACE_ONE: "had been somebody else's, with any values at all",
@@ -56,6 +57,7 @@ class Page:
             *(f"<p>{escape(text)}</p>" for text in promise(self.certificate)),
             *(_accuracies(self.accuracies, self.remarks) if self.accuracies or self.remarks else ()),
             *((_figure(self.picture),) if self.picture is not None else ()),
+            *_spending(self.certificate),
             "<h2>Certificate</h2>",
             "<p>Keep this with the model. <code>discreet verify</code> prices its events anew.</p>",
             f"<pre>{escape(self.certificate.text())}</pre>",
@@ -84,6 +86,24 @@ def _accuracies(accuracies: Mapping[str, float], remarks: Sequence[str]) -> list
         f'<tr><th scope="row">{escape(name)}</th><td>{100 * value:.1f}%</td></tr>' for name, value in accuracies.items()
     )
     return ["<h2>How accurate it is</h2>", f"<table>{rows}</table>", *(f"<p>{escape(text)}</p>" for text in remarks)]
+
+
+def _spending(certificate: Certificate) -> list[str]:
+    """The budget trace of an adaptive run; the certificate below says the same in numbers."""
+    total = total_rho(certificate)
+    if not (certificate.trace and total):
+        return []
+    try:
+        light, dark = (svg(budget_trace(certificate, theme=theme)) for theme in (LIGHT, DARK))
+    except MissingPlots:
+        return []
+    answers, refused = (sum(c.answered is kind for c in certificate.trace) for kind in (True, False))
+    description = f"rho spent by round and query, up to a total of {total:.3g}: {answers} answered, {refused} refused."
+    text = (
+        "The run chose what to ask as it went. A filter let it ask until the total would have been passed; "
+        "what is shown follows from released answers and tells nothing more about the data."
+    )
+    return ["<h2>Where the budget went</h2>", f"<p>{text}</p>", _figure(Picture(light, dark, description))]
 
 
 def _figure(picture: Picture) -> str:

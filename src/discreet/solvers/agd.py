@@ -73,6 +73,8 @@ class AdaptiveDescent:
     largest_step
         The first alpha_max, a distance in training coordinates. It is adjusted every ``adjust_every`` rounds to
         (1 + ``adjustment``) times the largest step taken in them, and never exceeds ``largest_step``.
+    shrink
+        What the largest step is multiplied by where no step was found. 1: the paper's, which may measure in vain.
     clip, loss_bound
         Bounds on a record's gradient and on its loss. None: the gradient's bound that the declared ranges imply; 3.
     selection
@@ -83,13 +85,14 @@ class AdaptiveDescent:
 
     gradient_rho: float | None = None
     choice_rho: float | None = None
-    n_rounds: int = 20
-    gradient_share: float = 0.7
+    n_rounds: int = 200
+    gradient_share: float = 0.8
     growth: float = 0.1
-    n_steps: int = 20
+    n_steps: int = 10
     largest_step: float = 2.0
     adjust_every: int = 10
     adjustment: float = 0.1
+    shrink: float = 0.9
     clip: float | None = None
     loss_bound: float = 3.0
     selection: str = "exponential"
@@ -119,11 +122,14 @@ class AdaptiveDescent:
             choice_rho=each**2 / 2 / total,
             clip=clip,
             loss_bound=loss_bound,
+            n_steps=20,
+            shrink=1.0,
             selection="noisy_max",
             papers_total=True,
         )
 
-    def _clip(self, domain: Domain, loss: Any) -> float:
+    def clip_for(self, domain: Domain, loss: Any) -> float:
+        """The bound on a record's gradient."""
         return self.clip if self.clip is not None else gradient_bound(loss, domain)
 
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> AdaptivePlan:
@@ -132,11 +138,11 @@ class AdaptiveDescent:
             raise Unsupported("agd compares objectives with an L2 penalty or none: use solver='gd' or 'cd' for others")
         if domain.n is None:
             raise Unsupported("agd weighs the penalty with n: declare Bounds(n=...)")
-        gradient = Release("noisy_gradient", 0, clip=self._clip(domain, loss))
+        gradient = Release("noisy_gradient", 0, clip=self.clip_for(domain, loss))
         choice = Release("select_candidate", 0, clip=self.loss_bound, mechanism=self.selection)
         return AdaptivePlan((gradient, choice), papers_total=self.papers_total)
 
-    def _rhos(self, total: float) -> tuple[float, float]:
+    def rhos(self, total: float) -> tuple[float, float]:
         """What the first gradient and each choice cost; any positive number where nothing is limited."""
         total = total if math.isfinite(total) else 1.0
         gradient, choice = self.gradient_rho, self.choice_rho
@@ -145,48 +151,67 @@ class AdaptiveDescent:
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
         """Rounds from zero, until nothing more can be bought."""
-        domain, n = curator.domain, public_count(curator)
-        plan = curator.plan
-        assert isinstance(plan, AdaptivePlan)
-        total = plan.total(curator.budget)
-        rho, choice_rho = self._rhos(total)
-        w, largest, taken = np.zeros(domain.shape), self.largest_step, []
+        run = _Run(self, curator, penalty)
         for t in range(MOST_ROUNDS):
             curator.next_round()
             try:
-                w, rho, step = self._round(curator, penalty, w, rho, choice_rho, largest, n)
+                step = run.round()
             except BudgetExceeded:  # the filter's word is the end of the run
                 break
-            taken.append(step)
-            if step == 0 and (largest := 0.5 * largest) < NO_STEP:
+            if not run.goes_on(t + 1, step):
                 break
-            if (t + 1) % self.adjust_every == 0 and step > 0:
-                largest = min(self.largest_step, (1 + self.adjustment) * max(taken[-self.adjust_every :]))
             if progress is not None:
                 progress(min(t + 1, self.n_rounds), self.n_rounds)
-        return Solution(w)
-
-    def _round(
-        self, curator: "Curator", penalty: Penalty, w: Vector, rho: float, choice_rho: float, largest: float, n: float
-    ) -> tuple[Vector, float, float]:
-        """The next point, what its gradient cost and the step's size; 0 only where there is no noise to blame."""
-        gradient = self._measure(curator, w, rho)
-        while True:
-            # the penalty's gradient is added to the measured sum, which stays as long as it is
-            full = gradient.value + n * penalty.strong_convexity * w
-            length = float(np.linalg.norm(full))
-            steps = np.linspace(0.0, largest, self.n_steps + 1)
-            points = w - np.multiply.outer(steps, full / length if length > 0 else full)
-            offsets = [n * penalty.value(point) for point in points]
-            chosen = curator.select_candidate(points, loss_bound=self.loss_bound, offsets=offsets, rho=choice_rho)
-            if chosen > 0 or not curator.budget.is_private:
-                return points[chosen], gradient.rho, float(steps[chosen])
-            gradient = gradient.merged(self._measure(curator, w, self.growth * gradient.rho))
-
-    def _measure(self, curator: "Curator", w: Vector, rho: float) -> Measured:
-        clip = self._clip(curator.domain, curator.loss)
-        return Measured(curator.noisy_gradient(w, clip=clip, rho=rho), rho)
+        return Solution(run.w)
 
     def settings(self) -> dict[str, Any]:
         """Public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+
+class _Run:
+    """One run's state: the point, what a gradient costs by now, and the largest step."""
+
+    def __init__(self, solver: AdaptiveDescent, curator: "Curator", penalty: Penalty) -> None:
+        assert isinstance(curator.plan, AdaptivePlan)
+        self.solver, self.curator, self.penalty = solver, curator, penalty
+        self.n = public_count(curator)
+        self.rho, self.choice_rho = solver.rhos(curator.plan.total(curator.budget))
+        self.w = np.zeros(curator.domain.shape)
+        self.largest = solver.largest_step
+        self.taken: list[float] = []
+
+    def round(self) -> float:
+        """Measure, choose and move; the step's size. 0 only where there is no noise to blame it on."""
+        solver, gradient = self.solver, self._measured(self.rho)
+        while True:
+            # the measured sum keeps its length: the penalty's gradient is added to it as it is
+            full = gradient.value + self.n * self.penalty.strong_convexity * self.w
+            length = float(np.linalg.norm(full))
+            steps = np.linspace(0.0, self.largest, solver.n_steps + 1)
+            points = self.w - np.multiply.outer(steps, full / length if length > 0 else full)
+            chosen = self.curator.select_candidate(
+                points,
+                loss_bound=solver.loss_bound,
+                offsets=[self.n * self.penalty.value(point) for point in points],
+                rho=self.choice_rho,
+            )
+            if chosen > 0 or not self.curator.budget.is_private:
+                self.w, self.rho = points[chosen], gradient.rho
+                return float(steps[chosen])
+            self.largest *= solver.shrink
+            gradient = gradient.merged(self._measured(solver.growth * gradient.rho))
+
+    def _measured(self, rho: float) -> Measured:
+        clip = self.solver.clip_for(self.curator.domain, self.curator.loss)
+        return Measured(self.curator.noisy_gradient(self.w, clip=clip, rho=rho), rho)
+
+    def goes_on(self, rounds: int, step: float) -> bool:
+        """Adjust the largest step: to the steps taken, every so often; to its half where none is any good."""
+        solver = self.solver
+        self.taken.append(step)
+        if step == 0:
+            self.largest *= 0.5
+        elif rounds % solver.adjust_every == 0:
+            self.largest = min(solver.largest_step, (1 + solver.adjustment) * max(self.taken[-solver.adjust_every :]))
+        return self.largest >= NO_STEP

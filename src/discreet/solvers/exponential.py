@@ -18,25 +18,24 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
+from discreet.curator.exponential import LEAST_ACCEPTANCE, expected_acceptance
 from discreet.curator.one_shot import Problem
-from discreet.curator.posterior import acceptance_bound
 from discreet.errors import Unsupported
 from discreet.losses import Squared
 from discreet.losses.base import values
-from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, count_release, public_count
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
-
-LEAST_ACCEPTANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,8 @@ class ExponentialMechanism:
     sampler
         ``"auto"`` (an exact one where there is one), or ``"interval"``, ``"gaussian"``, ``"rejection"``, ``"chain"``.
     total_variation
-        For the chain: how far the law of its last state is assumed to be from its limit. Paid for in delta.
+        For the chain: how far the law of its last state is assumed to be from its limit. Paid for in delta. None: a
+        thousandth of what delta could pay for; 1e-13 where a solver is used by itself.
     """
 
     candidates: Any = None
@@ -69,7 +69,7 @@ class ExponentialMechanism:
     radius: float | None = None
     row_norm: float | None = None
     sampler: str = "auto"
-    total_variation: float = 1e-13
+    total_variation: float | None = None
     name: ClassVar[str] = "exponential"
 
     def __post_init__(self) -> None:
@@ -107,9 +107,7 @@ class ExponentialMechanism:
             return "interval"
         if isinstance(loss, Squared):
             return "gaussian"
-        smoothness = gradient_smoothness(loss, problem.seen(domain))
-        kept = acceptance_bound(problem.regularization, smoothness, domain.n_features) if problem.total > 0 else 0.0
-        return "rejection" if kept >= LEAST_ACCEPTANCE else "chain"
+        return "rejection" if expected_acceptance(loss, domain, problem) >= LEAST_ACCEPTANCE else "chain"
 
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
         """One draw; a chain's plan also states its total variation."""
@@ -130,13 +128,13 @@ class ExponentialMechanism:
         mechanism = "additive" if problem.total > 0 else "exponential"
         drawn = Release("sample_minimizer", 1, mechanism=mechanism)
         chained = self.sampler_for(domain, loss, problem) == "chain"
-        return Plan((drawn, *count), total_variation=self.total_variation if chained else 0.0)
+        return Plan((drawn, *count), total_variation=(self.total_variation or 1e-13) if chained else 0.0)
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
         """Ask for one draw."""
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
         if self.candidates is not None:
-            points = np.array(self.candidates, dtype=np.float64).reshape(-1, *domain.shape)
+            points = self._points(domain)
             offsets = [n * penalty.value(point) for point in points]
             bound = self._loss_bound(domain, loss)
             solution = points[curator.select_candidate(points, loss_bound=bound, offsets=offsets)]
@@ -147,15 +145,21 @@ class ExponentialMechanism:
             progress(1, 1)
         return Solution(solution)
 
+    def _points(self, domain: Domain) -> NDArray[np.float64]:
+        points = np.array(self.candidates, dtype=np.float64)
+        if points.shape[1:] != domain.shape or len(points) == 0 or not np.isfinite(points).all():
+            raise Unsupported(f"candidates must be finite coefficients of shape {domain.shape}, one after the other")
+        return points
+
     def _loss_bound(self, domain: Domain, loss: Any) -> float:
         """The largest loss at any candidate: at margins of either sign, for a target at the end of its range."""
-        if self.loss_bound is not None:
-            return self.loss_bound
-        points = np.array(self.candidates, dtype=np.float64).reshape(-1, *domain.shape)
+        points = self._points(domain)
         reach = domain.row_norm * max(float(np.linalg.norm(point)) for point in points)
         margins = np.full(domain.n_outputs, reach)
         margins[::2] *= -1
         targets = (-domain.target_bound, domain.target_bound) if domain.n_outputs == 1 else (0.0, 1.0)
+        if self.loss_bound is not None:
+            return self.loss_bound
         return max(max(float(values(loss, sign * margins, t)) for t in targets) for sign in (1.0, -1.0))
 
     def settings(self) -> dict[str, Any]:

@@ -6,11 +6,11 @@ proven in ``accounting/objective.py``, not reviewed by others.
 
     w = argmin sum_i l_i(w) + (lambda/2) ||w||^2 + b.w,  b ~ N(0, (z a L)^2 I);   release w + (small) noise
 
-Released: one point. Privacy: noise and curvature together; for the logistic loss under zero_out and add_remove, and
-lambda >= R^2 / (epsilon + 1/(2 z^2)), exactly the Gaussian mechanism's delta at this epsilon. The second, small noise
-makes an inexact minimizer part of the proof. Cost: one exact solve. Utility: E J - J* <= p (z a L)^2 / (2 lambda), of
-the sums; locally (z a L)^2 trace((H + lambda I)^-1) / 2: noise where the data say much, little where they say little.
-Wins over output perturbation always, over gradient descent where the records' directions differ in weight.
+Released: one point. Privacy: noise and curvature together; for the logistic loss under zero_out and add_remove, no
+clip and lambda >= R^2 / (epsilon + 1/(2 z^2)), at most the Gaussian mechanism's delta at this epsilon. The second,
+small noise makes an inexact minimizer part of the proof. Cost: one exact solve. Utility: E J - J* <= p (z a L)^2 /
+(2 lambda), of the sums; locally (z a L)^2 trace((H + lambda I)^-1) / 2: little noise where the data say much.
+Wins over output perturbation, whose noise knows no directions, and where one exact solve is cheaper than many passes.
 """
 
 import math
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from discreet.curator.curator import Curator
 
 OUTSIDE = 16.0
-"""The second noise, relative to the first: it adds about (1/16)^2 of the price."""
+"""The second noise's multiplier over the first's: it adds (1/16)^2 to the squared price, 1/16 for pure budgets."""
 
 
 @dataclass(frozen=True)

@@ -61,18 +61,21 @@ class OneShot(ABC):
 
     def strength(self, penalty: Penalty) -> float:
         """The modulus of strong convexity, of the mean."""
-        if not isinstance(penalty, (NoPenalty, L2)):
-            raise Unsupported(
-                f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, or solver='gd', 'cd' "
-                "or 'gcd' for penalties with corners"
-            )
-        total = penalty.strong_convexity + (self.regularization or 0.0)
+        total = self._modulus(penalty)
         if not total > 0:
             raise Unsupported(
                 f"{self.name} perturbation needs strong convexity, since the minimizer of a merely convex loss can "
                 "jump when one record changes (a median does): pass an L2 penalty, or a solver with regularization=..."
             )
         return total
+
+    def _modulus(self, penalty: Penalty) -> float:
+        if not isinstance(penalty, (NoPenalty, L2)):
+            raise Unsupported(
+                f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, or solver='gd', 'cd' "
+                "or 'gcd' for penalties with corners"
+            )
+        return penalty.strong_convexity + (self.regularization or 0.0)
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
         """One question, one answer."""

@@ -66,9 +66,7 @@ class OutputPerturbation(OneShot):
 
     def strength(self, penalty: Penalty) -> float:
         """The modulus of strong convexity; gradient steps do without."""
-        if self.n_steps is not None:
-            return penalty.strong_convexity + (self.regularization or 0.0)
-        return super().strength(penalty)
+        return super().strength(penalty) if self.n_steps is None else self._modulus(penalty)
 
     def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]:
         if self.n_steps is None:

@@ -1,13 +1,14 @@
 """Sums of clipped losses at several points: what a private choice among candidates is scored by.
 
-A record adds an integer between 0 and its limit to each candidate's sum; a null record's limit is 0.
+A record adds an integer between 0 and its limit to each candidate's sum: its loss above the least for its own target,
+which is the same for all candidates. A null record's limit is 0.
 """
 
 import numpy as np
 from numba import int64, njit
 
 from discreet.curator.kernels.tiles import tile_margins
-from discreet.losses.base import value, values
+from discreet.losses.base import least, value, values
 
 
 @njit(inline="always")
@@ -29,7 +30,8 @@ def values_over_tiles(tiles, targets, scales, limits, w, margin_scales, loss, ou
             tile_margins(tiles[t], w[c], margins)
             total = int64(0)
             for i in range(rows):
-                total += _clipped(value(loss, float(margins[i]) * margin_scales[c], target[i]) * scale[i], limit[i])
+                above = value(loss, float(margins[i]) * margin_scales[c], target[i]) - least(loss, target[i])
+                total += _clipped(above * scale[i], limit[i])
             out[c] += total
 
 
@@ -45,7 +47,8 @@ def values_over_rows(rows, targets, scales, limits, first, last, w, margin_scale
                 for j in range(x.size):
                     total += int64(x[j]) * int64(wk[j])
                 margins[k] = float(total) * margin_scales[c]
-            out[c] += _clipped(values(loss, margins, targets[i]) * scales[i], limits[i])
+            above = values(loss, margins, targets[i]) - least(loss, targets[i])
+            out[c] += _clipped(above * scales[i], limits[i])
 
 
 @njit(cache=True, nogil=True)
@@ -60,4 +63,5 @@ def values_over_sparse_rows(indptr, indices, data, targets, scales, limits, firs
                 for e in range(x.size):
                     total += int64(x[e]) * int64(wk[columns[e]])
                 margins[k] = float(total) * margin_scales[c]
-            out[c] += _clipped(values(loss, margins, targets[i]) * scales[i], limits[i])
+            above = values(loss, margins, targets[i]) - least(loss, targets[i])
+            out[c] += _clipped(above * scales[i], limits[i])

@@ -1,0 +1,167 @@
+"""Solvers with their default settings against each other: accuracy by cross validation, at equal epsilon.
+
+The protocol is that of Lee & Kifer (KDD 2018): logistic loss with an intercept, features in [0, 1], an L2 penalty of
+1e-3, five folds, epsilon from 0.05 to 1.6, delta = 1e-8. The relation is ``zero_out``, whose noise is that of adding or
+removing a record while n stays public. No method is tuned to a table.
+
+Accuracies on held-out rows are exact, which on people's data would be a release of its own.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.budget import Budget, Neighbors
+from discreet.curator.entropy import use_entropy
+from discreet.errors import Unsupported
+from discreet.experiments.replay import Replayed
+from discreet.experiments.synthetic import Table
+from discreet.experiments.tables import TITLES
+from discreet.models import DPLogisticRegression
+from discreet.solvers.agd import AdaptiveDescent
+
+NEIGHBORS = Neighbors.ZERO_OUT
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A name, what to call it, and the solver for a budget."""
+
+    name: str
+    label: str
+    solver: Callable[[Budget], Any]
+
+
+def _named(name: str) -> Callable[[Budget], Any]:
+    return lambda budget: name
+
+
+METHODS = (
+    Method("agd", "agd", _named("agd")),
+    Method("agd-paper", "agd, the authors' split", AdaptiveDescent.paper),
+    Method("gd", "gd", _named("gd")),
+    Method("sgd", "sgd", _named("sgd")),
+    Method("svrg", "svrg", _named("svrg")),
+    Method("objective", "objective", _named("objective")),
+    Method("output", "output", _named("output")),
+)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is compared, and how."""
+
+    epsilons: tuple[float, ...] = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+    methods: tuple[str, ...] = field(default=tuple(method.name for method in METHODS))
+    folds: int = 5
+    repeats: int = 1
+    seed: int = 0
+    delta: float = 1e-8
+    alpha: float = 1e-3
+
+    def __post_init__(self) -> None:
+        known = [method.name for method in METHODS]
+        unknown = [name for name in self.methods if name not in known]
+        if unknown:
+            raise Unsupported(f"there is no method called {', '.join(unknown)}: choose among {', '.join(known)}")
+        if self.folds < 2 or self.repeats < 1 or not self.epsilons or not self.methods:
+            raise Unsupported("a comparison needs two folds, one repeat, one epsilon and one method at least")
+        if not all(0 < epsilon < math.inf for epsilon in self.epsilons):
+            raise Unsupported("every epsilon must be a positive number")
+
+    @property
+    def chosen(self) -> list[Method]:
+        """The methods, in the order of ``METHODS``."""
+        return [method for method in METHODS if method.name in self.methods]
+
+    def splits(self, rows: int) -> Iterator[tuple[Rows, Rows]]:
+        """Training and held-out rows of every fold of every repeat; the same for the same seed."""
+        for repeat in range(self.repeats):
+            order = np.random.default_rng([self.seed, repeat]).permutation(rows)
+            for held in np.array_split(order, self.folds):
+                yield np.setdiff1d(order, held), np.sort(held)
+
+    def fit_count(self, tables: int) -> int:
+        """How many private fits a run has."""
+        return tables * self.repeats * self.folds * len(self.epsilons) * len(self.methods)
+
+
+def private_accuracy(
+    table: Table, train: Rows, held: Rows, method: Method, epsilon: float, protocol: Protocol, seed: int
+) -> float:
+    """The accuracy on the held-out rows of one private fit, whose noise is replayable."""
+    model = DPLogisticRegression(
+        epsilon=epsilon,
+        delta=protocol.delta,
+        bounds=table.bounds,
+        alpha=protocol.alpha,
+        solver=method.solver(Budget(epsilon, protocol.delta, NEIGHBORS)),
+        neighbors=str(NEIGHBORS),
+    )
+    with use_entropy(Replayed(seed)):
+        model.fit(table.X[train], table.y[train])
+    return float(np.mean(model.predict(table.X[held]) == table.y[held]))
+
+
+def free_accuracy(table: Table, train: Rows, held: Rows, alpha: float) -> float:
+    """That of the same objective's minimizer without privacy; scikit-learn leaves its intercept unpenalized."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=1 / (alpha * len(train)), solver="newton-cholesky", max_iter=500)
+    return float(model.fit(table.X[train], table.y[train]).score(table.X[held], table.y[held]))
+
+
+def majority_accuracy(table: Table, train: Rows, held: Rows) -> float:
+    """That of always saying what is commoner among the training rows."""
+    commoner = int(2 * np.sum(table.y[train]) > len(train))
+    return float(np.mean(table.y[held] == commoner))
+
+
+def run(tables: Mapping[str, Table], protocol: Protocol, *, done: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Every method on every table, as plain numbers; ``done`` is called after each of ``fit_count`` fits."""
+    facts = {**asdict(protocol), "neighbors": str(NEIGHBORS), "loss": "logistic"}
+    return {"protocol": facts, "tables": [_on_table(name, tables[name], protocol, done) for name in tables]}
+
+
+def _on_table(name: str, table: Table, protocol: Protocol, done: Callable[[], None]) -> dict[str, Any]:
+    splits = list(protocol.splits(len(table.y)))
+    methods = [
+        {"method": method.name, "label": method.label, "points": _points(table, splits, method, protocol, done)}
+        for method in protocol.chosen
+    ]
+    return {
+        "name": name,
+        "title": TITLES.get(name, name),
+        "rows": len(table.y),
+        "columns": table.X.shape[1],
+        "majority": [majority_accuracy(table, *split) for split in splits],
+        "non_private": [free_accuracy(table, *split, protocol.alpha) for split in splits],
+        "methods": methods,
+    }
+
+
+def _points(
+    table: Table, splits: Sequence[tuple[Rows, Rows]], method: Method, protocol: Protocol, done: Callable[[], None]
+) -> list[dict[str, Any]]:
+    points = []
+    for epsilon in protocol.epsilons:
+        accuracies, start = [], time.perf_counter()
+        for number, (train, held) in enumerate(splits):
+            seed = 10_000 * protocol.seed + number
+            accuracies.append(private_accuracy(table, train, held, method, epsilon, protocol, seed))
+            done()
+        seconds = (time.perf_counter() - start) / len(splits)
+        points.append({"epsilon": epsilon, "accuracies": accuracies, "seconds_per_fit": seconds})
+    return points
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error, as if folds were independent (their training rows overlap)."""
+    return fmean(values), stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
