@@ -86,8 +86,8 @@ def run(gradients, choices, solver=None, penalty=None, **settings):
 
 
 def paperlike(**settings):
-    """Equally spaced steps, no momentum: the paper's."""
-    given = {"grid": "linear", "momentum": 0.0, "clip": 1.0, "gradient_rho": 1e-3, "choice_rho": 1e-3, **settings}
+    """Twenty equally spaced steps and a largest one that only its adjustment changes: the paper's."""
+    given = {"n_steps": 20, "shrink": 1.0, "clip": 1.0, "gradient_rho": 1e-3, "choice_rho": 1e-3, **settings}
     return AdaptiveDescent(**given)
 
 
@@ -107,7 +107,7 @@ def test_zero_is_always_among_the_steps_and_the_direction_is_normalized():
     np.testing.assert_array_equal(script.points[2][0], second[20])
 
 
-@pytest.mark.parametrize("settings", [{}, {"grid": "geometric"}, {"n_steps": 1}, {"momentum": 0.5}])
+@pytest.mark.parametrize("settings", [{}, {"n_steps": 7}, {"n_steps": 1}, {"shrink": 0.5}])
 def test_zero_is_among_the_steps_of_every_grid(settings):
     _, script = run(forever([1.0, 2.0, 3.0]), [1] * 12, paperlike(**settings))
     w = np.zeros(P)
@@ -276,7 +276,7 @@ def test_without_noise_the_best_step_of_the_grid_is_taken():
         assert values[index] <= min(values) + 1e-5  # records are on a grid of 2^-14
 
 
-@pytest.mark.parametrize("settings", [{}, {"grid": "linear"}, {"adjust_every": 3}])
+@pytest.mark.parametrize("settings", [{}, {"n_steps": 20}, {"adjust_every": 3}])
 def test_without_noise_the_optimum_is_reached(settings, small_table):
     X, y, alpha = small_table.X, small_table.signs, 0.1
     curator, found = real(X, y, math.inf, L2(alpha), AdaptiveDescent(clip=10.0, loss_bound=30.0, **settings))
@@ -287,7 +287,7 @@ def test_without_noise_the_optimum_is_reached(settings, small_table):
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
-@pytest.mark.parametrize("settings", [{}, {"selection": "noisy_max", "papers_total": True}, {"momentum": 0.7}])
+@pytest.mark.parametrize("settings", [{}, {"selection": "noisy_max", "papers_total": True}, {"shrink": 1.0}])
 def test_a_real_run_pays_for_all_of_it(relation, settings):
     X, y = small_table(n=40)
     with seeded(6), window() as seen:
@@ -309,7 +309,8 @@ BAD = [
     {"growth": math.nan}, {"largest_step": 0.0}, {"largest_step": math.inf}, {"adjustment": -0.1}, {"clip": 0.0},
     {"clip": "1"}, {"loss_bound": math.nan}, {"loss_bound": -3.0}, {"selection": "laplace"},
     {"selection": None}, {"gradient_rho": 0.0}, {"choice_rho": math.nan}, {"choice_rho": -1.0},
-    {"growth": None}, {"largest_step": None}, {"adjustment": None},
+    {"growth": None}, {"largest_step": None}, {"adjustment": None}, {"shrink": 0.0}, {"shrink": math.nan},
+    {"shrink": -1.0}, {"shrink": "a"}, {"shrink": 1.5},
 ]  # fmt: skip
 
 
@@ -319,13 +320,17 @@ def test_bad_settings_are_refused_at_once(settings):
         AdaptiveDescent(**settings)
 
 
-@pytest.mark.parametrize("settings", [{"shrink": 0.0}, {"shrink": math.nan}, {"shrink": -1.0}, {"momentum": 1.0},
-                                      {"momentum": -0.1}, {"grid": "logarithmic"}, {"shrink": "a"}], ids=str)  # fmt: skip
-def test_bad_settings_of_later_additions_are_refused_too(settings):
-    if not set(settings) <= set(AdaptiveDescent.__dataclass_fields__):
-        pytest.skip("no such setting")
-    with pytest.raises(Unsupported):
-        AdaptiveDescent(**settings)
+def test_no_step_found_shrinks_the_largest():
+    _, script = run(forever([1.0, 0.0, 0.0]), [0, 0, 20, 20], paperlike(shrink=0.5))
+    largest = [float(np.linalg.norm(points[-1] - points[0])) for points in script.points]
+    np.testing.assert_allclose(largest, [2.0, 1.0, 0.5, 0.5, 0.5])
+
+
+def test_the_papers_settings_are_the_papers():
+    solver = AdaptiveDescent.paper(Budget(0.4, 1e-8, "add_remove"))
+    assert (solver.n_steps, solver.largest_step, solver.growth) == (20, 2.0, 0.1)
+    assert (solver.adjust_every, solver.adjustment, solver.shrink) == (10, 0.1, 1.0)
+    assert (solver.clip, solver.loss_bound, solver.selection, solver.papers_total) == (3.0, 3.0, "noisy_max", True)
 
 
 def test_an_open_loss_bound_is_filled_or_refused():

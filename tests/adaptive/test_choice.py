@@ -204,8 +204,8 @@ def test_frequencies_are_those_of_the_law(choice):
 def test_the_test_knows_another_scale_and_the_other_mechanism(choice):
     """Negative controls: another scale, another law, the opposite sign."""
     law = {"exponential": lambda s: np.exp(log_softmax(s)), "noisy_max": noisy_max_law}[choice.mechanism]
-    assert choice_p(choice, rho=0.5, runs=600, law=lambda s: law(s / 4)) < SIGNIFICANCE
-    assert choice_p(choice, rho=0.5, runs=600, law=lambda s: law(-s)) < SIGNIFICANCE
+    assert choice_p(choice, rho=2.0, runs=800, law=lambda s: law(s / 4)) < SIGNIFICANCE
+    assert choice_p(choice, rho=2.0, runs=800, law=lambda s: law(-s)) < SIGNIFICANCE
 
 
 def measured_epsilon(i=7, rho=0.03125, runs=2000):

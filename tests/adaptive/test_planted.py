@@ -56,7 +56,9 @@ def test_honest_code_replays():
 
 def test_choices_that_are_not_charged(monkeypatch):
     honest = Filter.charge
-    monkeypatch.setattr(Filter, "charge", lambda self, query, rho: query != "noisy_gradient" or honest(self, query, rho))
+    monkeypatch.setattr(
+        Filter, "charge", lambda self, query, rho: query != "noisy_gradient" or honest(self, query, rho)
+    )
     with pytest.raises(AssertionError, match="not charged"):
         audited()
 
@@ -109,9 +111,7 @@ def test_a_refusal_that_answers_all_the_same(monkeypatch):
 @pytest.mark.parametrize("factor", [0.5, 0.9])
 def test_less_noise_than_the_rho_says(monkeypatch, factor):
     honest = Session._noisier
-    monkeypatch.setattr(
-        Session, "_noisier", lambda self, release, rho: honest(self, release, rho / factor**2)
-    )
+    monkeypatch.setattr(Session, "_noisier", lambda self, release, rho: honest(self, release, rho / factor**2))
     with pytest.raises(AssertionError, match="too little noise"):
         audited()
 

@@ -8,12 +8,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from discreet import Budget, Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet import (
+    AdaptivePlan,
+    Budget,
+    Huber,
+    Logistic,
+    Poisson,
+    PrivateData,
+    Release,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+)
+from discreet.curator import noise
 from discreet.curator.entropy import use_entropy
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.testing import seeded
 from tests.adaptive.cases import BufferedEntropy
-from tests.svrg.cases import RELATIONS, by_hand, change, opened, ratio_of, shaped, window
+from tests.svrg.cases import RELATIONS, bounds_for, by_hand, change, opened, ratio_of, shaped, window
 
 LOSSES = (Logistic(), Squared(), Huber(0.7), SmoothedHinge(0.5), Poisson(3.0), Softmax(3))
 PURE = Budget(1.0, 0.0, "zero_out")
@@ -59,8 +71,6 @@ def test_both_gradients_see_the_same_sample(engine, groups, monkeypatch):
     X = np.nan_to_num(X)
     w, anchor = np.linspace(-3, 3, 30), np.linspace(1, -1, 30)
     drawn = []
-    from discreet.curator import noise
-
     honest = noise.poisson_sample
     monkeypatch.setattr(noise, "poisson_sample", lambda *args: drawn.append(honest(*args)) or drawn[-1])
     with seeded(7), window() as seen:
@@ -181,11 +191,12 @@ def test_another_shape_is_refused():
 
 
 def test_it_has_no_place_in_an_adaptive_plan():
-    from discreet import AdaptivePlan, PrivateData, Release
-    from tests.svrg.cases import bounds_for
-
     X, y = table()
     data = PrivateData(X, y, bounds_for(Logistic()))
-    with pytest.raises(DiscreetError):
+
+    def ask():
         curator = data.open(AdaptivePlan([Release("noisy_gradient_change", 0)]), Budget(1.0, 1e-6), Logistic())
         curator.noisy_gradient_change(np.zeros(4), np.ones(4), clip=1.0)
+
+    with pytest.raises(DiscreetError):
+        ask()

@@ -85,7 +85,7 @@ def test_everybody_in_every_sample(monkeypatch):
     """Priced as sampled, drawn whole."""
     monkeypatch.setattr(Session, "sample", lambda self, release: None)
     with pytest.raises(AssertionError):
-        test_changes.test_both_gradients_see_the_same_sample.__wrapped__ if False else _same_sample(monkeypatch)
+        _same_sample(monkeypatch)
 
 
 def _same_sample(monkeypatch):
@@ -120,9 +120,7 @@ def test_sampling_left_out_of_the_price(monkeypatch):
 
 def test_only_the_anchors_priced(monkeypatch):
     honest = Plan.events
-    monkeypatch.setattr(
-        Plan, "events", lambda self, z, *, pure: honest(Plan(self.releases[:1]), z, pure=pure)
-    )
+    monkeypatch.setattr(Plan, "events", lambda self, z, *, pure: honest(Plan(self.releases[:1]), z, pure=pure))
     with pytest.raises(AssertionError, match="costs more"):
         test_price.checked()
 
@@ -157,7 +155,9 @@ def test_gradients_clipped_one_by_one(monkeypatch):
     def gradient_sum(self, query):
         if query.anchor is None:
             return honest(self, query)
-        return honest(self, replace(query, anchor=None)) - honest(self, replace(query, anchor=None, weights=query.anchor))
+        return honest(self, replace(query, anchor=None)) - honest(
+            self, replace(query, anchor=None, weights=query.anchor)
+        )
 
     monkeypatch.setattr(DenseEngine, "gradient_sum", gradient_sum)
     with pytest.raises(AssertionError):

@@ -40,6 +40,10 @@ _STEPS = 1 << 22  # lattice steps in one sensitivity: rounding costs sqrt(p) of 
 _LEAST_STEP = 2.0**-36  # so that coordinates up to 2^16 have room
 _LARGEST = 1 << 52  # steps that a coordinate may be from 0: below it doubles divide and round to within one step
 GRADIENT_ERROR = 1e-11  # of a computed gradient, over n times the bound on a record's: checked at every step
+STEPS_NEED_N = (
+    "gradient steps contract only where n is the number of records, which is private under add_remove: use the exact "
+    "minimizer, or another relation"
+)
 FLOAT_RADIUS = "the noise's length is drawn in floating point (a Gamma variable), not on the lattice"
 
 
@@ -163,10 +167,7 @@ def noisy_descent(session: Session, loss: Any, problem: Problem, n_steps: int, s
     domain, mu = session.domain, problem.regularization
     bound, lossy = problem.bound_for(loss, domain), problem.loss_for(loss, domain)
     if problem.n != domain.n or not session.budget.neighbors.n_is_public:
-        raise Unsupported(
-            "gradient steps contract only where n is the number of records, which is private under add_remove: use the "
-            "exact minimizer, or another relation"
-        )
+        raise Unsupported(STEPS_NEED_N)
     if not 0 < step_size * (gradient_smoothness(lossy, problem.seen(domain)) + 2 * mu) <= 2:
         raise PlanViolation("steps are stable up to 2/(beta + 2 regularization): take a smaller step_size")
     release = session.spend("noisy_descent")

@@ -160,8 +160,8 @@ def _variance_reduced(domain: Domain, loss: Any, penalty: Penalty, budget: Budge
     if not budget.is_private:
         return VarianceReducedDescent(n_epochs=400, n_inner=20, batch_size=max(1.0, domain.n / 4))
     batch = float(min(domain.n, max(SGD_BATCH, domain.n / 10)))
-    epochs = max(3, min(20, round(math.sqrt(step_count(domain, budget)))))
-    return VarianceReducedDescent(n_epochs=epochs, n_inner=8, batch_size=batch)
+    epochs = max(3, min(20, round(step_count(domain, budget) / 10)))
+    return VarianceReducedDescent(n_epochs=epochs, n_inner=8, batch_size=batch, momentum=True)
 
 
 def _adaptive(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> AdaptiveDescent:

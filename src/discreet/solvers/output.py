@@ -25,7 +25,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.one_shot import Problem
+from discreet.curator.one_shot import STEPS_NEED_N, Problem
 from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
@@ -61,6 +61,8 @@ class OutputPerturbation(OneShot):
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
         """One noisy point, and a noisy count where n is private."""
         self.problem(self.strength(penalty), domain.n or 1).bound_for(loss, domain)  # refuses what has none
+        if self.n_steps is not None and not domain.neighbors.n_is_public:
+            raise Unsupported(STEPS_NEED_N)
         query = "noisy_minimizer" if self.n_steps is None else "noisy_descent"
         return Plan((Release(query, 1), *count_release(domain)))
 

@@ -28,7 +28,7 @@ from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, count_release, public_count
-from discreet.solvers.descent import project
+from discreet.solvers.descent import nesterov_weight, project
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -50,6 +50,8 @@ class VarianceReducedDescent:
         None: 1/beta.
     anchor_share
         About which part of the budget the anchors' gradients get.
+    momentum
+        Nesterov's, over all inner steps; free.
     average
         Whether the next anchor is the mean of the inner iterates; else it is the last one.
     radius
@@ -63,6 +65,7 @@ class VarianceReducedDescent:
     clip: float | None = None
     step_size: float | None = None
     anchor_share: float = 0.5
+    momentum: bool = False
     average: bool = False
     radius: float | None = None
     name: ClassVar[str] = "svrg"
@@ -108,14 +111,20 @@ class VarianceReducedDescent:
         n, clip, smoothness = public_count(curator), self._clip(domain, loss), gradient_smoothness(loss, domain)
         expected = n * math.ceil(self.fraction(domain) * SAMPLING_DENOMINATOR) / SAMPLING_DENOMINATOR
         step = self.step_size if self.step_size is not None else 1.0 / smoothness
-        anchor = w = np.zeros(domain.shape)
+        anchor = w = previous = np.zeros(domain.shape)
         for epoch in range(self.n_epochs):
             full = curator.noisy_gradient(anchor, clip=clip) / n
             w, total = anchor, np.zeros(domain.shape)
-            for _ in range(self.n_inner):
-                reach = min(2 * clip, smoothness * float(np.linalg.norm(w - anchor)))
-                change = curator.noisy_gradient_change(w, anchor, clip=reach) / expected if reach > LEAST_REACH else 0.0
-                w = project(penalty.prox(w - step * (full + change), step), self.radius)
+            for inner in range(self.n_inner):
+                weight = nesterov_weight(epoch * self.n_inner + inner, step, penalty.strong_convexity)
+                point = w + weight * (w - previous) if self.momentum else w
+                reach, change = (
+                    min(2 * clip, smoothness * float(np.linalg.norm(point - anchor))),
+                    np.zeros(domain.shape),
+                )
+                if reach > LEAST_REACH:
+                    change = curator.noisy_gradient_change(point, anchor, clip=reach) / expected
+                previous, w = w, project(penalty.prox(point - step * (full + change), step), self.radius)
                 total += w
             anchor = total / self.n_inner if self.average else w
             if progress is not None:
