@@ -95,9 +95,8 @@ def audit(curator, seen, selection="exponential", failed=()):
     charges = iter([charge for place, charge in enumerate(trace) if charge.answered and place not in failed])
     for measurement in seen:
         charge = next(charges, None)
-        assert charge is not None and charge.query == measurement.query, (
-            f"{measurement.query} was answered and not charged"
-        )
+        paid = charge is not None and charge.query == measurement.query
+        assert paid, f"{measurement.query} was answered and not charged"
         assert realized_rho(measurement, selection) <= Fraction(charge.rho), f"{measurement.query} has too little noise"
     assert sum(realized_rho(m, selection) for m in seen) <= filter_of(curator).total, (
         "the run spent more than its total"

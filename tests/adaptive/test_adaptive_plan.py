@@ -67,11 +67,11 @@ def drive(curator, actions, entropy, seen):
             if "finite rho" in str(error):
                 assert (books.spent, len(books.trace), len(seen), entropy.asked) == before
             else:  # a rho so small that its noise is no double: paid for, and nothing read
-                assert "relative_noise" in str(error)
+                assert "relative_noise" in str(error)  # noqa: PT017
                 assert len(seen) == before[2]
                 failed.add(len(books.trace) - 1)
         except Unsupported as error:  # more noise than the lattice holds: paid for, and nothing read
-            assert "lattice" in str(error)
+            assert "lattice" in str(error)  # noqa: PT017
             assert len(seen) == before[2]
             failed.add(len(books.trace) - 1)
         assert books.spent + books.left == books.total

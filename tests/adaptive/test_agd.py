@@ -22,10 +22,12 @@ from discreet import (
     DPRidge,
     Logistic,
     NoPenalty,
+    Poisson,
     PrivateData,
 )
 from discreet.accounting.filters import Filter
 from discreet.errors import BudgetExceeded, DiscreetError, Unsupported
+from discreet.losses.base import least, value
 from discreet.solvers import agd
 from discreet.testing import seeded
 from tests.adaptive.cases import audit, filter_of, small_table, window
@@ -128,8 +130,8 @@ def test_the_measured_gradient_keeps_its_length():
     assert rhos[2] == pytest.approx(0.5 * 1.5 * total)
     assert rhos[3] == pytest.approx(1.5 * 1.5 * total)  # the next round starts at the precision reached
     expected = np.zeros(P)
-    for precision, value in zip(rhos[:3], (first, second, third), strict=True):
-        expected += precision * np.array(value) / sum(rhos[:3])
+    for precision, measured in zip(rhos[:3], (first, second, third), strict=True):
+        expected += precision * np.array(measured) / sum(rhos[:3])
     direction = script.points[0][0] - script.points[2][-1]
     np.testing.assert_allclose(direction / np.linalg.norm(direction), expected / np.linalg.norm(expected), rtol=1e-9)
 
@@ -286,6 +288,18 @@ def test_without_noise_the_optimum_is_reached(settings, small_table):
     assert not curator.certificate(model="test", solver={}).is_private
 
 
+def test_without_noise_it_gets_there_by_name():
+    """Some labels are wrong, and their losses exceed 3 at the optimum: without noise no clip may bite."""
+    rng, alpha = np.random.default_rng(0), 0.01
+    X = np.rint(rng.uniform(-1, 1, (300, 2)) * 2**14) / 2**14
+    y = np.where(X[:, 0] > 0, 1, -1)
+    y[:12] *= -1
+    model = DPLogisticRegression(math.inf, 1e-6, bounds=1.0, classes=(-1, 1), alpha=alpha, solver="agd").fit(X, y)
+    best = LogisticRegression(C=1 / (len(y) * alpha), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    best.fit(np.hstack([X, np.ones((len(y), 1))]), y)
+    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), best.coef_[0], atol=1e-3)
+
+
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize("settings", [{}, {"selection": "noisy_max", "papers_total": True}, {"shrink": 1.0}])
 def test_a_real_run_pays_for_all_of_it(relation, settings):
@@ -375,7 +389,10 @@ def test_where_it_does_not_apply_it_says_what_does(case):
         fitted(kind, **settings)
 
 
-def test_losses_that_can_be_negative_are_refused():
-    """Clipped to [0, bound], the Poisson loss is another function, and the least of it another point."""
-    with pytest.raises(Unsupported, match="gd"):
-        fitted(DPPoissonRegressor)
+def test_losses_that_can_be_negative_are_compared_above_their_least():
+    """Clipped to [0, bound], the Poisson loss itself is another function: its part above the least is clipped."""
+    loss, margins = Poisson(2.0), np.linspace(-2, 2, 41)
+    for target in (0.0, 0.5, 3.0):
+        above = np.array([value(loss, margin, target) for margin in margins]) - least(loss, target)
+        assert above.min() >= -1e-12
+    fitted(DPPoissonRegressor)

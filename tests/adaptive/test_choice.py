@@ -184,7 +184,7 @@ def law_p(counts, law):
     return float(stats.chisquare(seen, expected * sum(seen) / expected.sum()).pvalue)
 
 
-def choice_p(choice, rho=0.05, runs=1500, relation="replace_one", law=None):
+def choice_p(choice, rho=0.05, runs=1200, relation="replace_one", law=None):
     X, y = table()
     with use_entropy(BufferedEntropy(21)), window() as seen:
         curator = opened(large_budget(relation), (choice,), X=X, y=y, intercept=True)

@@ -73,7 +73,7 @@ def test_choices_that_are_written_down_and_not_counted(monkeypatch):
             self._trace.append(Charge(query, rho, self.round))
 
     monkeypatch.setattr(Filter, "charge", charge)
-    with pytest.raises(AssertionError, match="more than its total"):
+    with pytest.raises(AssertionError, match="not charged"):
         audited()
 
 
@@ -88,7 +88,7 @@ def test_charges_after_the_answer(monkeypatch):
         return self._noisier(self._releases[query], rho)
 
     monkeypatch.setattr(Session, "spend", late)
-    with pytest.raises(AssertionError, match="not charged|more than its total"):
+    with pytest.raises(AssertionError, match=r"not charged|more than its total"):
         audited()
 
 
@@ -190,5 +190,5 @@ def test_an_infinite_filter_for_a_private_budget(monkeypatch):
     honest = Filter.__init__
     monkeypatch.setattr(Filter, "__init__", lambda self, total: honest(self, math.inf))
     monkeypatch.setattr("discreet.solvers.agd.MOST_ROUNDS", 30)
-    with pytest.raises(AssertionError, match="more than its total"):
+    with pytest.raises(AssertionError, match="not charged"):
         audited()

@@ -118,9 +118,8 @@ def test_a_line_that_no_filter_wrote_is_refused(certificate, changes):
 
 def test_a_negative_charge_does_not_hide_an_overspent_budget(certificate):
     rho = overspent(certificate).trace[-1].rho
-    hidden = replace(overspent(certificate), trace=(*overspent(certificate).trace, Charge("noisy_gradient", -rho, 9)))
     with pytest.raises(AccountingError):
-        hidden.verify()
+        Charge("noisy_gradient", -rho, 9)
 
 
 def test_without_privacy_the_trace_is_no_claim():

@@ -63,7 +63,7 @@ def test_the_certificate_is_the_composition_of_both_kinds(relation):
     certificate, anchors, changes = checked(relation)
     z = certificate.noise_multiplier
     assert min(changes) == pytest.approx(z, rel=1e-4)
-    assert min(anchors) == pytest.approx(z * math.sqrt((1 - SHARE) / (SHARE * M)) / Q, rel=1e-4)
+    assert min(anchors) == pytest.approx(z * math.sqrt((1 - SHARE) / (SHARE * (M - 1))) / Q, rel=1e-4)
     listed = certificate.events
     by_hand = [Gaussian(listed[0].noise_multiplier)] * S
     by_hand += [PoissonSampled(16384, Gaussian(z))] * listed[1].event.count
@@ -99,7 +99,7 @@ def test_a_pure_run_is_the_sum_of_its_parts():
     certificate, seen = certified(epsilon=3.0, delta=0.0)
     assert {m.norm for m in seen} == {"l1"}
     z = certificate.noise_multiplier
-    relative = math.sqrt((1 - SHARE) / (SHARE * M)) / Q
+    relative = math.sqrt((1 - SHARE) / (SHARE * (M - 1))) / Q
     count = certificate.events[1].event.count
     total = S / (z * relative) + count * math.log1p(Q * math.expm1(1 / z))
     assert 3.0 * (1 - 1e-6) <= total <= 3.0 * (1 + 1e-9)

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.errors import BudgetExceeded, PlanViolation
+from discreet.errors import AccountingError, BudgetExceeded, PlanViolation
 
 _UNIT_BITS = 120
 
@@ -26,6 +26,13 @@ class Charge:
     rho: float
     round: int
     answered: bool = True
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.query, str) and type(self.round) is int and type(self.answered) is bool
+        if not named or type(self.rho) is not float or not 0 < self.rho < math.inf or self.round < 0:
+            raise AccountingError(
+                "a line of a budget trace is a query, a positive rho, a round and whether it was answered"
+            )
 
 
 class Filter:
@@ -73,13 +80,15 @@ class Filter:
 
     def affords(self, rho: float) -> bool:
         """Whether this could be bought now; free to ask, since what was spent follows from released answers."""
-        return self._total is None or self._spent + self._units(rho) <= self._total
+        needed = self._units(rho)
+        return self._total is None or self._spent + needed <= self._total
 
     def charge(self, query: str, rho: float) -> None:
         """Pay before the answer; raise BudgetExceeded, and write the refusal down, where it would cross the total."""
         answered = self.affords(rho)
-        self._trace.append(Charge(query, rho, self.round, answered))
+        if self._total is None:
+            return
+        self._trace.append(Charge(query, float(rho), self.round, answered))
         if not answered:
             raise BudgetExceeded("this answer would cross the run's total rho: nothing was asked of the data")
-        if self._total is not None:
-            self._spent += self._units(rho)
+        self._spent += self._units(rho)

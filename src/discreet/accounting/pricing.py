@@ -93,6 +93,8 @@ def calibrate(plan: Plan, budget: Budget) -> float:
     """
     known = plan.multiplier_for(budget)
     if known is not None:
+        if known > 0 and not price(plan, known, budget.delta, budget.neighbors) <= budget.epsilon:
+            raise Unsupported("this budget is too small to be accounted for: raise epsilon or delta")
         return known
     if not budget.is_private or plan.count == 0:
         return 0.0
@@ -282,8 +284,10 @@ def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price
         # The best order is 1 + sqrt(ln(1/delta)/rho). Below 2 a chord from K(1) = 0 stands for the curve:
         # 2 rho (a - 1) for rho a (a - 1), up to twice as much.
         slack = 1.02 if 4 * rho <= -math.log(delta) else 2.0
-        _must_hold(renyi <= slack * concentrated + 1e-3, "Renyi DP exceeds zCDP")
-        return Price(min(renyi, concentrated) if concentrated > 0 else renyi, {"rdp": renyi, "zcdp": concentrated})
+        # Orders end at about 2^13, below which Renyi DP cannot see: ln(1/delta) over that.
+        seen = 1e-3 - math.log(delta) / 4096
+        _must_hold(renyi <= slack * concentrated + seen, "Renyi DP exceeds zCDP")
+        return Price(min(renyi, concentrated), {"rdp": renyi, "zcdp": concentrated})
     return Price(renyi, {"rdp": renyi, "unsampled": concentrated})
 
 

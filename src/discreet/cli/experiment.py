@@ -161,11 +161,14 @@ def solvers(
 
 
 def _print_solvers(results: dict[str, Any], console: "Console") -> None:
+    from rich.console import Console
     from rich.table import Table
 
     from discreet.experiments.solver_tables import best_in_column, cells
 
     epsilons = results["protocol"]["epsilons"]
+    # a number that is cut tells nothing: a narrow terminal wraps whole lines instead
+    wide = Console(highlight=False, width=max(console.width, 90, 26 + 16 * len(epsilons)))
     for compared in results["tables"]:
         title = f"{compared['title']}: accuracy in percent ± standard error over {len(compared['majority'])} folds"
         shown = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
@@ -176,9 +179,8 @@ def _print_solvers(results: dict[str, Any], console: "Console") -> None:
         for place, row in enumerate(cells(compared)):
             bold = [f"[bold]{text}[/bold]" if best[i] == place else text for i, text in enumerate(row[1:])]
             shown.add_row(row[0], *bold)
-        # a cell that is cut tells nothing: let a narrow terminal wrap whole lines instead
-        console.print(shown, width=max(console.width, 26 + 16 * len(epsilons)), soft_wrap=True)
-        console.print()
+        wide.print(shown)
+        wide.print()
 
 
 def _solver_picture(results: dict[str, Any], path: Path, console: "Console") -> None:

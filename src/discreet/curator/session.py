@@ -43,6 +43,10 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
     where that makes no difference (pure budgets).
     """
     for release in plan.releases:
+        if isinstance(plan, AdaptivePlan) and (
+            release.sampling_numerator < SAMPLING_DENOMINATOR or release.mechanism == "laplace"
+        ):
+            raise PlanViolation("adaptive plans answer with Gaussian noise and choices, and draw no samples")
         if release.sampling_numerator < SAMPLING_DENOMINATOR and release.query not in _SAMPLED:
             raise PlanViolation(f"{release.query} sees all records: plan it without a sampling probability")
         allowed = next((some for start, some in _ANSWERS.items() if release.query.startswith(start)), _NOISE)
@@ -120,8 +124,6 @@ class Session:
         """
         if self.noise_multiplier == 0:
             return release
-        if self.uses_l1(release):
-            raise PlanViolation("adaptive plans answer with Gaussian noise and choices only")
         cost = 8.0 if release.mechanism == "exponential" else 2.0
         multiplier = math.sqrt(1 / (cost * rho)) * (1 + 2.0**-50)
         return replace(release, relative_noise=multiplier / self.noise_multiplier * (1 + 2.0**-50))

@@ -13,13 +13,13 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.budget import Budget
 from discreet.curator.entropy import use_entropy
 from discreet.curator.private_data import PrivateData
 from discreet.experiments.coordinate_methods import Method, Setting, methods_for
 from discreet.experiments.coordinate_problems import NAMES, Problem, problem
+from discreet.experiments.replay import Replayed
 from discreet.losses import Squared
 
 EPSILON = 1.0
@@ -44,28 +44,13 @@ class Size:
 QUICK = Size(seeds=3, n=300, wide=60, axis=2, tuning=TUNING_SEEDS[:1])
 
 
-class _Replayed:
-    """Fast replayable words, for synthetic data only: a certificate would be stamped NOT PRIVATE."""
-
-    name = "numpy's PCG64 (for experiments)"
-    is_private = False
-
-    def __init__(self, seed: int) -> None:
-        self._generator = np.random.default_rng(seed)
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        drawn = self._generator.integers(0, 1 << 64, size=count, dtype=np.uint64)
-        drawn.flags.writeable = False
-        return drawn
-
-
 def excess_risk(given: Problem, method: Method, setting: Setting, seed: int) -> float:
     """(F - F*) / F* of one private fit at EPSILON, delta = 1/n^2, replace_one."""
     budget, loss = Budget(EPSILON, 1.0 / len(given.y) ** 2), Squared()
     data = PrivateData(given.X, given.y, given.bounds.with_facts(scale=method.scale), fit_intercept=False)
     solver = method.solver(given, setting)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, given.penalty)
-    with use_entropy(_Replayed(seed)):
+    with use_entropy(Replayed(seed)):
         solution = solver.solve(data.open(plan, budget, loss), given.penalty)
     excess = given.excess(solution.coefficients * (given.feature_unit / data.scaling.scale))
     return excess if math.isfinite(excess) else math.inf

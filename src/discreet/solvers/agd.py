@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 MOST_ROUNDS = 10_000
+TYPICAL_LOSS = 3.0  # more than four times the logistic loss at zero
 NO_STEP = 1e-9  # without noise steps are halved until they are this small
 
 
@@ -94,7 +95,7 @@ class AdaptiveDescent:
     adjustment: float = 0.1
     shrink: float = 0.9
     clip: float | None = None
-    loss_bound: float = 3.0
+    loss_bound: float | None = None
     selection: str = "exponential"
     papers_total: bool = False
     name: ClassVar[str] = "agd"
@@ -102,12 +103,17 @@ class AdaptiveDescent:
     def __post_init__(self) -> None:
         if self.selection not in ("exponential", "noisy_max"):
             raise Unsupported("selection must be exponential or noisy_max")
-        if not (0 < self.gradient_share < 1 and min(self.n_rounds, self.n_steps, self.adjust_every) >= 1):
-            raise Unsupported("gradient_share must lie between 0 and 1, rounds and steps be positive whole numbers")
-        for name in ("gradient_rho", "choice_rho", "growth", "largest_step", "adjustment", "clip", "loss_bound"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
+        for name in ("n_rounds", "n_steps", "adjust_every"):
+            if not (isinstance(getattr(self, name), (int, np.integer)) and getattr(self, name) >= 1):
+                raise Unsupported(f"{name} must be a positive whole number")
+        for name in ("gradient_rho", "choice_rho", "clip", "loss_bound"):
+            if getattr(self, name) is not None and not _is_positive(getattr(self, name)):
                 raise Unsupported(f"{name} must be a positive number, or None")
+        for name in ("growth", "largest_step", "adjustment", "shrink", "gradient_share"):
+            if not _is_positive(getattr(self, name)):
+                raise Unsupported(f"{name} must be a positive number")
+        if self.gradient_share >= 1 or self.shrink > 1:
+            raise Unsupported("gradient_share must be below 1, and shrink at most 1")
 
     @classmethod
     def paper(cls, budget: Budget, *, splits: int = 60, clip: float = 3.0, loss_bound: float = 3.0) -> Self:
@@ -128,6 +134,11 @@ class AdaptiveDescent:
             papers_total=True,
         )
 
+    @property
+    def loss_limit(self) -> float:
+        """The bound on a record's loss."""
+        return self.loss_bound if self.loss_bound is not None else TYPICAL_LOSS
+
     def clip_for(self, domain: Domain, loss: Any) -> float:
         """The bound on a record's gradient."""
         return self.clip if self.clip is not None else gradient_bound(loss, domain)
@@ -139,7 +150,7 @@ class AdaptiveDescent:
         if domain.n is None:
             raise Unsupported("agd weighs the penalty with n: declare Bounds(n=...)")
         gradient = Release("noisy_gradient", 0, clip=self.clip_for(domain, loss))
-        choice = Release("select_candidate", 0, clip=self.loss_bound, mechanism=self.selection)
+        choice = Release("select_candidate", 0, clip=self.loss_limit, mechanism=self.selection)
         return AdaptivePlan((gradient, choice), papers_total=self.papers_total)
 
     def rhos(self, total: float) -> tuple[float, float]:
@@ -169,6 +180,10 @@ class AdaptiveDescent:
         return {"name": self.name, **asdict(self)}
 
 
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and bool(0 < value < math.inf)
+
+
 class _Run:
     """One run's state: the point, what a gradient costs by now, and the largest step."""
 
@@ -192,7 +207,7 @@ class _Run:
             points = self.w - np.multiply.outer(steps, full / length if length > 0 else full)
             chosen = self.curator.select_candidate(
                 points,
-                loss_bound=solver.loss_bound,
+                loss_bound=solver.loss_limit,
                 offsets=[self.n * self.penalty.value(point) for point in points],
                 rho=self.choice_rho,
             )

@@ -8,7 +8,7 @@ exact gradient again; here the anchor's gradient is released once, and the chang
                         w = Proj_R( prox_{eta psi}( w - eta (v + d / (q n)) ) )       D = min(2 C, beta ||w - a||)
         a = the last inner iterate (or their mean)
 
-Released: S noisy gradients and S m noisy changes. D is a function of released points, and the noise is D times a fixed
+Released: S noisy gradients and the noisy changes. D is a function of released points, and the noise is D times a fixed
 multiplier: each change is the same event, Poisson-sampled Gaussian. Privacy: the composition of both kinds, by their
 privacy loss distributions. Cost: 1 + 2 q m passes an epoch. Utility: the noise of the changes vanishes as w nears the
 anchor, so that what is left is the anchors'. Wins over sgd where many cheap steps are wanted; gd has an exact price and
@@ -77,7 +77,7 @@ class VarianceReducedDescent:
                 raise Unsupported(f"{name} must be a positive whole number")
         if self.batch_size is not None and self.sampling_probability is not None:
             raise Unsupported("give batch_size or sampling_probability, not both")
-        if not 0 < self.anchor_share < 1:
+        if not (isinstance(self.anchor_share, (int, float, np.number)) and 0 < self.anchor_share < 1):
             raise Unsupported("anchor_share must lie between 0 and 1")
         for name in ("batch_size", "sampling_probability", "clip", "step_size", "radius"):
             value = getattr(self, name)
@@ -98,11 +98,15 @@ class VarianceReducedDescent:
         return self.clip if self.clip is not None else gradient_bound(loss, domain, self.radius)
 
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
-        """S gradients and S m sampled changes; a change with probability q costs about q^2 of a gradient."""
+        """S gradients and the sampled changes; a change with probability q costs about q^2 of a gradient.
+
+        From the anchor itself there is no change to ask: without momentum that is an epoch's first step.
+        """
         q, share = self.fraction(domain), self.anchor_share
-        relative = math.sqrt((1 - share) / (share * self.n_inner)) / q
+        count = self.n_epochs * self.n_inner - 1 if self.momentum else self.n_epochs * (self.n_inner - 1)
+        relative = math.sqrt((1 - share) / share * self.n_epochs / max(1, count)) / q
         anchors = Release("noisy_gradient", self.n_epochs, clip=self._clip(domain, loss), relative_noise=relative)
-        changes = Release("noisy_gradient_change", self.n_epochs * self.n_inner, sampling_probability=q)
+        changes = Release("noisy_gradient_change", count, sampling_probability=q)
         return Plan((anchors, changes, *count_release(domain)))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
