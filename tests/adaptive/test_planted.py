@@ -73,7 +73,7 @@ def test_choices_that_are_written_down_and_not_counted(monkeypatch):
             self._trace.append(Charge(query, rho, self.round))
 
     monkeypatch.setattr(Filter, "charge", charge)
-    with pytest.raises(AssertionError, match="not charged"):
+    with pytest.raises(AssertionError, match="more than its total"):
         audited()
 
 
