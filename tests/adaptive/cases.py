@@ -1,14 +1,12 @@
 """What the tests of adaptive runs share: opened curators, a window on releases, the audit of what was charged."""
 
 import math
-from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
 
 from discreet import AdaptivePlan, Bounds, Budget, Logistic, PrivateData, Release
 from discreet.curator.entropy import SeededEntropy
-from discreet.curator.observation import observe
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
 GRADIENT = Release("noisy_gradient", 0)
@@ -65,19 +63,6 @@ def filter_of(curator):
 
 def budget_left(curator):
     return filter_of(curator).left
-
-
-@contextmanager
-def window():
-    """The measurements inside the block; answers stay as they are."""
-    seen = []
-
-    def look(measurement):
-        seen.append(measurement)
-        return measurement.noisy
-
-    with observe(look):
-        yield seen
 
 
 def realized_rho(measurement, selection="exponential"):

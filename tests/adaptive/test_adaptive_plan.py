@@ -31,8 +31,8 @@ from tests.adaptive.cases import (
     filter_of,
     opened,
     small_table,
-    window,
 )
+from tests.replaying import window
 
 SHARES = [0.5, 1.0, 1 / 3, 0.01, 1e-6, 2.0, 1e300, "left", "above", 1e-30, 5e-324, math.nan, 0.0, -1.0, math.inf]
 action = st.tuples(

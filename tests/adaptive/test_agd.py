@@ -30,7 +30,8 @@ from discreet.errors import BudgetExceeded, DiscreetError, Unsupported
 from discreet.losses.base import least, value
 from discreet.solvers import agd
 from discreet.testing import seeded
-from tests.adaptive.cases import audit, filter_of, small_table, window
+from tests.adaptive.cases import audit, filter_of, small_table
+from tests.replaying import window
 
 P = 3
 

@@ -18,8 +18,8 @@ from tests.adaptive.cases import (
     large_budget,
     log_softmax,
     opened,
-    window,
 )
+from tests.replaying import window
 
 K = 21
 BOUND = 1.0

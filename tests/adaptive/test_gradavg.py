@@ -8,7 +8,8 @@ from scipy import stats
 
 from discreet.solvers.agd import Measured
 from discreet.testing import seeded
-from tests.adaptive.cases import ask_gradient, large_budget, opened, window
+from tests.adaptive.cases import ask_gradient, large_budget, opened
+from tests.replaying import window
 
 SIGNIFICANCE = 1e-9
 

@@ -19,8 +19,8 @@ from tests.adaptive.cases import (
     large_budget,
     opened,
     realized_rho,
-    window,
 )
+from tests.replaying import window
 
 RHOS = [1e-9, 3e-5, 0.02, 0.7, 11.0]
 SIGNIFICANCE = 1e-9

@@ -11,7 +11,8 @@ from discreet.accounting import rdp
 from discreet.errors import Unsupported
 from discreet.solvers import agd
 from discreet.testing import seeded
-from tests.adaptive.cases import filter_of, realized_rho, window
+from tests.adaptive.cases import filter_of, realized_rho
+from tests.replaying import window
 
 TOTALS = [
     (1.0, 1e-5, 0.020819938340, 0.030556595198),

@@ -15,10 +15,11 @@ from discreet.errors import BudgetExceeded
 from discreet.solvers.agd import Measured
 from discreet.testing import neighbor_pairs, replay, seeded
 from tests.adaptive import test_agd
-from tests.adaptive.cases import CHOICE, audit, small_table, window
+from tests.adaptive.cases import CHOICE, audit, small_table
 from tests.adaptive.test_choice import choice_p
 from tests.adaptive.test_gradavg import SIGNIFICANCE, law_of_merged
 from tests.one_shot.cases import bounds_of, fit_of, table
+from tests.replaying import window
 
 SOLVER = AdaptiveDescent(n_rounds=4, n_steps=4, clip=0.2, loss_bound=1.0)
 

@@ -3,9 +3,10 @@
 import pytest
 
 from discreet import AdaptiveDescent
-from discreet.testing import assert_fresh_noise, assert_replay, neighbor_pairs
+from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.adaptive.cases import RELATIONS
 from tests.one_shot.cases import N, bounds_of, fit_of, table
+from tests.replaying import worst_ratio
 
 SOLVERS = {
     "exponential": AdaptiveDescent(n_rounds=3, n_steps=4, clip=0.2, loss_bound=1.0),
@@ -15,17 +16,11 @@ SOLVERS = {
 
 
 def worst(kind, relation, name="logistic", engine="dense", groups=False, every=7):
-    """The largest move over the sensitivity; any finding fails, with the pair's name."""
-    data, ratio = table(name, engine, groups), 0.0
+    data = table(name, engine, groups)
     declared = (N // 3 if groups else N) if relation == "add_remove" else None
     fit = fit_of(name, SOLVERS[kind], relation, declared_n=declared)
     pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of(name)))
-    for pair in pairs[(len(kind) + len(name)) % every :: every]:
-        try:
-            ratio = max(ratio, assert_replay(fit, pair.data, pair.neighbor, relation).ratio)
-        except AssertionError as error:
-            raise AssertionError(f"{pair.name}: {error}") from None
-    return ratio
+    return worst_ratio(fit, pairs[(len(kind) + len(name)) % every :: every], relation)
 
 
 @pytest.mark.parametrize("engine", ["dense", "sparse"])

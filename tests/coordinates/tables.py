@@ -51,19 +51,6 @@ def gradients(count=10_000, **settings):
 
 
 @contextmanager
-def window():
-    """The measurements inside the block; answers stay as they are."""
-    seen = []
-
-    def look(measurement):
-        seen.append(measurement)
-        return measurement.noisy
-
-    with observe(look):
-        yield seen
-
-
-@contextmanager
 def forced(answers):
     """The measurements inside the block; released are the first block's answers, kept in ``answers``."""
     seen = []

@@ -14,7 +14,8 @@ from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.lattice import block_bounds, on_weight_grid, weight_scale
 from discreet.losses.base import derivative
-from tests.coordinates.tables import LOSSES, bounds_for, csr, drawn, forced, gradients, opened, window
+from tests.coordinates.tables import LOSSES, bounds_for, csr, drawn, forced, gradients, opened
+from tests.replaying import window
 
 JUNK = (np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0, 5e-324, 1.0, -1.0, 0.3)
 PURE = Budget(np.inf, 0.0, "zero_out")

@@ -8,7 +8,8 @@ import pytest
 from discreet import L1, L2, Box, Budget, CoordinateDescent, ElasticNet, Geometry, Logistic, NoPenalty, Squared
 from discreet.curator.lattice import COARSE, weight_scale
 from discreet.penalties.base import prox_coordinate
-from tests.coordinates.tables import LOSSES, RELATIONS, csr, drawn, gradients, one_stream, opened, window
+from tests.coordinates.tables import LOSSES, RELATIONS, csr, drawn, gradients, one_stream, opened
+from tests.replaying import window
 
 PENALTIES = (NoPenalty(), L1(0.02), L2(0.1), ElasticNet(0.01, 0.1), Box(-0.25, 0.1))
 GRID = weight_scale(COARSE)

@@ -26,7 +26,8 @@ from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PureDP
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator.greedy import scores
 from discreet.losses.constants import coordinate_smoothness
-from tests.coordinates.tables import bounds_for, csr, drawn, gradients, one_stream, opened, window
+from tests.coordinates.tables import bounds_for, csr, drawn, gradients, one_stream, opened
+from tests.replaying import window
 
 ELECTRICITY = 45312
 RELATIVE = 1e-6

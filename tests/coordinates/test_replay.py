@@ -9,8 +9,9 @@ from discreet import AdaptiveClip, Budget, CoordinateDescent, Geometry, GreedyCo
 from discreet.curator import coordinates, greedy, session
 from discreet.curator.engines import dense
 from discreet.curator.lattice import Unit, unit_for
-from discreet.testing import assert_fresh_noise, assert_replay, neighbor_pairs, replay
+from discreet.testing import assert_fresh_noise, neighbor_pairs, replay
 from tests.coordinates.tables import RELATIONS, opened
+from tests.replaying import worst_ratio
 from tests.testing.small_fits import ESTIMATORS, bounds_of, fit_of, prices_remembered, table
 
 CLIP = Geometry(clip=0.05)
@@ -53,13 +54,8 @@ def pairs_of(data, relation, name="logistic", every=7, offset=0):
 
 
 def worst(variant, relation, data, name="logistic"):
-    fit, ratio = fit_for(variant, relation, name), 0.0
-    for pair in pairs_of(data, relation, name, offset=len(variant) % 7):
-        try:
-            ratio = max(ratio, assert_replay(fit, pair.data, pair.neighbor, relation).ratio)
-        except AssertionError as error:
-            raise AssertionError(f"{pair.name}: {error}") from None
-    return ratio
+    fit = fit_for(variant, relation, name)
+    return worst_ratio(fit, pairs_of(data, relation, name, offset=len(variant) % 7), relation)
 
 
 @pytest.mark.parametrize("engine", ["dense", "sparse"])

@@ -11,7 +11,8 @@ from discreet import L1, L2, Box, Budget, ElasticNet, NoPenalty, PlanViolation, 
 from discreet.curator.entropy import use_entropy
 from discreet.curator.greedy import RULES, _largest_offset, score_lattice, scores
 from discreet.curator.noise import discrete_laplace, exponential_choice, permute_and_flip_choice
-from tests.coordinates.tables import RELATIONS, csr, forced, gradients, opened, window
+from tests.coordinates.tables import RELATIONS, csr, forced, gradients, opened
+from tests.replaying import window
 
 DRAWS = 8_000
 SIZES = (2, 5, 21)

@@ -1,7 +1,6 @@
 """What the tests of the one-shot mechanisms share: small fits, opened curators, a window on releases."""
 
 import math
-from contextlib import contextmanager
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +20,6 @@ from discreet import (
     Release,
 )
 from discreet.curator.entropy import SeededEntropy, use_entropy
-from discreet.curator.observation import observe
 from discreet.testing import Data
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -84,19 +82,6 @@ def candidates_of(name, count=4, **settings):
     points = np.random.default_rng(2).normal(0, 0.5, (count, *shape))
     points[0] = 0.0
     return ExponentialMechanism(candidates=points, **settings)
-
-
-@contextmanager
-def window():
-    """The measurements inside the block; answers stay as they are."""
-    seen = []
-
-    def look(measurement):
-        seen.append(measurement)
-        return measurement.noisy
-
-    with observe(look):
-        yield seen
 
 
 def opened(X, y, loss, plan, budget=None, *, groups=None, intercept=False, bounds=None):

@@ -29,7 +29,8 @@ from discreet import (
 )
 from discreet.curator import exponential, minimize
 from discreet.errors import DiscreetError
-from tests.one_shot.cases import domain_of, inside, opened, window
+from tests.one_shot.cases import domain_of, inside, opened
+from tests.replaying import window
 from tests.testing.small_fits import prices_remembered
 
 X = np.linspace(-1, 1, 20)[:, None] * [1.0, 0.5]

@@ -10,7 +10,8 @@ from scipy import stats
 from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Problem, Release, SmoothedHinge
 from discreet.curator import one_shot, private_data, session
 from discreet.curator.draws import Draws
-from tests.one_shot.cases import domain_of, inside, opened, stream, window
+from tests.one_shot.cases import domain_of, inside, opened, stream
+from tests.replaying import window
 
 pytestmark = pytest.mark.statistical
 

@@ -18,7 +18,7 @@ from discreet import (
 )
 from discreet.curator.draws import Draws
 from discreet.curator.exponential import inverse_temperature
-from tests.one_shot.cases import window
+from tests.replaying import window
 
 # n = 1000 records of norm at most 1 (so L = 1), ten coefficients, mu = 0.01
 DATA = PrivateData(np.zeros((1000, 10)), np.ones(1000), Bounds(1.0, row_norm=1.0, classes=(-1, 1)), fit_intercept=False)

@@ -17,8 +17,9 @@ from discreet import (
     Squared,
     Unsupported,
 )
-from discreet.testing import assert_fresh_noise, assert_replay, neighbor_pairs, replay
-from tests.one_shot.cases import RELATIONS, N, bounds_of, candidates_of, fit_of, opened, table, window
+from discreet.testing import assert_fresh_noise, neighbor_pairs, replay
+from tests.one_shot.cases import RELATIONS, N, bounds_of, candidates_of, fit_of, opened, table
+from tests.replaying import window, worst_ratio
 from tests.testing.small_fits import prices_remembered
 
 WIDE = {"row_norm": 10.0, "clip": 10.0}  # nothing is shrunk, no clip bites: the declared bounds are all there is
@@ -59,19 +60,13 @@ def refused(variant, name, engine, delta, groups):
 
 
 def worst(variant, relation, name="logistic", engine="dense", delta=1e-5, groups=False, every=7, **settings):
-    """The largest move over the sensitivity; any finding fails, with the pair's name."""
     if variant.startswith("steps") and relation == "add_remove":
         return refused(variant, name, engine, delta, groups)
     declared = N if relation == "add_remove" and variant.startswith("objective") else None
     fit = fit_of(name, solver_of(variant, name), relation, delta, declared_n=declared, **settings)
-    data, ratio = table(name, engine, groups), 0.0
+    data = table(name, engine, groups)
     pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of(name)))
-    for pair in pairs[(len(variant) + len(name)) % every :: every]:
-        try:
-            ratio = max(ratio, assert_replay(fit, pair.data, pair.neighbor, relation).ratio)
-        except AssertionError as error:
-            raise AssertionError(f"{pair.name}: {error}") from None
-    return ratio
+    return worst_ratio(fit, pairs[(len(variant) + len(name)) % every :: every], relation)
 
 
 @pytest.mark.parametrize("engine", ["dense", "sparse"])

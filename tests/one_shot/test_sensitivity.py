@@ -21,7 +21,8 @@ from discreet import (
     Unsupported,
 )
 from discreet.curator import one_shot
-from tests.one_shot.cases import RELATIONS, fit_of, opened, table, window
+from tests.one_shot.cases import RELATIONS, fit_of, opened, table
+from tests.replaying import window
 from tests.testing.small_fits import prices_remembered
 
 LAMBDA, N = 50.0, 6

@@ -8,7 +8,7 @@ from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Release
 from discreet.curator import door
 from discreet.curator.lattice import COEFFICIENT_LIMIT, place_weights
 from discreet.losses.base import derivatives
-from tests.one_shot.cases import window
+from tests.replaying import window
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
 ZERO_OUT = Budget(1.0, 1e-6, "zero_out")

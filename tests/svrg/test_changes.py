@@ -25,7 +25,8 @@ from discreet.curator.entropy import use_entropy
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.testing import seeded
 from tests.adaptive.cases import BufferedEntropy
-from tests.svrg.cases import RELATIONS, bounds_for, by_hand, change, opened, ratio_of, shaped, window
+from tests.replaying import window
+from tests.svrg.cases import RELATIONS, bounds_for, by_hand, change, opened, ratio_of, shaped
 
 LOSSES = (Logistic(), Squared(), Huber(0.7), SmoothedHinge(0.5), Poisson(3.0), Softmax(3))
 PURE = Budget(1.0, 0.0, "zero_out")

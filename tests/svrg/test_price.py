@@ -10,7 +10,8 @@ from discreet import Bounds, DPLogisticRegression, VarianceReducedDescent
 from discreet.accounting.events import Gaussian, PoissonSampled
 from discreet.accounting.pricing import epsilon_of
 from discreet.testing import seeded
-from tests.svrg.cases import RELATIONS, window
+from tests.replaying import window
+from tests.svrg.cases import RELATIONS
 
 S, M, Q, SHARE = 3, 4, 0.25, 0.4
 SOLVER = VarianceReducedDescent(

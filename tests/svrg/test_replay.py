@@ -3,8 +3,9 @@
 import pytest
 
 from discreet import VarianceReducedDescent
-from discreet.testing import assert_fresh_noise, assert_replay, neighbor_pairs
+from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.one_shot.cases import bounds_of, fit_of, table
+from tests.replaying import worst_ratio
 from tests.svrg.cases import RELATIONS
 from tests.testing.small_fits import prices_remembered
 
@@ -23,16 +24,10 @@ def _cheap_prices():
 
 
 def worst(kind, relation, name="logistic", engine="dense", groups=False, every=7, delta=1e-5):
-    """The largest move over the sensitivity; any finding fails, with the pair's name."""
-    data, ratio = table(name, engine, groups), 0.0
+    data = table(name, engine, groups)
     fit = fit_of(name, SOLVERS[kind], relation, delta)
     pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of(name), sampled=kind != "full"))
-    for pair in pairs[(len(kind) + len(name)) % every :: every]:
-        try:
-            ratio = max(ratio, assert_replay(fit, pair.data, pair.neighbor, relation).ratio)
-        except AssertionError as error:
-            raise AssertionError(f"{pair.name}: {error}") from None
-    return ratio
+    return worst_ratio(fit, pairs[(len(kind) + len(name)) % every :: every], relation)
 
 
 @pytest.mark.parametrize("engine", ["dense", "sparse"])

@@ -24,7 +24,7 @@ from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.testing import seeded
 from tests.adaptive.cases import BufferedEntropy
-from tests.one_shot.cases import window
+from tests.replaying import window
 
 N, P = 100, 2
 

@@ -190,4 +190,4 @@ class AdaptivePlan(Plan):
         """The whole run is one zCDP event, whatever is asked."""
         if noise_multiplier == 0:
             return (NonPrivate(),)
-        return (ZCDP(math.nextafter(rdp.zcdp_of_gaussian(noise_multiplier), 0.0) * (1 + 2.0**-50)),)
+        return (ZCDP(rdp.zcdp_of_gaussian(noise_multiplier) * (1 + 2.0**-50)),)  # the rounding of two roots, upwards

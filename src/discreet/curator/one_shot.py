@@ -155,9 +155,10 @@ def noisy_minimizer(session: Session, loss: Any, problem: Problem) -> Vector:
     domain, bound = session.domain, problem.bound_for(loss, session.domain)
     if not problem.total > 0:
         raise PlanViolation("a minimizer moves by any amount without regularization: it must be positive")
+    objective = problem.objective(loss, domain)
     release = session.spend("noisy_minimizer")
     tau = problem.tolerance * problem.n * bound
-    point = minimize(session.engine, problem.objective(loss, domain), tau).point
+    point = minimize(session.engine, objective, tau).point
     sensitivity = (session.factor * bound + 2 * tau) / problem.total
     return _with_noise(session, release, problem.projected(point), sensitivity)
 

@@ -44,6 +44,17 @@ def _records(grid: Grid, sparse: bool) -> Records:
     return Records(None if sparse else rows, csr, targets, norms, sums, None, None, 3, grid)
 
 
+def _engine(records: Records) -> Engine:
+    return DenseEngine(records, threads=1) if records.sparse is None else SparseEngine(records, threads=1)
+
+
+def _two_points(loss: Any) -> tuple[Weights, Weights]:
+    """Integer weights of alternating sign, one row an output, and others."""
+    integers = np.array([[3 << 24, -(5 << 22), 1 << 23]] * loss.n_outputs, dtype=np.int32)
+    integers[1::2] *= -1
+    return Weights(integers, 24), Weights(-integers, 26)
+
+
 def _by_hand(query: GradientQuery, records: Records) -> list[list[int]]:
     """The sum in Python integers and plain Python floats."""
     w = query.weights.integers
@@ -94,11 +105,9 @@ def check_kernels(loss: Any, *, sparse: bool) -> None:
     if key in _checked:
         return
     records = _records(COARSE, sparse)
-    integers = np.array([[3 << 24, -(5 << 22), 1 << 23]], dtype=np.int32)
-    integers = np.concatenate([integers * (1 - 2 * (k % 2)) for k in range(loss.n_outputs)])
-    engine: Engine = SparseEngine(records, threads=1) if sparse else DenseEngine(records, threads=1)
+    engine = _engine(records)
     for units in (None, np.arange(5, dtype=np.int64)):
-        query = GradientQuery(Weights(integers, 24), loss, _BOUND, _SCALE, units=units)
+        query = GradientQuery(_two_points(loss)[0], loss, _BOUND, _SCALE, units=units)
         if engine.gradient_sum(query).tolist() != _by_hand(query, records):
             raise StaleKernels(_STALE)
     check_samplers()
@@ -116,7 +125,7 @@ def check_coordinate_kernels(loss: Any, penalty: Any, *, sparse: bool) -> None:
     if key in _checked_programs:
         return
     records = _records(COARSE, sparse)
-    engine: Engine = SparseEngine(records, threads=1) if sparse else DenseEngine(records, threads=1)
+    engine = _engine(records)
     program = CoordinateProgram(
         w=np.array([5.0, -3.0, 0.0]) * 2**20,
         loss=loss,
@@ -174,10 +183,9 @@ def check_change_kernels(loss: Any, *, sparse: bool) -> None:
     if key in _checked_changes:
         return
     records = _records(COARSE, sparse)
-    engine: Engine = SparseEngine(records, threads=1) if sparse else DenseEngine(records, threads=1)
-    integers = np.array([[3 << 24, -(5 << 22), 1 << 23]] * loss.n_outputs, dtype=np.int32)
-    integers[1::2] *= -1
-    query = GradientQuery(Weights(integers, 24), loss, _BOUND, _SCALE, anchor=Weights(-integers, 26))
+    engine = _engine(records)
+    point, other = _two_points(loss)
+    query = GradientQuery(point, loss, _BOUND, _SCALE, anchor=other)
     if engine.gradient_sum(query).tolist() != _by_hand(query, records):
         raise StaleKernels(_STALE)
     _checked_changes.add(key)
@@ -192,10 +200,8 @@ def check_value_kernels(loss: Any, *, sparse: bool) -> None:
     if key in _checked_values:
         return
     records = _records(COARSE, sparse)
-    engine: Engine = SparseEngine(records, threads=1) if sparse else DenseEngine(records, threads=1)
-    integers = np.array([[3 << 24, -(5 << 22), 1 << 23]] * loss.n_outputs, dtype=np.int32)
-    integers[1::2] *= -1
-    query = ValueQuery((Weights(integers, 24), Weights(-integers, 26)), loss, 1 << 20, 2.0**20)
+    engine = _engine(records)
+    query = ValueQuery(_two_points(loss), loss, 1 << 20, 2.0**20)
     if engine.value_sums(query).tolist() != [_values_by_hand(query, point, records) for point in query.points]:
         raise StaleKernels(_STALE)
     _checked_values.add(key)
