@@ -24,7 +24,7 @@ def test_rho_of_a_budget(budget, simple, tight, exact):
     log = math.log(1 / delta)
     assert (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2 == pytest.approx(simple, rel=1e-6)
     assert rdp.loose_epsilon_of_zcdp(simple, delta) == pytest.approx(epsilon, rel=1e-6)
-    assert rdp.rho_of(epsilon, delta) == pytest.approx(tight, rel=1e-6)
+    assert rdp.zcdp_of_budget(epsilon, delta) == pytest.approx(tight, rel=1e-6)
     assert gaussian.mu_of(epsilon, delta) ** 2 / 2 == pytest.approx(exact, rel=1e-6)
 
 

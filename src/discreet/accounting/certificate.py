@@ -211,7 +211,7 @@ def _lines(certificate: Certificate) -> list[str]:
     else:
         lines.append("  Guarantee     none: do not release this model")
     lines.append(f"  Model         {certificate.model or 'not named'}")
-    lines += [f"    {name:<20}{value}" for name, value in certificate.solver.items()]
+    lines += [f"    {name:<22}{value}" for name, value in certificate.solver.items()]
     lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
     lines.append("  Released")
     released = [event for event in certificate.events if not isinstance(event, TotalVariation)]
@@ -222,7 +222,7 @@ def _lines(certificate: Certificate) -> list[str]:
         "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
     )
     lines.append("  Taken as public, not measured")
-    lines += [f"    {name:<20}{value}" for name, value in certificate.assumed_public.items()] or ["    nothing"]
+    lines += [f"    {name:<22}{value}" for name, value in certificate.assumed_public.items()] or ["    nothing"]
     lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")
     lines += [f"  Note          {note}" for note in certificate.notes]
     made = " ".join(part for part in (certificate.library_version, certificate.created) if part)
@@ -236,7 +236,7 @@ def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:
         paid = [charge.rho for charge in trace if charge.query == query and charge.answered]
         refused = sum(1 for charge in trace if charge.query == query and not charge.answered)
         said = f"{len(paid)} answers for rho {math.fsum(paid):.4g}" + (f", {refused} refused" if refused else "")
-        lines.append(f"    {query:<20}{said}")
+        lines.append(f"    {query:<22}{said}")
     rounds = max((charge.round for charge in trace), default=0)
     return [f"  Spent         in {rounds} rounds", *lines] if lines else []
 

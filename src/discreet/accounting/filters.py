@@ -3,7 +3,8 @@
 A solver that chooses its noise from earlier answers needs more than composition: a *filter*, which refuses any answer
 that would bring the sum of the rho above a total fixed beforehand. For zCDP such a filter costs nothing: whatever the
 (adaptive) sequence of rho_i, if their sum never exceeds rho, the run is rho-zCDP (Feldman & Zrnic 2021; Whitehouse et
-al. 2023). Privacy loss distributions and Gaussian DP curves of a fixed schedule are no filters, and are not used here.
+al. 2023). Privacy loss distributions of a fixed schedule are no filter. (There is one for Gaussian DP, but choices are
+not Gaussian.)
 
 Charges are rounded up to a multiple of 2^-120, the total down, and everything is added in integers: spent + left is the
 total, exactly, at every moment.

@@ -108,19 +108,6 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
     return max(0.0, min(at_left, at_right))
 
 
-def zcdp_of_budget(epsilon: float, delta: float) -> float:
-    """The largest rho whose tight conversion is at most epsilon, rounded down."""
-    low = high = loose_zcdp_of_budget(epsilon, delta)  # the textbook's is less: its conversion is looser
-    while epsilon_of_zcdp(high, delta) <= epsilon:
-        high *= 2
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if epsilon_of_zcdp(middle, delta) <= epsilon else (low, middle)
-    return low * (1 - 1e-12)
-
-
 def loose_zcdp_of_budget(epsilon: float, delta: float) -> float:
     """The rho with rho + 2 sqrt(rho ln(1/delta)) = epsilon: the papers' total."""
     root = math.sqrt(-math.log(delta))
@@ -132,18 +119,15 @@ def loose_epsilon_of_zcdp(rho: float, delta: float) -> float:
     return rho + 2 * math.sqrt(rho * -math.log(delta))
 
 
-def rho_of(epsilon: float, delta: float) -> float:
+def zcdp_of_budget(epsilon: float, delta: float) -> float:
     """The largest rho whose tight conversion is at most epsilon, rounded down."""
-    low, high = 0.0, 1.0
+    low = high = loose_zcdp_of_budget(epsilon, delta)  # less, since the textbook's conversion is looser
     while epsilon_of_zcdp(high, delta) <= epsilon:
         high *= 2
     for _ in range(100):
         middle = 0.5 * (low + high)
-        if epsilon_of_zcdp(middle, delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return low
+        low, high = (middle, high) if epsilon_of_zcdp(middle, delta) <= epsilon else (low, middle)
+    return low * (1 - 1e-12)
 
 
 def epsilon_of_curve(moments: Array, delta: float) -> float:

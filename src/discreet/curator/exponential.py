@@ -72,7 +72,11 @@ def sample(session: Session, loss: Any, problem: Problem, sampler: str) -> Vecto
     draws, engine = Draws(session.entropy), session.engine
     if k == math.inf:
         return problem.projected(_center(engine, loss, session.domain, problem)[0])
-    return _shown(session, release, _DRAWS[sampler](engine, loss, session.domain, problem, k, draws))
+    try:
+        point = _DRAWS[sampler](engine, loss, session.domain, problem, k, draws)
+    except (ArithmeticError, ValueError, np.linalg.LinAlgError):  # all failures look alike
+        raise posterior.gave_up() from None
+    return _shown(session, release, point)
 
 
 def _shown(session: Session, release: Release, point: Vector) -> Vector:
@@ -87,6 +91,8 @@ def _check(domain: Domain, loss: Any, problem: Problem, sampler: str) -> None:
     single = domain.n_features == 1
     if domain.n_outputs > 1 or problem.clip is not None:
         raise Unsupported("the exponential mechanism is sampled for one output and without a clip: use solver='gd'")
+    if domain.n_features > MOST_COLUMNS:
+        raise Unsupported("so many features cannot be sampled: use solver='objective' or 'gd'")
     if sampler not in SAMPLERS or ((sampler == "interval") and not (single and problem.radius)):
         raise PlanViolation("sampler must be interval (one coefficient, in a ball), gaussian, rejection or chain")
     if sampler == "gaussian" and not isinstance(loss, Squared):
@@ -113,8 +119,6 @@ def _energy(passes: Smooth, loss: Any, problem: Problem, k: float) -> tuple[post
 def _center(engine: Engine, loss: Any, domain: Domain, problem: Problem) -> tuple[Vector, Vector]:
     """The minimizer over all of space, ball or not, and the Hessian of S + (lambda/2) ||w||^2 there."""
     passes = engine.smooth()
-    if passes.n_columns > MOST_COLUMNS:
-        raise Unsupported("so many features cannot be sampled: use solver='objective' or 'gd'")
     view = passes.view(row_norm=problem.row_norm or math.inf)
     tau = problem.tolerance * problem.n * gradient_bound(loss, problem.seen(domain), problem.radius)
     objective = Objective(loss, problem.total, np.zeros(domain.shape), row_norm=problem.row_norm or math.inf)
@@ -127,14 +131,14 @@ def _center(engine: Engine, loss: Any, domain: Domain, problem: Problem) -> tupl
 def _interval(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     assert problem.radius is not None
-    low, high = -problem.radius, problem.radius
-    return np.array(
-        [
-            posterior.log_concave_on_interval(
-                lambda x: energy(np.array([x])), lambda x: float(gradient(np.array([x]))[0]), low, high, draws
-            )
-        ]
+    point = posterior.log_concave_on_interval(
+        lambda x: energy(np.array([x])),
+        lambda x: float(gradient(np.array([x]))[0]),
+        -problem.radius,
+        problem.radius,
+        draws,
     )
+    return np.array([point])
 
 
 def _gaussian(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:

@@ -72,7 +72,7 @@ def log_concave_on_interval(
         if _keeps(value - bound, bound, draws):
             return point
         insort(tangents, (point, value, slope(point)))
-    raise _gave_up()
+    raise gave_up()
 
 
 def gaussian_in_ball(
@@ -94,7 +94,7 @@ def gaussian_in_ball(
     for point, slack in _ball_proposals(roots**2, natural, radius, draws, most_tries):
         if _keeps(slack, 0.0, draws):
             return np.asarray(basis @ point)
-    raise _gave_up()
+    raise gave_up()
 
 
 def strongly_log_concave(
@@ -122,7 +122,7 @@ def strongly_log_concave(
         excess = energy(point) - (bottom + float(tilt @ step + modulus / 2 * (step @ step)))
         if _keeps(excess + slack, bottom, draws):
             return point
-    raise _gave_up()
+    raise gave_up()
 
 
 def langevin_chain(
@@ -170,11 +170,12 @@ def langevin_chain(
 def _keeps(excess: float, level: float, draws: Draws) -> bool:
     """True with probability exp(-excess). Energies of size ``level`` are computed with a rounding error."""
     if excess < -1e-6 * (1 + abs(level)):
-        raise _gave_up()  # no convex energy does this, but for rounding
+        raise gave_up()  # no convex energy does this, but for rounding
     return bool(draws.exponential() > excess)
 
 
-def _gave_up() -> NotConverged:
+def gave_up() -> NotConverged:
+    """The error of every sampler that does not finish; its text says nothing of the data."""
     return NotConverged(
         "the sampler did not finish: nothing was released and the budget is spent; "
         "use a smaller epsilon, a stronger penalty or another solver"

@@ -69,8 +69,8 @@ class DPLogisticRegression(_DPClassifier):
     penalty, alpha
         ``"l2"`` (alpha/2 ||w||^2), ``"l1"``, ``"elasticnet"``, None, or a penalty object.
     solver
-        ``"auto"``, ``"gd"``, ``"sgd"``, ``"cd"``, ``"gcd"``, ``"output"``, ``"objective"``, ``"exponential"``, or a
-        solver object: ``GradientDescent(n_steps=50)``.
+        ``"auto"``, ``"gd"``, ``"sgd"``, ``"svrg"``, ``"cd"``, ``"gcd"``, ``"agd"``, ``"output"``, ``"objective"``,
+        ``"exponential"``, or a solver object: ``GradientDescent(n_steps=50)``.
     neighbors
         ``"replace_one"``, ``"zero_out"`` or ``"add_remove"``.
     verbose

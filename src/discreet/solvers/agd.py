@@ -1,7 +1,7 @@
 """DP-AGD: gradient descent that decides as it goes what a gradient and a step size may cost.
 
 Source: Lee & Kifer, KDD 2018. The slides normalize a gradient before averaging it with a second one, use composition
-where a filter is needed, and spend 97 % on the choice of steps; the authors' code adds noise of the wrong sign to it.
+where a filter is needed, and spend 97 % on choosing steps; in the authors' code a choice's noise has the wrong sign.
 
     while the filter allows:
         S = sum_i clip_C(grad l_i(w)) + N(0, a^2 C^2 / (2 rho_g))                      rho_g: what a gradient may cost

@@ -28,7 +28,7 @@ from discreet.curator.exponential import LEAST_ACCEPTANCE, expected_acceptance
 from discreet.curator.one_shot import Problem
 from discreet.errors import Unsupported
 from discreet.losses import Squared
-from discreet.losses.base import values
+from discreet.losses.base import least, values
 from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
@@ -160,7 +160,9 @@ class ExponentialMechanism:
         targets = (-domain.target_bound, domain.target_bound) if domain.n_outputs == 1 else (0.0, 1.0)
         if self.loss_bound is not None:
             return self.loss_bound
-        return max(max(float(values(loss, sign * margins, t)) for t in targets) for sign in (1.0, -1.0))
+        return max(
+            max(float(values(loss, sign * margins, t) - least(loss, t)) for t in targets) for sign in (1.0, -1.0)
+        )
 
     def settings(self) -> dict[str, Any]:
         """Public settings, for the certificate."""

@@ -4,7 +4,7 @@ Source: Wang, Ye & Xu 2017, whose noise is given up to unspecified constants and
 exact gradient again; here the anchor's gradient is released once, and the changes are clipped.
 
     for s = 1..S:   v = (sum_i clip_C(grad l_i(a)) + noise) / n                       a: the anchor
-        for t = 1..m:   d = sum over a Poisson sample of clip_D(grad l_i(w) - grad l_i(a)) + noise
+        for t = 1..m:   d = 0 where w = a, else sum over a Poisson sample of clip_D(grad l_i(w) - grad l_i(a)) + noise
                         w = Proj_R( prox_{eta psi}( w - eta (v + d / (q n)) ) )       D = min(2 C, beta ||w - a||)
         a = the last inner iterate (or their mean)
 
@@ -141,4 +141,4 @@ class VarianceReducedDescent:
 
 
 LEAST_REACH = 1e-200
-"""Below this the points are the same: there is no change to ask for, and its answer, though paid for, is not asked."""
+"""Below this the points are the same: there is no change to ask for."""

@@ -20,7 +20,7 @@ class Points(Wall):
         -------
         Sensitivity: with lambda = n regularization and gradients of norm at most C, neighbors' certified points are
         within (a C + 2 tau) / lambda (``one_shot``), attained by linear losses; rounding to the lattice adds
-        sqrt(p) steps, which are counted.
+        2 ceil(sqrt(p)) steps, which are counted.
         Mechanism: point + round(2^m N(0, I)) in lattice steps; for pure budgets a vector of density
         exp(-||b|| / scale), whose length is a Gamma variable (floating point: the certificate says idealised).
         Event: ``Gaussian`` (``Laplace``, the same pure epsilon) at the planned multiplier.
