@@ -361,7 +361,7 @@ def test_the_certificate_says_what_is_assumed():
     found = epsilon_of(events, 1e-6)
     text = Certificate(epsilon=found.epsilon, delta=1e-6, neighbors=REPLACE, events=events).text()
     assert "1 x minimum of an objective with gaussian noise inside (noise_multiplier 4.0, curvature 0.1" in text
-    assert "ASSUMED: what was released came from a law within 1e-09" in text
+    assert "ASSUMED: whatever the data, the draw's law is within 1e-09" in text
     assert "reach" not in text
     assert text.index("Released") < text.index("ASSUMED") < text.index("Accountants")
 

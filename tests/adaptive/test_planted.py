@@ -9,7 +9,7 @@ import pytest
 from discreet import AdaptiveDescent, Bounds, Budget, Logistic, NoPenalty, PrivateData
 from discreet.accounting.filters import Charge, Filter
 from discreet.budget import Neighbors
-from discreet.curator import noise
+from discreet.curator import candidates, noise
 from discreet.curator.session import Session
 from discreet.errors import BudgetExceeded
 from discreet.solvers.agd import Measured
@@ -144,9 +144,8 @@ def test_a_lattice_kept_for_another_rho(monkeypatch):
 
 def test_the_range_halved_under_replace_one(monkeypatch):
     """An exchange moves differences of scores by 2 B, not by B: in the choice's lattice alone."""
-    honest = Session.unit
-    monkeypatch.setattr(Session, "unit", lambda self, release, clip, factor=None: honest(
-        self, release, clip, 1 if release.query == "select_candidate" else factor))  # fmt: skip
+    honest = candidates.unit_for
+    monkeypatch.setattr(candidates, "unit_for", lambda z, factor, clip, n: honest(z, 1, clip, n))
     with pytest.raises(AssertionError, match="select_candidate has too little noise"):
         audited()
 

@@ -20,7 +20,7 @@ from discreet import (
     SmoothedHinge,
     Squared,
 )
-from discreet.curator import exponential, private_data, session
+from discreet.curator import candidates, exponential, private_data, session
 from tests.one_shot.cases import opened, stream
 
 pytestmark = pytest.mark.statistical
@@ -78,10 +78,8 @@ def test_more_epsilon_than_was_given_is_noticed(monkeypatch):
 
 def test_half_the_range_is_noticed(monkeypatch):
     given_noise(monkeypatch, 2.0)
-    honest = session.Session.unit
-    monkeypatch.setattr(
-        session.Session, "unit", lambda self, release, clip, factor=None: honest(self, release, clip, 1)
-    )
+    honest = candidates.unit_for
+    monkeypatch.setattr(candidates, "unit_for", lambda z, factor, clip, n: honest(z, 1, clip, n))
     assert p_value(chosen(), ORACLE) < CHANCE
 
 

@@ -5,16 +5,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import Squared, VarianceReducedDescent
+from discreet import Logistic, Squared, VarianceReducedDescent
 from discreet.accounting.plan import Plan
 from discreet.budget import Neighbors
 from discreet.curator.engines.dense import DenseEngine
+from discreet.curator.selftest import check_change_kernels, check_kernels
 from discreet.curator.session import Session
 from discreet.solvers import svrg
 from discreet.testing import neighbor_pairs, replay
 from tests.one_shot.cases import bounds_of, fit_of, table
 from tests.svrg import test_changes, test_price
 from tests.svrg.cases import change, ratio_of
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _checked_kernels():
+    """The self-test would find bugs planted in the engine too, on its first run: it is to have had that."""
+    for loss in (Logistic(), Squared()):
+        check_kernels(loss, sparse=False)
+        check_change_kernels(loss, sparse=False)
+
 
 SOLVER = VarianceReducedDescent(n_epochs=1, n_inner=3, sampling_probability=1.0, clip=5.0, step_size=2.0)
 

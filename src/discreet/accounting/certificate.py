@@ -246,8 +246,9 @@ def _phrase(event: Event) -> str:
         return f"{_phrase(event.event)}, each on a fresh sample with probability {event.numerator}/65536"
     if isinstance(event, TotalVariation):
         return (
-            f"ASSUMED: what was released came from a law within {event.distance!r} of the intended one\n"
-            "                in total variation. This is not proved, and the guarantee rests on it."
+            f"ASSUMED: whatever the data, the draw's law is within {event.distance!r} of the intended one in total\n"
+            "                variation. This is not proved, nor does it follow from how long the sampler ran;\n"
+            "                the guarantee rests on it."
         )
     stored = to_dict(event)
     if isinstance(event, PerturbedMinimum):

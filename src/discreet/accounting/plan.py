@@ -120,7 +120,7 @@ class Plan:
 
     ``least_noise`` gives, for a budget, a noise multiplier below which the plan is not run: the constants of
     a paper's theorem, where an experiment wants them. The tight calibration is never undercut.
-    ``total_variation`` is how far the law of an approximate sampler is assumed to be from the intended one.
+    ``total_variation`` is how far the law of a draw by an approximate sampler is assumed to be from the intended one.
     """
 
     releases: tuple[Release, ...]
@@ -136,6 +136,14 @@ class Plan:
         object.__setattr__(self, "releases", tuple(releases))
         object.__setattr__(self, "least_noise", least_noise)
         object.__setattr__(self, "total_variation", total_variation)
+        if not 0 <= total_variation < 1:
+            raise PlanViolation("total_variation is a distance: it lies in [0, 1)")
+
+    @property
+    def assumed_distance(self) -> float:
+        """How far the law of all answers may be from the intended one: the sum over the draws."""
+        draws = sum(release.count for release in self.releases if release.query.startswith("sample_"))
+        return self.total_variation * max(1, draws)
 
     @property
     def count(self) -> int:
@@ -154,7 +162,7 @@ class Plan:
     def events(self, noise_multiplier: float, *, pure: bool) -> tuple[Event, ...]:
         """The events at a noise multiplier: Gaussian, or Laplace where ``pure``; 0 means no privacy."""
         asked = (release for release in self.releases if release.count)
-        assumed = (TotalVariation(self.total_variation),) if self.total_variation and noise_multiplier else ()
+        assumed = (TotalVariation(self.assumed_distance),) if self.total_variation and noise_multiplier else ()
         return (*(release.event(noise_multiplier, pure=pure) for release in asked), *assumed)
 
 

@@ -101,7 +101,7 @@ def calibrate(plan: Plan, budget: Budget) -> float:
     if plan.least_noise is not None:
         return max(calibrate(replace(plan, least_noise=None), budget), plan.least_noise(budget))
     if plan.total_variation:
-        rest = _without(plan.total_variation, budget.epsilon, budget.delta)
+        rest = _without(plan.assumed_distance, budget.epsilon, budget.delta)
         # A little less epsilon, for the rounding of the price's own search.
         inner = replace(budget, epsilon=budget.epsilon * (1 - 1e-8), delta=rest)
         return calibrate(replace(plan, total_variation=0.0), inner)

@@ -14,7 +14,7 @@ from discreet.accounting.plan import Release
 from discreet.curator import noise
 from discreet.curator.engines.base import ValueQuery
 from discreet.curator.engines.sparse import SparseEngine
-from discreet.curator.lattice import Unit, place_weights
+from discreet.curator.lattice import Unit, place_weights, unit_for
 from discreet.curator.selftest import check_value_kernels
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation
@@ -33,7 +33,7 @@ def select(session: Session, loss: Any, points: Vector, loss_bound: float, offse
         raise PlanViolation("offsets must be one finite, public number for each candidate")
     check_value_kernels(loss, sparse=isinstance(session.engine, SparseEngine))
     release = session.spend("select_candidate", loss_bound, rho=rho)
-    unit = session.unit(release, loss_bound, session.factor)
+    unit = unit_for(session.multiplier(release), session.factor, loss_bound, session.largest_n_of_choices)
     query = ValueQuery(
         tuple(place_weights(point, session.engine.grid) for point in points), loss, unit.bound, 1 / unit.step
     )

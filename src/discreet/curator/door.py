@@ -37,6 +37,7 @@ class Scaling:
         """The largest |x_j| in training coordinates, the intercept's last."""
         extent = np.maximum(np.abs(self.low), np.abs(self.high))
         bounds = np.divide(extent, self.scale, out=np.zeros_like(extent), where=self.scale > 0)
+        bounds = np.ceil(bounds * self.grid.one) / self.grid.one  # as far as rounding to the grid can go
         return np.append(bounds, 1.0) if self.intercept else bounds
 
 

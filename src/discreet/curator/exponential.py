@@ -27,7 +27,7 @@ from discreet.curator.lattice import Unit
 from discreet.curator.minimize import Objective, minimize
 from discreet.curator.one_shot import Problem
 from discreet.curator.session import Session
-from discreet.errors import PlanViolation, Unsupported
+from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.losses import Squared
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 
@@ -37,7 +37,6 @@ SAMPLERS = ("interval", "gaussian", "rejection", "chain")
 CHAIN_STEPS = 2000
 MOST_COLUMNS = 4096
 LEAST_ACCEPTANCE = 1e-3
-FLOAT_SAMPLER = "the draw from the exponential mechanism's density is in floating point, not on the lattice"
 
 
 def inverse_temperature(multiplier: float, sensitivity: float, problem: Problem) -> float:
@@ -67,15 +66,22 @@ def sample(session: Session, loss: Any, problem: Problem, sampler: str) -> Vecto
     if (sampler == "chain") != (session.total_variation > 0):
         raise PlanViolation("a chain is planned with its total variation, an exact sampler without")
     bound = gradient_bound(loss, problem.seen(session.domain), problem.radius)
-    k = inverse_temperature(session.multiplier(release), session.factor * bound, problem)
-    session.idealise(FLOAT_SAMPLER)
+    sensitivity = session.factor * bound
+    if (
+        sampler == "gaussian"
+    ):  # centered where the gradient is only nearly 0: as if each data set had a linear term more
+        sensitivity += 2 * _tau(loss, session.domain, problem)
+    k = inverse_temperature(session.multiplier(release), sensitivity, problem)
     draws, engine = Draws(session.entropy), session.engine
     if k == math.inf:
         return problem.projected(_center(engine, loss, session.domain, problem)[0])
-    try:
-        point = _DRAWS[sampler](engine, loss, session.domain, problem, k, draws)
-    except (ArithmeticError, ValueError, np.linalg.LinAlgError):  # all failures look alike
-        raise posterior.gave_up() from None
+    with np.errstate(all="ignore"):  # a warning is an answer
+        try:
+            point = _DRAWS[sampler](engine, loss, session.domain, problem, k, draws)
+        except DiscreetError:
+            raise
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError):  # so is an error: all failures look alike
+            raise posterior.gave_up() from None
     return _shown(session, release, point)
 
 
@@ -116,13 +122,17 @@ def _energy(passes: Smooth, loss: Any, problem: Problem, k: float) -> tuple[post
     return energy, gradient
 
 
+def _tau(loss: Any, domain: Domain, problem: Problem) -> float:
+    """What the center's gradient is certified to."""
+    return problem.tolerance * problem.n * gradient_bound(loss, problem.seen(domain), problem.radius)
+
+
 def _center(engine: Engine, loss: Any, domain: Domain, problem: Problem) -> tuple[Vector, Vector]:
     """The minimizer over all of space, ball or not, and the Hessian of S + (lambda/2) ||w||^2 there."""
     passes = engine.smooth()
     view = passes.view(row_norm=problem.row_norm or math.inf)
-    tau = problem.tolerance * problem.n * gradient_bound(loss, problem.seen(domain), problem.radius)
     objective = Objective(loss, problem.total, np.zeros(domain.shape), row_norm=problem.row_norm or math.inf)
-    center = minimize(engine, objective, tau).point
+    center = minimize(engine, objective, _tau(loss, domain, problem)).point
     margins = passes.slopes(center[np.newaxis], loss, view).margins
     hessian = passes.hessian(passes.states(margins, loss, view))
     return center, hessian + problem.total * np.eye(center.size)

@@ -126,7 +126,9 @@ def select(
     release = session.spend("select_coordinate", count=count)
     # noisy max adds noise of scale 2^m to the sums themselves, which may move apart by twice their sensitivity
     inside = release.mechanism == "noisy_max"
-    unit = unit_for(session.multiplier(release) if inside else 0.0, 2 * session.factor, 1.0, session.largest_n)
+    unit = unit_for(
+        session.multiplier(release) if inside else 0.0, 2 * session.factor, 1.0, session.largest_n_of_choices
+    )
     bound, steps = unit.bound, clips / unit.bound
     columns, bounds = np.arange(w.size), np.full(w.size, bound)
     query = coordinate_query(session, loss, on_weight_grid(w, session.engine.grid), columns, steps, bounds)
@@ -137,7 +139,7 @@ def select(
     else:
         values = scores(rule, sums * steps / n, w, smoothness, penalty)
         sensitivity = session.factor * float(np.max(clips / np.sqrt(smoothness))) / n
-        largest = session.largest_n + _largest_offset(w, smoothness, penalty) / sensitivity
+        largest = session.largest_n_of_choices + _largest_offset(w, smoothness, penalty) / sensitivity
         draw = _weighted(session, release, values, sensitivity, largest)
     left = np.arange(w.size)
     chosen = []

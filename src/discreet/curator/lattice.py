@@ -33,7 +33,10 @@ _LEAST_BOUND = 1 << 16
 LEAST_CLIP = 1e-290
 
 PRIVATE_N_CAP = 1 << 26
-"""Records for which sums are guaranteed not to wrap where n is private. (Wrapping is harmless to privacy.)"""
+"""Records for which sums are guaranteed not to wrap where n is private. (Wrapping is harmless to noisy sums.)"""
+
+CHOICE_N_CAP = 1 << 34
+"""The same for scores of choices, where wrapping would not be harmless: more records than a machine holds."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from discreet.curator.engines.base import Engine
 from discreet.curator.engines.smooth import Smooth, SparseSmooth, by_outputs
 from discreet.curator.newton import Point, above, follow, steps_for
 from discreet.curator.smoothtest import check_smooth
-from discreet.errors import NotConverged, Unsupported
+from discreet.errors import DiscreetError, NotConverged, Unsupported
 
 MAX_STEPS = 200
 """Newton steps before giving up. The number taken depends on data and never leaves."""
@@ -91,6 +91,8 @@ def minimize(engine: Engine, objective: Objective, tolerance: float) -> Minimum:
     with np.errstate(all="ignore"):  # a warning is an answer
         try:
             found = _search(_certified(engine, objective), tolerance)
+        except DiscreetError:
+            raise
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):  # so is an error: all failures look alike
             raise not_certified() from None
     point = found.w.T if objective.linear.ndim == 2 else found.w[0]

@@ -44,7 +44,6 @@ STEPS_NEED_N = (
     "gradient steps contract only where n is the number of records, which is private under add_remove: use the exact "
     "minimizer, or another relation"
 )
-FLOAT_RADIUS = "the noise's length is drawn in floating point (a Gamma variable), not on the lattice"
 
 
 @dataclass(frozen=True)
@@ -182,8 +181,10 @@ def noisy_descent(session: Session, loss: Any, problem: Problem, n_steps: int, s
         w = problem.projected(w - step_size * (gradient / problem.n + mu * w))
     pull = step_size * mu
     steps = float(n_steps) if pull == 0 else -math.expm1(n_steps * math.log1p(-min(pull, 1 - 2.0**-53))) / pull
-    # doubles: each step's own arithmetic errs by a few units in the last place of w, which is at most steps * eta * L
-    rounding = 2.0**-49 * step_size * n_steps * (bound + mu * step_size * n_steps * bound)
+    # doubles: a step errs by a few units in the last place of w, which is at most eta L times the steps so far, and a
+    # projection by as many as a norm has additions
+    longest = step_size * n_steps * bound
+    rounding = 2.0**-49 * (longest * (1 + step_size * mu * n_steps) + (math.log2(w.size) + 8) * longest)
     moved = step_size * (session.factor * bound / problem.n + 2 * GRADIENT_ERROR * bound) * steps
     return _with_noise(session, release, w, moved * (1 + 2.0**-40) + 2 * n_steps * rounding)
 
@@ -196,9 +197,11 @@ def _with_noise(session: Session, release: Release, point: Vector, sensitivity: 
 
 def _gamma_noise(session: Session, release: Release, point: Vector, sensitivity: float) -> Vector:
     """w + b, b of density exp(-||b|| / (z sensitivity)): pure 1/z, since ||b|| moves by at most the sensitivity."""
-    session.idealise(FLOAT_RADIUS)
     unit = unit_of_point(session.multiplier(release), sensitivity, slack_of(point.size, use_l1=False))
-    drawn = Draws(session.entropy).gamma_vector(point.size, session.multiplier(release) * (unit.bound))
+    scale, p = session.multiplier(release) * unit.bound, point.size
+    if scale * (p + 40 * math.sqrt(p) + 40) >= 2.0**62:  # further than any Gamma variable goes
+        raise Unsupported("the noise this budget needs is beyond the lattice's range: raise epsilon")
+    drawn = Draws(session.entropy).gamma_vector(p, scale)
     exact = np.clip(np.rint(point / unit.step), -_LARGEST, _LARGEST).astype(np.int64)
     noisy = exact + np.rint(drawn).astype(np.int64).reshape(point.shape)
     return session.release(release, unit, exact, noisy, norm="l2", factor=1).astype(np.float64) * unit.step
@@ -230,7 +233,6 @@ def _linear_term(session: Session, release: Release, sensitivity: float) -> tupl
     if multiplier == 0:
         return np.zeros(shape), 0.0
     if session.budget.is_pure:
-        session.idealise(FLOAT_RADIUS)
         return Draws(session.entropy).gamma_vector(size, multiplier * sensitivity).reshape(shape), 0.0
     unit = Unit(1, 40, math.nextafter(multiplier * sensitivity, math.inf) * 2.0**-40)
     drawn = session.noise(release, unit, size).reshape(shape).astype(np.float64) * unit.step

@@ -19,7 +19,7 @@ from discreet.budget import Budget
 from discreet.curator import noise
 from discreet.curator.engines.base import Engine
 from discreet.curator.entropy import current_entropy
-from discreet.curator.lattice import PRIVATE_N_CAP, Unit, unit_for
+from discreet.curator.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, unit_for
 from discreet.curator.observation import Measurement, current_observer
 from discreet.errors import PlanViolation, Unsupported
 
@@ -61,6 +61,19 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
             raise PlanViolation("a laplace release beside a delta is priced as pure: plan it without a dimension")
 
 
+def idealised(plan: Plan, budget: Budget) -> tuple[str, ...]:
+    """Why a proof is of real numbers, where the lattice does not reach; empty where the bits that run are covered."""
+    if not budget.is_private:
+        return ()
+    asked = {release.query for release in plan.releases if release.count}
+    found = []
+    if budget.is_pure and asked & {"noisy_minimizer", "noisy_descent", "perturb_objective"}:
+        found.append("the noise's length is drawn in floating point (a Gamma variable), not on the lattice")
+    if any(query.startswith("sample_") for query in asked):
+        found.append("the draw from the exponential mechanism's density is in floating point, not on the lattice")
+    return tuple(found)
+
+
 class Session:
     """The private side of a curator. It spends first; a sum's noise is drawn before records are read."""
 
@@ -78,7 +91,6 @@ class Session:
         self._units: dict[tuple[str, float, float], Unit] = {}
         self.filter = Filter(plan.total(budget)) if isinstance(plan, AdaptivePlan) else None
         self._observed = current_observer() is not None
-        self._idealised: list[str] = []
         self.total_variation = plan.total_variation
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -94,6 +106,12 @@ class Session:
         """What keeps sums from wrapping: n where it is public."""
         n = self.domain.n if self.budget.neighbors.n_is_public else None
         return n or PRIVATE_N_CAP
+
+    @property
+    def largest_n_of_choices(self) -> int:
+        """The same for scores, which must not wrap at all: more records than any machine holds where n is private."""
+        n = self.domain.n if self.budget.neighbors.n_is_public else None
+        return n or CHOICE_N_CAP
 
     def spend(self, query: str, clip: float | None = None, count: int = 1, rho: float | None = None) -> Release:
         """Take answers off the plan before anything else happens; what was planned is what is answered.
@@ -181,16 +199,6 @@ class Session:
     def is_observed(self) -> bool:
         """Whether a test looks on, or did."""
         return self._observed or current_observer() is not None
-
-    def idealise(self, why: str) -> None:
-        """Note that a proof is of real numbers where the lattice does not reach, and why; the certificate says so."""
-        if why not in self._idealised:
-            self._idealised.append(why)
-
-    @property
-    def idealised(self) -> tuple[str, ...]:
-        """Why the arithmetic is idealised; empty where it is the lattice's."""
-        return tuple(self._idealised)
 
     def reasons(self) -> Sequence[str]:
         """Why there is no guarantee, beyond what the events tell."""

@@ -13,7 +13,7 @@ from discreet.accounting.pricing import epsilon_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator.engines.base import Engine
-from discreet.curator.session import Session
+from discreet.curator.session import Session, idealised
 
 
 class Wall:
@@ -56,7 +56,7 @@ class Wall:
         """What may be claimed of anything computed from this curator's answers."""
         events = self.plan.events(self.noise_multiplier, pure=self.budget.is_pure)
         price = epsilon_of(events, self.budget.delta, self.budget.neighbors)
-        idealised = self._session.idealised
+        reasons = idealised(self.plan, self.budget)
         return Certificate(
             epsilon=self.budget.epsilon,
             delta=self.budget.delta,
@@ -68,10 +68,10 @@ class Wall:
             accountants=price.accountants,
             assumed_public={key: value for key, value in self._facts.items() if key != "unit" and value is not None},
             noise_multiplier=self.noise_multiplier,
-            arithmetic="idealised" if idealised else "exact lattice",
+            arithmetic="idealised" if reasons else "exact lattice",
             entropy=self._session.entropy.name,
             library_version=__version__,
-            notes=(*notes, *idealised),
+            notes=(*notes, *reasons),
             created=date.today().isoformat(),
             not_private=tuple(self._session.reasons()),
             trace=() if self._session.filter is None else self._session.filter.trace,

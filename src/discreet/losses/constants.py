@@ -66,7 +66,7 @@ def lipschitz_within(loss: Loss, domain: Domain, radius: float | None) -> Loss:
     On ||w|| <= radius the residuals of the squared loss are at most radius R + |target|: Huber's loss of that width is
     the same function there, convex and smooth everywhere, and its slope is bounded by the width.
     """
-    if isinstance(loss, Squared) and radius is not None:
+    if isinstance(loss, Squared) and radius is not None and loss.weight == 1:
         return Huber(radius * domain.row_norm + domain.target_bound)
     _finite(loss.lipschitz_for(domain.target_bound), loss)
     return loss

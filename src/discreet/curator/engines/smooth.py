@@ -238,6 +238,8 @@ class DenseSmooth(_Passes):
     def hessian(self, states: Doubles, stride: int = 1, dtype: type[np.floating[Any]] = np.float64) -> Doubles:
         chosen = np.arange(0, len(self._tiles), stride)
         rows, p = self._tiles.shape[2], self.n_columns
+        if len(chosen) == 0:  # no records: under add_remove a data set like any other
+            return np.zeros((p, p))
         roots = (np.sqrt(states[:, 0]) / self._one).reshape(-1, rows).astype(dtype)
         at_once = max(1, min(len(chosen), _CHUNK_VALUES // (rows * p)))
         block, total = np.empty((p, at_once * rows), dtype=dtype), np.zeros((p, p))
