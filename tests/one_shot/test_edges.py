@@ -68,7 +68,7 @@ def test_a_total_variation_is_a_distance(distance):
 def test_every_draw_adds_its_total_variation():
     plan, budget = Plan([Release("sample_minimizer", 3)], total_variation=1e-8), Budget(1.0, 1e-6)
     multiplier = calibrate(plan, budget)
-    assert plan.events(multiplier, pure=False)[-1] == TotalVariation(3e-8)
+    assert plan.events(multiplier, pure=False)[-1] == TotalVariation(3 * 1e-8)
     assert multiplier > calibrate(Plan(plan.releases), budget)
 
 
