@@ -23,6 +23,9 @@ from discreet.curator.observation import Measurement
 from discreet.testing.compare import differences
 from discreet.testing.transcripts import Fit, Transcript, run
 
+CHOICES = ("linf", "range")
+"""Norms of measurements that are choices: their answer is an index, not a sum with noise."""
+
 _CHANCE = 1e-9
 """Two noises may be equal by chance where that is likelier than this; then whole answers are compared."""
 
@@ -118,8 +121,9 @@ def fresh_noise(fit: Fit, data: Sequence[Any], *, runs: int = 2) -> ReplayReport
     answers = [measurement for transcript in transcripts for measurement in transcript.measurements]
     if any(measurement.unit.m is None for measurement in answers):
         findings.append(Finding("noise", "something was released without noise"))
-    elif answers:
-        findings += _repeated(answers)
+    sums = [answer for answer in answers if answer.norm not in CHOICES and answer.unit.m is not None]
+    if sums:  # a choice shows no noise of its own
+        findings += _repeated(sums)
     return ReplayReport(tuple(findings), len(answers))
 
 
@@ -173,7 +177,7 @@ def _queries(first: list[Measurement], second: list[Measurement]) -> Iterator[Fi
             continue
         if a.unit != b.unit or a.factor != b.factor:
             yield Finding("lattice", f"release {index} ({a.query}) has another lattice or factor")
-        elif a.norm not in ("linf", "range") and (a.noisy - a.exact != b.noisy - b.exact).any():
+        elif a.norm not in CHOICES and (a.noisy - a.exact != b.noisy - b.exact).any():
             yield Finding("noise", f"the noise of release {index} ({a.query}) depends on the data")
         if _exceeds(a, b):
             ratio = _ratio(a, b)
