@@ -18,10 +18,9 @@ from discreet.losses.constants import gradient_bound, gradient_smoothness
 
 def record_bound(loss: Loss, domain: Domain, clip: float | None) -> float:
     """The bound on a record's gradient: the clip, or what the declared bounds imply where that is less."""
-    implied = (
-        gradient_bound(loss, domain) if clip is None else loss.lipschitz_for(domain.target_bound) * domain.row_norm
-    )
-    return _up(implied if clip is None else min(clip, implied))
+    if clip is None:
+        return _up(gradient_bound(loss, domain))
+    return _up(min(clip, loss.lipschitz_for(domain.target_bound) * domain.row_norm))
 
 
 def perturbation_of(loss: Loss, domain: Domain, clip: float | None, regularization: float) -> Perturbation:

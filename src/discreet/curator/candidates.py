@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.plan import Release
 from discreet.curator import noise
 from discreet.curator.engines.base import ValueQuery
 from discreet.curator.engines.sparse import SparseEngine
-from discreet.curator.lattice import Unit, place_weights, unit_for
+from discreet.curator.lattice import place_weights, unit_for
 from discreet.curator.selftest import check_value_kernels
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation
 
 Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def select(session: Session, loss: Any, points: Vector, loss_bound: float, offsets: Any, rho: float | None) -> int:
@@ -47,8 +45,4 @@ def select(session: Session, loss: Any, points: Vector, loss_bound: float, offse
         chosen = int(np.argmax(exact + noise.discrete_laplace(len(points), unit.m, session.entropy)))
     else:
         chosen = noise.exponential_choice(exact, unit.m, session.entropy)
-    return _shown(session, release, unit, exact, chosen)
-
-
-def _shown(session: Session, release: Release, unit: Unit, exact: Integers, chosen: int) -> int:
     return int(session.release(release, unit, exact, np.array([chosen]), norm="range")[0])

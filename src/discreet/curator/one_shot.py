@@ -37,7 +37,7 @@ from discreet.penalties import L2Ball
 Vector = NDArray[np.float64]
 
 _STEPS = 1 << 22  # lattice steps in one sensitivity: rounding costs sqrt(p) of them
-_LEAST_STEP = 2.0**-36  # so that coordinates up to 2^16 have room
+_LEAST_STEP = 2.0**-36  # so that coordinates up to 2^15 have room
 _LARGEST = 1 << 52  # steps that a coordinate may be from 0: below it doubles divide and round to within one step
 GRADIENT_ERROR = 1e-11  # of a computed gradient, over n times the bound on a record's: checked at every step
 STEPS_NEED_N = (

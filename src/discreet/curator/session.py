@@ -104,14 +104,16 @@ class Session:
     @property
     def largest_n(self) -> int:
         """What keeps sums from wrapping: n where it is public."""
-        n = self.domain.n if self.budget.neighbors.n_is_public else None
-        return n or PRIVATE_N_CAP
+        return self._public_n or PRIVATE_N_CAP
 
     @property
     def largest_n_of_choices(self) -> int:
         """The same for scores, which must not wrap at all: more records than any machine holds where n is private."""
-        n = self.domain.n if self.budget.neighbors.n_is_public else None
-        return n or CHOICE_N_CAP
+        return self._public_n or CHOICE_N_CAP
+
+    @property
+    def _public_n(self) -> int | None:
+        return self.domain.n if self.budget.neighbors.n_is_public else None
 
     def spend(self, query: str, clip: float | None = None, count: int = 1, rho: float | None = None) -> Release:
         """Take answers off the plan before anything else happens; what was planned is what is answered.

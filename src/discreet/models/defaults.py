@@ -42,6 +42,7 @@ row norm, the loss. No rule looks at a record. Training coordinates have |x_j| <
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -171,18 +172,6 @@ def _adaptive(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> Ad
     return AdaptiveDescent(largest_step=2.0 / typical_row_norm(domain), clip=_adaptive_clip(domain, loss, budget))
 
 
-def _output(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> OutputPerturbation:
-    return OutputPerturbation()
-
-
-def _objective(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> ObjectivePerturbation:
-    return ObjectivePerturbation()
-
-
-def _exponential(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> ExponentialMechanism:
-    return ExponentialMechanism()
-
-
 def _filled_one_shot(solver: OneShot, domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> OneShot:
     """Rows shrunk to rho, slopes clipped, and the regularizer by public facts, each where it was left open."""
     if solver.clip is None and solver.radius is None:
@@ -244,16 +233,16 @@ def _filled_exponential(
     return replace(solver, regularization=missing) if missing > 0 else solver
 
 
-_MAKERS = {
+_MAKERS: dict[str, Callable[[Domain, Any, Penalty, Budget], Solver]] = {
     "gd": _full_batch,
     "sgd": _stochastic,
     "cd": _coordinate,
     "gcd": _greedy,
     "svrg": _variance_reduced,
     "agd": _adaptive,
-    "output": _output,
-    "objective": _objective,
-    "exponential": _exponential,
+    "output": lambda *facts: OutputPerturbation(),  # all that is open is filled below
+    "objective": lambda *facts: ObjectivePerturbation(),
+    "exponential": lambda *facts: ExponentialMechanism(),
 }
 
 
