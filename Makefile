@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
-.PHONY: venv demo test lint format bench docs lock clean
+.PHONY: venv demo test lint format bench accuracy docs lock clean
 .DEFAULT_GOAL := test
 
 venv: $(STAMP)
@@ -36,6 +36,11 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# the comparison of models as they come, on public tables in DATA; PEERS are files that benchmarks/accuracy/peers.py wrote
+accuracy: $(STAMP)
+	$(BIN)/discreet experiment accuracy --data $(or $(DATA),data) --widen 3 $(addprefix --peers ,$(PEERS)) \
+	  --page docs/experiments.md
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict

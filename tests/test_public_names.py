@@ -66,7 +66,7 @@ def test_the_version_is_the_packages():
     assert installed == discreet.__version__
 
 
-@pytest.mark.parametrize("name", sorted(name for name in discreet.__all__ if name.startswith("DP")))
+@pytest.mark.parametrize("name", sorted({name for name in discreet.__all__ if name.startswith("DP")} - {"DPSelectCV"}))
 def test_estimators_share_their_first_parameters(name):
     parameters = inspect.signature(getattr(discreet, name)).parameters
     assert list(parameters)[:3] == ["epsilon", "delta", "bounds"]

@@ -30,10 +30,12 @@ _HOME = {
     "DPLogisticRegression": "discreet.models",
     "DPPoissonRegressor": "discreet.models",
     "DPRidge": "discreet.models",
+    "DPSelectCV": "discreet.models.selection",
     "DiscreetError": "discreet.errors",
     "Domain": "discreet.bounds",
     "ElasticNet": "discreet.penalties",
     "ExponentialMechanism": "discreet.solvers.exponential",
+    "Forecast": "discreet.models.forecasting.result",
     "Geometry": "discreet.solvers.smoothness",
     "GradientDescent": "discreet.solvers.gd",
     "GreedyCoordinateDescent": "discreet.solvers.gcd",
@@ -56,6 +58,7 @@ _HOME = {
     "Poisson": "discreet.losses",
     "PrivateData": "discreet.curator.private_data",
     "Problem": "discreet.curator.one_shot",
+    "Recoding": "discreet.curator.recoding",
     "Release": "discreet.accounting.plan",
     "SmoothedHinge": "discreet.losses",
     "Softmax": "discreet.losses",
@@ -64,6 +67,8 @@ _HOME = {
     "StochasticGradientDescent": "discreet.solvers.sgd",
     "Unsupported": "discreet.errors",
     "VarianceReducedDescent": "discreet.solvers.svrg",
+    "WhitenedDescent": "discreet.solvers.whitened",
+    "WhitenedNewton": "discreet.solvers.whitened_newton",
     "calibrate": "discreet.accounting.pricing",
     "load": "discreet.models.persistence",
     "price": "discreet.accounting.pricing",
@@ -91,10 +96,12 @@ __all__ = [
     "DPLogisticRegression",
     "DPPoissonRegressor",
     "DPRidge",
+    "DPSelectCV",
     "DiscreetError",
     "Domain",
     "ElasticNet",
     "ExponentialMechanism",
+    "Forecast",
     "Geometry",
     "GradientDescent",
     "GreedyCoordinateDescent",
@@ -115,6 +122,7 @@ __all__ = [
     "Poisson",
     "PrivateData",
     "Problem",
+    "Recoding",
     "Release",
     "SmoothedHinge",
     "Softmax",
@@ -123,6 +131,8 @@ __all__ = [
     "StochasticGradientDescent",
     "Unsupported",
     "VarianceReducedDescent",
+    "WhitenedDescent",
+    "WhitenedNewton",
     "__version__",
     "calibrate",
     "load",
@@ -138,6 +148,7 @@ if TYPE_CHECKING:
     from discreet.curator.curator import Curator
     from discreet.curator.one_shot import Problem
     from discreet.curator.private_data import PrivateData
+    from discreet.curator.recoding import Recoding
     from discreet.errors import (
         AccountingError,
         BudgetExceeded,
@@ -159,7 +170,9 @@ if TYPE_CHECKING:
         DPPoissonRegressor,
         DPRidge,
     )
+    from discreet.models.forecasting.result import Forecast
     from discreet.models.persistence import load
+    from discreet.models.selection import DPSelectCV
     from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
     from discreet.solvers.agd import AdaptiveDescent
     from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
@@ -171,6 +184,8 @@ if TYPE_CHECKING:
     from discreet.solvers.sgd import StochasticGradientDescent
     from discreet.solvers.smoothness import Geometry
     from discreet.solvers.svrg import VarianceReducedDescent
+    from discreet.solvers.whitened import WhitenedDescent
+    from discreet.solvers.whitened_newton import WhitenedNewton
 
 
 def __getattr__(name: str) -> Any:

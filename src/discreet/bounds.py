@@ -134,7 +134,9 @@ class Domain:
 
     ``feature_bounds[j]`` bounds |x_j|, ``row_norm`` bounds the norm of a whole record; both count the
     intercept's constant feature, which is the last column where ``intercept`` is true. ``n`` is None
-    where it is private (``add_remove`` without a declared n).
+    where it is private (``add_remove`` without a declared n). ``ranges`` are the features' declared ranges, one row
+    (low, high) each, and ``target_range`` a numeric target's, where these are known; ``sparse`` says how the records
+    are stored, a fact of their container.
     """
 
     feature_bounds: NDArray[np.float64] = field(repr=False)
@@ -144,6 +146,9 @@ class Domain:
     intercept: bool = True
     n_outputs: int = 1
     target_bound: float = 1.0
+    ranges: NDArray[np.float64] | None = field(default=None, repr=False)
+    target_range: Range | None = None
+    sparse: bool = False
 
     @property
     def n_features(self) -> int:

@@ -18,12 +18,14 @@ from discreet.accounting.events import (
     NonPrivate,
     PerturbedMinimum,
     PoissonSampled,
+    RepeatedSelection,
     TotalVariation,
     event_from_dict,
     to_dict,
 )
 from discreet.accounting.filters import Charge
 from discreet.accounting.pricing import epsilon_of
+from discreet.accounting.stopping import Stopping
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
 
@@ -250,6 +252,10 @@ def _phrase(event: Event) -> str:
             "                variation. This is not proved, nor does it follow from how long the sampler ran;\n"
             "                the guarantee rests on it."
         )
+    if isinstance(event, RepeatedSelection):
+        runs = ", or ".join(" and ".join(map(_phrase, run)) for run in event.runs)
+        law = Stopping(event.mean, event.shape)
+        return f"the best of a secret number of runs ({law.name}, mean {law.mean:g}), a run at most {runs}"
     stored = to_dict(event)
     if isinstance(event, PerturbedMinimum):
         stored = {name: value for name, value in stored.items() if name not in ("reach", "outputs") or value != 1}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from discreet.accounting.stopping import Stopping
 from discreet.errors import AccountingError
 
 SAMPLING_DENOMINATOR = 2**16
@@ -231,18 +232,62 @@ class PoissonSampled:
         return Fraction(self.numerator, SAMPLING_DENOMINATOR)
 
 
+@dataclass(frozen=True)
+class RepeatedSelection:
+    """The best outcome of a random, secret number of runs, and nothing of the others (``accounting/selection.py``).
+
+    Parameters
+    ----------
+    runs
+        What a run releases, its score included: one list of events for each kind of run, of which the dearest counts.
+    mean
+        The mean of the number of runs.
+    shape
+        None for Poisson, else that of a truncated negative binomial: 1 geometric, 0 logarithmic.
+    """
+
+    kind: ClassVar[str] = "repeated_selection"
+    runs: tuple[tuple["Event", ...], ...]
+    mean: float
+    shape: float | None = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", _require_positive(self.mean, "mean"))
+        if self.shape is not None and (isinstance(self.shape, bool) or not isinstance(self.shape, (int, float))):
+            raise AccountingError("the shape of a selection is a number, or None for Poisson")
+        if not self.runs or not all(isinstance(run, tuple) and run for run in self.runs):
+            raise AccountingError("a selection lists the events of at least one kind of run")
+        if any(
+            isinstance(event, (RepeatedSelection, TotalVariation, NonPrivate)) for run in self.runs for event in run
+        ):
+            raise AccountingError("the runs of a selection are private, exact and select nothing themselves")
+        if self.shape is not None:
+            object.__setattr__(self, "shape", float(self.shape))
+        Stopping(self.mean, self.shape)
+
+
 Event = (
-    Gaussian | Laplace | PoissonSampled | BoundedRange | PureDP | ZCDP | PerturbedMinimum | TotalVariation | NonPrivate
+    Gaussian
+    | Laplace
+    | PoissonSampled
+    | BoundedRange
+    | PureDP
+    | ZCDP
+    | PerturbedMinimum
+    | RepeatedSelection
+    | TotalVariation
+    | NonPrivate
 )
 
 _KINDS: dict[str, type[Any]] = {
     cls.kind: cls
     for cls in (
-        *(Gaussian, Laplace, PoissonSampled, BoundedRange, PureDP, ZCDP, PerturbedMinimum, TotalVariation, NonPrivate),
+        *(Gaussian, Laplace, PoissonSampled, BoundedRange, PureDP, ZCDP, PerturbedMinimum, RepeatedSelection),
+        *(TotalVariation, NonPrivate),
     )
 }
 
-_UNCOUNTED = (ZCDP, PerturbedMinimum, TotalVariation, NonPrivate)
+_UNCOUNTED = (ZCDP, PerturbedMinimum, RepeatedSelection, TotalVariation, NonPrivate)
 
 
 def to_dict(event: Event) -> dict[str, Any]:
@@ -250,6 +295,8 @@ def to_dict(event: Event) -> dict[str, Any]:
     answer: dict[str, Any] = {"kind": event.kind}
     for item in fields(event):
         value = getattr(event, item.name)
+        if item.name == "runs":
+            value = [[to_dict(inner) for inner in run] for run in value]
         answer[item.name] = to_dict(value) if item.name == "event" else value
     return answer
 
@@ -265,6 +312,10 @@ def event_from_dict(stored: Mapping[str, Any]) -> Event:
     values = {name: stored[name] for name in names}
     if cls is PoissonSampled:
         values["event"] = event_from_dict(values["event"])
+    if cls is RepeatedSelection:
+        if not isinstance(values["runs"], list) or not all(isinstance(run, list) for run in values["runs"]):
+            raise AccountingError("the runs of a selection are lists of events")
+        values["runs"] = tuple(tuple(event_from_dict(inner) for inner in run) for run in values["runs"])
     event: Event = cls(**values)
     return event
 

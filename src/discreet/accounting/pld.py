@@ -45,6 +45,7 @@ from discreet.accounting.events import (
     PerturbedMinimum,
     PoissonSampled,
     PureDP,
+    RepeatedSelection,
     TotalVariation,
     count_of,
     unwrapped,
@@ -138,7 +139,7 @@ def _single(event: Event, neighbors: Neighbors, interval: float) -> tuple[Any, i
     was = event
     if isinstance(event, PoissonSampled):
         q, event = event.numerator / SAMPLING_DENOMINATOR, event.event
-    if isinstance(event, (NonPrivate, ZCDP, PoissonSampled, TotalVariation)):
+    if isinstance(event, (NonPrivate, ZCDP, PoissonSampled, RepeatedSelection, TotalVariation)):
         raise Unsupported("no privacy loss distribution is known for this event: price it by RDP")
     options = {"value_discretization_interval": interval, "sampling_prob": q}
     if isinstance(event, Gaussian):

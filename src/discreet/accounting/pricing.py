@@ -12,6 +12,7 @@ a perturbed minimum, with Gaussians   integral of a loss bound    our own Renyi 
 Poisson sampling, Laplace, mixtures   privacy loss distribution   our own Renyi DP from above,
                                       (Renyi DP where lower)      explicit tests from below
 selections; a zCDP claim; tiny delta  our own Renyi DP or zCDP    each other; explicit tests below
+the best of several runs              Renyi DP (``selection``)    explicit tests from below
 nothing but pure, delta = 0           basic composition           the same in 50-digit decimals
 ====================================  ==========================  ==================================
 
@@ -23,7 +24,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from discreet.accounting import gaussian, objective, pure, rdp
+from discreet.accounting import gaussian, objective, pure, rdp, selection
 from discreet.accounting.events import (
     ZCDP,
     BoundedRange,
@@ -67,6 +68,8 @@ def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors | str
     distance = math.fsum(event.distance for event in listed if isinstance(event, TotalVariation))
     if distance:
         return _assuming_price(listed, delta, relation, distance)
+    if selected := selection.price_of(listed, delta, relation):
+        return Price(*selected)
     if delta == 0:
         return _pure_price(listed)
     listed = merged(objective.simplified(event, relation) for event in listed)

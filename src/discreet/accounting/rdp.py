@@ -24,6 +24,7 @@ from discreet.accounting.events import (
     PerturbedMinimum,
     PoissonSampled,
     PureDP,
+    RepeatedSelection,
     TotalVariation,
     unwrapped,
 )
@@ -241,6 +242,10 @@ def moments_of(event: Event, neighbors: Neighbors) -> Array:
         return (alphas - 1) * alphas * event.rho
     if isinstance(event, PerturbedMinimum):
         return objective.loss_bound(event, neighbors).log_moments(alphas - 1)
+    if isinstance(event, RepeatedSelection):
+        from discreet.accounting import selection
+
+        return selection.moments(event, neighbors, alphas)
     if isinstance(event, NonPrivate):
         return np.full_like(alphas, np.inf)
     if isinstance(event, TotalVariation):

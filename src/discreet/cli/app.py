@@ -7,9 +7,11 @@ import typer
 from discreet.cli.demo import demo
 from discreet.cli.errors import OneLineErrors
 from discreet.cli.experiment import experiment
+from discreet.cli.forecast import forecast
 from discreet.cli.inspect import inspect
 from discreet.cli.price import price
 from discreet.cli.selftest import selftest
+from discreet.cli.tune import tune
 from discreet.cli.verify import verify
 from discreet.cli.version import version
 
@@ -54,7 +56,9 @@ def discreet(
 
 
 app.command()(demo)
+app.command()(forecast)
 app.command()(price)
+app.command()(tune)
 app.command()(verify)
 app.command()(inspect)
 app.command()(selftest)

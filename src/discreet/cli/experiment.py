@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.accuracy import accuracy
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from discreet.report.curves import Panel
 
 experiment = typer.Typer(no_args_is_help=True, help="Run the documentation's experiments again.")
+experiment.command()(accuracy)
 
 TITLES = {
     "balanced": "balanced: all columns alike",

@@ -2,10 +2,11 @@
 
 from discreet.curator.answers.choices import Choices
 from discreet.curator.answers.points import Points
+from discreet.curator.answers.shapes import Shapes
 from discreet.curator.answers.sums import Sums
 
 
-class Curator(Sums, Choices, Points):
+class Curator(Sums, Choices, Points, Shapes):
     """Holds the records of one reserved plan. ``PrivateData.open`` makes it; solvers ask it.
 
     Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. Everything a method returns

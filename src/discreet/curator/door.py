@@ -19,6 +19,7 @@ from discreet.curator.lattice import COARSE, FINE, Grid
 from discreet.errors import MissingBounds, Unsupported
 
 _BLOCK_VALUES = 1 << 20
+_NARROW = 1 / 16
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,23 @@ class Scaling:
         bounds = np.ceil(bounds * self.grid.one) / self.grid.one  # as far as rounding to the grid can go
         return np.append(bounds, 1.0) if self.intercept else bounds
 
+    @property
+    def ranges(self) -> NDArray[np.float64]:
+        """The declared (low, high) of each feature in training coordinates."""
+        ends = np.column_stack([self.low, self.high])
+        divisor = self.scale[:, None]
+        return np.divide(ends, divisor, out=np.zeros_like(ends), where=divisor > 0)
+
 
 def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, intercept: bool) -> Scaling:
     """How declared ranges become training coordinates."""
     low, high = bounds.ranges(n_columns, names)
     extent = np.maximum(np.abs(low), np.abs(high))
+    narrow = np.minimum(np.abs(low), np.abs(high)) > (1 - _NARROW) * extent  # years 1990 to 2020: far from 0, close
     if bounds.scale == "global":
         scale, grid = np.full(n_columns, extent.max(initial=0.0)), FINE
     else:
-        scale, grid = extent, COARSE
+        scale, grid = extent, FINE if (narrow & (low * high > 0)).any() else COARSE
     if (n_columns + 1) << (2 * grid.bits) >= 1 << 62:
         raise Unsupported(
             "too many columns for one common scale, since the squared norm of a record must fit 62 bits:"

@@ -12,9 +12,7 @@ from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import door
 from discreet.curator.curator import Curator
-from discreet.curator.engines.base import Engine
-from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.engines.choice import engine_for
 from discreet.curator.selftest import check_kernels
 from discreet.errors import MissingBounds, Unsupported
 
@@ -81,6 +79,9 @@ class PrivateData:
             intercept=self.scaling.intercept,
             n_outputs=loss.n_outputs,
             target_bound=self.__target_bound(loss),
+            ranges=self.scaling.ranges,
+            target_range=self.__scaled_target_range(loss),
+            sparse=door.is_sparse(self.__X),
         )
 
     def open(self, plan: Plan, budget: Budget, loss: Any) -> Curator:
@@ -89,9 +90,8 @@ class PrivateData:
         domain = self.domain(budget.neighbors, loss)
         check_kernels(loss, sparse=door.is_sparse(self.__X))
         records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
-        engine: Engine = DenseEngine(records) if records.sparse is None else SparseEngine(records)
         return Curator(
-            engine,
+            engine_for(records),
             domain,
             loss,
             plan=plan,
@@ -112,11 +112,16 @@ class PrivateData:
             raise MissingBounds("the target's range is not declared: write Bounds(..., target=(low, high))")
         return self.bounds.target
 
-    def __target_bound(self, loss: Any) -> float:
+    def __scaled_target_range(self, loss: Any) -> tuple[float, float] | None:
         if loss.task == "classification":
-            return 1.0
+            return None
         low, high = self.__target_range()
-        return max(abs(low), abs(high)) / self.target_scale(loss)
+        scale = self.target_scale(loss)
+        return low / scale, high / scale
+
+    def __target_bound(self, loss: Any) -> float:
+        ends = self.__scaled_target_range(loss)
+        return 1.0 if ends is None else max(abs(ends[0]), abs(ends[1]))
 
     def __targets(self, loss: Any) -> NDArray[np.float64]:
         if loss.task == "classification":

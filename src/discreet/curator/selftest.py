@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.door import Records
-from discreet.curator.engines.base import Engine, GradientQuery, ValueQuery, coefficient_limits
+from discreet.curator.engines.base import GradientQuery, ValueQuery, coefficient_limits
+from discreet.curator.engines.choice import engine_for
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
-from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.entropy import SeededEntropy
 from discreet.curator.lattice import COARSE, Grid, Weights
 from discreet.curator.noise import discrete_laplace, rounded_gaussian
@@ -42,10 +41,6 @@ def _records(grid: Grid, sparse: bool) -> Records:
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         csr = (indptr, np.nonzero(rows)[1].astype(np.int32), rows[rows != 0])
     return Records(None if sparse else rows, csr, targets, norms, sums, None, None, 3, grid)
-
-
-def _engine(records: Records) -> Engine:
-    return DenseEngine(records, threads=1) if records.sparse is None else SparseEngine(records, threads=1)
 
 
 def _two_points(loss: Any) -> tuple[Weights, Weights]:
@@ -105,7 +100,7 @@ def check_kernels(loss: Any, *, sparse: bool) -> None:
     if key in _checked:
         return
     records = _records(COARSE, sparse)
-    engine = _engine(records)
+    engine = engine_for(records, threads=1)
     for units in (None, np.arange(5, dtype=np.int64)):
         query = GradientQuery(_two_points(loss)[0], loss, _BOUND, _SCALE, units=units)
         if engine.gradient_sum(query).tolist() != _by_hand(query, records):
@@ -125,7 +120,7 @@ def check_coordinate_kernels(loss: Any, penalty: Any, *, sparse: bool) -> None:
     if key in _checked_programs:
         return
     records = _records(COARSE, sparse)
-    engine = _engine(records)
+    engine = engine_for(records, threads=1)
     program = CoordinateProgram(
         w=np.array([5.0, -3.0, 0.0]) * 2**20,
         loss=loss,
@@ -183,7 +178,7 @@ def check_change_kernels(loss: Any, *, sparse: bool) -> None:
     if key in _checked_changes:
         return
     records = _records(COARSE, sparse)
-    engine = _engine(records)
+    engine = engine_for(records, threads=1)
     point, other = _two_points(loss)
     query = GradientQuery(point, loss, _BOUND, _SCALE, anchor=other)
     if engine.gradient_sum(query).tolist() != _by_hand(query, records):
@@ -200,7 +195,7 @@ def check_value_kernels(loss: Any, *, sparse: bool) -> None:
     if key in _checked_values:
         return
     records = _records(COARSE, sparse)
-    engine = _engine(records)
+    engine = engine_for(records, threads=1)
     query = ValueQuery(_two_points(loss), loss, 1 << 20, 2.0**20)
     if engine.value_sums(query).tolist() != [_values_by_hand(query, point, records) for point in query.points]:
         raise StaleKernels(_STALE)

@@ -79,6 +79,7 @@ class Session:
 
     def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
         self.engine, self.domain, self.budget, self.noise_multiplier = engine, domain, budget, noise_multiplier
+        self.admitted, self.admitted_domain = engine.records, domain
         check_answers_match_prices(plan, budget)
         self.entropy = current_entropy()
         self._releases = {release.query: release for release in plan.releases}
@@ -88,7 +89,7 @@ class Session:
         self._sampling = {release.query: release.sampling_numerator for release in plan.releases}
         self.lock = threading.RLock()
         self._process = os.getpid()
-        self._units: dict[tuple[str, float, float], Unit] = {}
+        self._units: dict[tuple[str, float, float, int | Fraction], Unit] = {}
         self.filter = Filter(plan.total(budget)) if isinstance(plan, AdaptivePlan) else None
         self._observed = current_observer() is not None
         self.total_variation = plan.total_variation
@@ -154,9 +155,9 @@ class Session:
 
     def unit(self, release: Release, clip: float, factor: int | Fraction | None = None) -> Unit:
         """The lattice of a release whose contributions have norm ``clip``; ``factor`` where it is not the sum's."""
-        key = (release.query, clip, release.relative_noise)
+        factor = self.factor if factor is None else factor
+        key = (release.query, clip, release.relative_noise, factor)
         if key not in self._units:
-            factor = self.factor if factor is None else factor
             self._units[key] = unit_for(self.multiplier(release), factor, clip, self.largest_n)
         return self._units[key]
 

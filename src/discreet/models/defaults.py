@@ -33,9 +33,10 @@ row norm, the loss. No rule looks at a record. Training coordinates have |x_j| <
     0.15 (1 + 1/(4 epsilon)) rho times its noise, or what keeps the curvature's part of the price within a quarter of
     epsilon. Chosen on six public data sets (credit default, electricity, spambase, bank marketing, IPUMS-BR, Adult),
     among some 25 settings.
+``whitened``
+    In ``solvers/whitened_rules.py``.
 ``auto``
-    Full batches: they have the least noise a pass and an exact price. Sampled batches where one pass
-    is dear (n p above 10^9) and the budget has a delta.
+    The table in ``automatic``: ``whitened`` wherever it applies.
 ``epsilon=inf``
     Nothing is noisy: worst-case constants, no clip that bites, many steps with restarts: the non-private
     optimum.
@@ -69,13 +70,16 @@ from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.solvers.smoothness import Geometry
 from discreet.solvers.svrg import VarianceReducedDescent
+from discreet.solvers.whitened import WhitenedDescent
+from discreet.solvers.whitened_newton import WhitenedNewton
+from discreet.solvers.whitened_rules import WIDEST, form_for
 
-NAMES = ("auto", "gd", "sgd", "cd", "gcd", "svrg", "agd", "output", "objective", "exponential")
+NAMES = ("auto", "whitened", "gd", "sgd", "cd", "gcd", "svrg", "agd", "output", "objective", "exponential")
 
 TYPICAL_RMS = 0.4
+STEEP = 1.6
 MIN_STEPS, MAX_STEPS, LIMIT_STEPS = 8, 200, 5000
 SGD_BATCH, SGD_EPOCHS = 1024, 10
-LARGE = 10**9
 TYPICAL_LENGTH, CURVATURE_SHARE = 25.0, 0.25
 LIMIT_LOSS = 1e3  # beyond any loss on the way to an optimum
 LIMIT_STRENGTH = 1e-9  # without noise any strong convexity will do
@@ -95,16 +99,29 @@ def choose_solver(
     if solver not in NAMES:
         known = ", ".join(NAMES)
         raise Unsupported(f"solver must be one of {known}, or a solver object such as GradientDescent(n_steps=50)")
-    name, why = (solver, f"{solver} was asked for") if solver != "auto" else _automatic(domain, budget)
+    name, why = (solver, f"{solver} was asked for") if solver != "auto" else automatic(domain, loss, penalty, budget)
     made = _MAKERS[name](domain, loss, penalty, budget)
     return _filled(made, domain, loss, penalty, budget), (why, "what was left open follows from declared facts alone")
 
 
-def _automatic(domain: Domain, budget: Budget) -> tuple[str, str]:
-    dear = domain.n is not None and domain.n * domain.n_features > LARGE
-    if dear and budget.is_private and not budget.is_pure:
-        return "sgd", "auto chose sgd: a full pass is dear at this size"
-    return "gd", "auto chose gd: full batches have the least noise a pass"
+def automatic(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> tuple[str, str]:
+    """The decision table of ``auto``: the first line that holds. Public facts only."""
+    smooth, counts = isinstance(penalty, (NoPenalty, L2)), isinstance(loss, Poisson)
+    numbers = loss.task == "regression"
+    newton = numbers and not counts and not budget.is_pure and form_for(domain, budget, numbers=True) == "full"
+    table = (
+        (not budget.is_private, "gd", "without noise, full gradients reach the optimum"),
+        (counts, "gd", "counts need the declared coordinates"),
+        (newton and (smooth or penalty.separable), "whitened", "seeing the data's shape first pays for itself"),
+        (numbers and penalty.separable and not smooth, "gcd", "greedy steps fail least where there is little signal"),
+        (not smooth, "gd", "a proximal step follows a penalty that is not smooth"),
+        (budget.is_pure and not numbers, "objective", "one release is cheapest where noise is pure"),
+        (budget.is_pure, "gd", "full batches have the least noise a pass"),
+        (numbers and (domain.sparse or domain.n_features > WIDEST), "gd", "second moments would not fit"),
+        (True, "whitened", "seeing the data's shape first pays for itself"),
+    )
+    name, reason = next((name, reason) for holds, name, reason in table if holds)
+    return name, f"auto chose {name}: {reason}"
 
 
 def _full_batch(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> GradientDescent:
@@ -205,7 +222,7 @@ def objective_strength(solver: OneShot, domain: Domain, loss: Any, budget: Budge
     problem = solver.problem(1.0 / n, n)  # lambda = 1, at which the curvature is beta
     noise = budget.neighbors.sum_factor * problem.bound_for(loss, domain) / _mu(domain, budget)
     beta, rank = problem.perturbation_for(loss, domain).curvature, max(1, domain.n_outputs - 1)
-    least = 2 * beta / (rank + 1) / math.expm1(CURVATURE_SHARE * budget.epsilon / rank)
+    least = 2 * beta / (rank + 1) / math.expm1(min(CURVATURE_SHARE * budget.epsilon / rank, 700.0))
     return max(0.15 * (1 + 0.25 / budget.epsilon) * typical_row_norm(domain) * noise, least) / n
 
 
@@ -233,7 +250,20 @@ def _filled_exponential(
     return replace(solver, regularization=missing) if missing > 0 else solver
 
 
+def _whitened(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> Solver:
+    """Descent for classes, Newton steps for numbers, unless there is too little signal for these."""
+    if isinstance(loss, Poisson):
+        raise Unsupported("whitened coordinates know no Poisson loss: use solver='gd'")
+    if budget.is_pure:
+        raise Unsupported("whitened coordinates need a delta above 0: leave delta out, or use solver='objective'")
+    numbers = loss.task == "regression"
+    if numbers and form_for(domain, budget, numbers=True) != "plain":
+        return WhitenedNewton.for_facts(domain, loss, budget)
+    return WhitenedDescent.for_facts(domain, loss, budget)
+
+
 _MAKERS: dict[str, Callable[[Domain, Any, Penalty, Budget], Solver]] = {
+    "whitened": _whitened,
     "gd": _full_batch,
     "sgd": _stochastic,
     "cd": _coordinate,
@@ -305,6 +335,8 @@ def _filled(solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Bu
     if not isinstance(solver, (Descent, VarianceReducedDescent)):
         return solver
     rho = typical_row_norm(domain)
+    if loss.task == "regression":  # features are not centered: their mean's direction is steep, and residuals grow
+        rho = min(domain.row_norm, STEEP * rho)
     step = 1.0 / (typical_curvature(domain, loss) * rho**2 if budget.is_private else gradient_smoothness(loss, domain))
     return replace(
         solver,

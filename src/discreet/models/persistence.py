@@ -53,6 +53,8 @@ from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.solvers.smoothness import Geometry
 from discreet.solvers.svrg import VarianceReducedDescent
+from discreet.solvers.whitened import WhitenedDescent
+from discreet.solvers.whitened_newton import WhitenedNewton
 
 FORMAT = 1
 _HEADER = "header.json"
@@ -82,7 +84,7 @@ _SETTINGS: dict[str, Callable[..., Any]] = {
     for cls in (
         *(Bounds, GradientDescent, StochasticGradientDescent, CoordinateDescent, AdaptiveClip),
         *(GreedyCoordinateDescent, Geometry, OutputPerturbation, ObjectivePerturbation, ExponentialMechanism),
-        *(VarianceReducedDescent, AdaptiveDescent),
+        *(VarianceReducedDescent, AdaptiveDescent, WhitenedDescent, WhitenedNewton),
         *(NoPenalty, L1, L2, ElasticNet, GroupL2, Box, L2Ball),
         *(Logistic, Squared, Huber, SmoothedHinge, Poisson, Softmax),
     )

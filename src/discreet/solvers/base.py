@@ -59,9 +59,11 @@ class Solver(Protocol):
         ...
 
 
-def count_release(domain: Domain) -> tuple[Release, ...]:
+def count_release(domain: Domain, relative_noise: float = 1.0) -> tuple[Release, ...]:
     """A noisy count, where n is private and not declared: what turns a sum into a mean must be bought."""
-    return () if domain.n is not None else (Release("noisy_count", 1, clip=1.0, dimension=1),)
+    if domain.n is not None:
+        return ()
+    return (Release("noisy_count", 1, relative_noise=relative_noise, clip=1.0, dimension=1),)
 
 
 def public_count(curator: "Curator") -> float:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator import coordinates as coordinates_of
+from discreet.curator import scores
 from discreet.curator.coordinates import CoordinateRun
 from discreet.curator.engines.base import GradientQuery
 from discreet.curator.engines.sparse import SparseEngine
@@ -65,9 +66,9 @@ class Sums(Wall):
         self, name: str, w: NDArray[np.float64], anchor: NDArray[np.float64] | None, clip: float, rho: float | None
     ) -> NDArray[np.float64]:
         session = self._session
-        if w.shape != self.domain.shape:
-            raise PlanViolation(f"weights must have shape {self.domain.shape}")
         with session.lock:
+            if w.shape != self.domain.shape:
+                raise PlanViolation(f"weights must have shape {self.domain.shape}")
             release = session.spend(name, clip, rho=rho)
             unit = session.unit(release, clip)
             drawn = session.noise(release, unit, w.size)
@@ -121,8 +122,8 @@ class Sums(Wall):
         Conditions: w, coordinates and clips depend on public and released values only.
         """
         session = self._session
-        columns, limits = coordinates_of.checked(session, w, coordinates, clips)
         with session.lock:
+            columns, limits = coordinates_of.checked(session, w, coordinates, clips)
             return coordinates_of.block_gradient(session, self.loss, w, columns, limits)
 
     def noisy_coordinate_steps(
@@ -142,8 +143,8 @@ class Sums(Wall):
         Conditions: the coordinates are fixed beforehand; a step's w comes from earlier noisy sums only.
         """
         session = self._session
-        columns, limits = coordinates_of.checked(session, w, coordinates, clips)
         with session.lock:
+            columns, limits = coordinates_of.checked(session, w, coordinates, clips)
             return coordinates_of.run_steps(
                 session, self.loss, w, columns, clips=limits, steps=steps, penalty=penalty, n=n
             )
@@ -181,6 +182,24 @@ class Sums(Wall):
         Conditions: w, coordinate and clip are public or released.
         """
         session = self._session
-        columns, limits = coordinates_of.checked(session, w, coordinate, clip)
         with session.lock:
+            columns, limits = coordinates_of.checked(session, w, coordinate, clip)
             return coordinates_of.share_within(session, self.loss, w, columns, float(limits[0]))
+
+    def noisy_score(self, w: NDArray[np.float64], *, error: float = 1.0) -> float:
+        """How well ``w`` predicts: the SUM over records of 1/2 - bad, plus noise; bad is 1 for a wrong class.
+
+        For numeric targets bad is the squared error over ``error`` squared, at most 1, in training coordinates.
+
+        Privacy
+        -------
+        Sensitivity: a record adds an integer within +-B lattice steps (1/2 in real units; ``scores``), a null record 0,
+        a person's k rows +-(B // k) each: B, 2 B under ``replace_one``.
+        Mechanism: sum + round(2^m N(0, 1)), or discrete Laplace of scale 2^m.
+        Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
+        Conditions: w and error are public or released; here the model was fitted on other records, so that both may
+        cost the whole budget of a run (``parts``).
+        """
+        session = self._session
+        with session.lock:
+            return scores.noisy_score(session, self.loss, w, error)

@@ -56,6 +56,19 @@ class ValueQuery:
         return np.stack([w.integers for w in self.points]), np.array([w.margin_scale(grid) for w in self.points])
 
 
+@dataclass(frozen=True)
+class MomentQuery:
+    """A sum of vectors clipped at ``bound`` lattice steps; ``scale`` is steps per unit of the grid (squared).
+
+    ``longest`` bounds every row's norm on the grid: a public fact that saves work.
+    """
+
+    bound: int
+    scale: float
+    longest: int
+    use_l1: bool = False
+
+
 def value_facts(records: "Records", query: ValueQuery) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Each row's steps per unit of loss and its limit: B // k for one of a person's k rows, 0 for a null row."""
     weights = row_weights(records.n_rows, records.shares)
@@ -67,6 +80,7 @@ class Engine(Protocol):
     """Exact integer sums over private records."""
 
     grid: Grid
+    records: "Records"
 
     @property
     def n_units(self) -> int:
@@ -100,6 +114,18 @@ class Engine(Protocol):
 
     def square_sums(self, query: SquareQuery) -> NDArray[np.int64]:
         """Each column's sum of scaled squares."""
+        ...
+
+    def mean_sum(self, query: MomentQuery) -> NDArray[np.int64]:
+        """The sum of clipped rows."""
+        ...
+
+    def diagonal_sum(self, query: MomentQuery) -> NDArray[np.int64]:
+        """The sum of clipped squared rows."""
+        ...
+
+    def outer_sum(self, query: MomentQuery) -> NDArray[np.int64]:
+        """The sum of clipped outer products: dense records only."""
         ...
 
     def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from discreet.curator.door import Records
 from discreet.curator.engines.base import (
     GradientQuery,
     Limits,
+    MomentQuery,
     RowFacts,
     ValueQuery,
     row_weights,
@@ -26,6 +27,7 @@ from discreet.curator.engines.coordinates import (
     row_shares,
     unit_bounds,
 )
+from discreet.curator.engines.moments import diagonal_sum, mean_sum, outer_sum
 from discreet.curator.engines.smooth import SparseSmooth
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.changes import change_over_sparse_rows
@@ -43,7 +45,7 @@ class SparseEngine:
         assert records.sparse is not None
         self.grid = records.grid
         self.n_units, self.is_grouped = records.n_units, records.shares is not None
-        self._records = records
+        self._records = self.records = records
         self._workers = Workers(threads)
         self._weights = row_weights(records.n_rows, records.shares)
         limits = Limits(records.norms, records.sums, records.shares)
@@ -126,6 +128,18 @@ class SparseEngine:
             query.scales, query.caps, out,
         )  # fmt: skip
         return out
+
+    def mean_sum(self, query: MomentQuery) -> NDArray[np.int64]:
+        """The sum of clipped rows."""
+        return mean_sum(self._records, query, self._workers)
+
+    def diagonal_sum(self, query: MomentQuery) -> NDArray[np.int64]:
+        """The sum of clipped squared rows."""
+        return diagonal_sum(self._records, query)
+
+    def outer_sum(self, query: MomentQuery) -> NDArray[np.int64]:
+        """The sum of clipped outer products."""
+        return outer_sum(self._records, query)
 
     def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:
         """Signs of one column's gradient entries against a threshold, summed; null records count nothing."""

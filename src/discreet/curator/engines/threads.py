@@ -13,6 +13,7 @@ VARIABLE = "DISCREET_NUM_THREADS"
 _LEAST_WORK = 1 << 19
 
 Number = TypeVar("Number", np.int64, np.float64)
+Result = TypeVar("Result")
 
 
 def thread_count() -> int:
@@ -32,14 +33,18 @@ class Workers:
 
     def sum(self, part: Callable[[int, int], NDArray[Number]], count: int, work: int) -> NDArray[Number]:
         """The sum of ``part(first, last)`` over a partition of range(count); ``work`` is its size in values."""
+        first, *rest = self.each(part, count, work)
+        for other in rest:
+            first += other
+        return first
+
+    def each(self, part: Callable[[int, int], Result], count: int, work: int) -> list[Result]:
+        """``part(first, last)`` over a partition of range(count), in its order."""
         threads = min(self.threads, count, max(1, work // _LEAST_WORK))
         if threads <= 1:
-            return part(0, count)
+            return [part(0, count)]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="discreet")
         edges = [count * t // threads for t in range(threads + 1)]
         rest = [self._pool.submit(part, first, last) for first, last in pairwise(edges[1:])]
-        total = part(edges[0], edges[1])
-        for future in rest:
-            total += future.result()
-        return total
+        return [part(edges[0], edges[1]), *(future.result() for future in rest)]

@@ -18,7 +18,7 @@ def ceil_sqrt(s):
 
 
 @njit(inline="always")
-def _shrink(row, squares, longest):
+def shrink(row, squares, longest):
     """Scale a row toward zero until its squared norm is at most ``longest`` squared."""
     factor = float(longest) / math.sqrt(float(squares))
     while squares > longest * longest:
@@ -52,7 +52,7 @@ def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows,
                 row[j] = int64(x)
                 squares += int64(row[j]) * int64(row[j])
             if longest >= 0 and squares > longest * longest:
-                squares = _shrink(row[:p], squares, longest)
+                squares = shrink(row[:p], squares, longest)
             for j in range(p):
                 total += abs(int64(row[j]))
             if intercept:
@@ -90,7 +90,7 @@ def encode_sparse_rows(indptr, indices, values, valid, low, high, inverse, one, 
                 row[e] = int64(x)
                 squares += int64(row[e]) * int64(row[e])
             if longest >= 0 and squares > longest * longest:
-                squares = _shrink(row, squares, longest)
+                squares = shrink(row, squares, longest)
             for e in range(last - first):
                 total += abs(int64(row[e]))
             if intercept:

@@ -1,0 +1,162 @@
+"""``discreet forecast``: what privacy will cost in accuracy, before there is any data."""
+
+import json
+import math
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.budget import Neighbors
+from discreet.cli.errors import Refused
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from discreet.models.forecasting.result import Forecast
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+class Task(StrEnum):
+    """What is predicted, and by which estimator."""
+
+    CLASSIFICATION = "classification"
+    REGRESSION = "regression"
+    COUNTS = "counts"
+
+
+def forecast(
+    rows: Annotated[int, typer.Option("--rows", "-n", help="Rows of the table that is planned.")],
+    features: Annotated[int, typer.Option("--features", "-p", help="Its columns, one-hot ones counted one by one.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget of the one fit that is planned.")] = 1.0,
+    task: Annotated[
+        Task,
+        typer.Option(help="What is predicted: a class (logistic regression), a number (ridge), a count (Poisson)."),
+    ] = Task.CLASSIFICATION,
+    classes: Annotated[int, typer.Option("--classes", "-k", help="How many classes there are.")] = 2,
+    delta: Annotated[
+        float | None, typer.Option("--delta", "-d", help="Default: 1/rows^2, as in a fit; 0 for pure epsilon.")
+    ] = None,
+    neighbors: Annotated[
+        Neighbors,
+        typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
+    ] = Neighbors.REPLACE_ONE,
+    solver: Annotated[str, typer.Option("--solver", help="auto, or the name of one: gd, objective, cd, ...")] = "auto",
+    ceiling: Annotated[
+        float | None,
+        typer.Option(
+            help="Accuracy (R2) that the best model is thought to have. Default: 0.85, for numbers 0.6, for counts 0.4."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Synthetic tables, each with noise of its own.")] = 5,
+    plot: Annotated[Path | None, typer.Option(help="Write the picture here: .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Forecast what privacy will cost in accuracy. No data is read, and no budget is spent.
+
+    The planned fit is rehearsed on public synthetic tables of this shape: with its own solver, its own noise, at
+    this budget and others, on this many rows and others. So it also answers what twice the rows, or twice the
+    epsilon, would buy. Your table will be easier or harder than the synthetic ones; --ceiling says how much
+    there is to learn. The gaps, rather than the scores, are what to expect.
+
+    Beside the simulation stands what is proven: a bound on the excess risk (loss per record) for the worst data
+    within the declared ranges. It is much too pessimistic for most tables.
+
+    Very large tables are simulated with fewer rows and accordingly less noise.
+
+    Examples:
+
+    - `discreet forecast --rows 50000 --features 40 --epsilon 1`
+
+    - `discreet forecast -n 2000 -p 12 -e 0.5 --task regression --neighbors zero_out --plot forecast.png`
+    """
+    _refuse_nonsense(rows, features, epsilon, delta, classes, seeds, plot)
+    if neighbors is Neighbors.ADD_REMOVE and delta is None:
+        raise Refused("under add_remove the number of rows is private: give --delta, such as 1e-6")
+    from rich.console import Console
+
+    model = _model(task, classes, {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, "solver": solver})
+    found = _forecast(model, rows, features, seeds=seeds, ceiling=ceiling)
+    if plot is not None:
+        _picture(found, plot)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        _print(found, plot, Console(highlight=False, markup=False))
+
+
+def _refuse_nonsense(
+    rows: int, features: int, epsilon: float, delta: float | None, classes: int, seeds: int, plot: Path | None
+) -> None:
+    whole = {"--rows": (rows, 2), "--features": (features, 1), "--classes": (classes, 2), "--seeds": (seeds, 2)}
+    for name, (value, least) in whole.items():
+        if value < least:
+            raise Refused(f"{name} must be at least {least}")
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise Refused("--epsilon must be positive and finite")
+    if delta is not None and not 0 <= delta < 1:
+        raise Refused("--delta must lie in [0, 1), such as 1e-6")
+    if plot is not None and plot.suffix.lower() not in FORMATS:
+        raise Refused(f"--plot needs a name that ends in {', '.join(FORMATS)}")
+
+
+def _model(task: Task, classes: int, settings: dict[str, Any]) -> Any:
+    from discreet.models import DPLogisticRegression, DPPoissonRegressor, DPRidge
+
+    if task is Task.CLASSIFICATION:
+        return DPLogisticRegression(**settings, classes=tuple(range(classes)))
+    if classes != 2:
+        raise Refused("--classes is for --task classification")
+    return (DPRidge if task is Task.REGRESSION else DPPoissonRegressor)(**settings)
+
+
+def _forecast(model: Any, rows: int, features: int, **options: Any) -> "Forecast":
+    """With a bar on stderr, so that stdout holds the answer alone."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from discreet.models.forecast import forecast as simulate
+
+    columns = (TextColumn("Rehearsing"), BarColumn(), MofNCompleteColumn(), TextColumn("fits"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def update(done: int, planned: int) -> None:
+            bar.update(task, completed=done, total=planned)
+
+        return simulate(model, rows, features, progress=update, **options)
+
+
+def _print(found: "Forecast", plot: Path | None, console: "Console") -> None:
+    from rich.table import Table
+
+    console.print(found.answer, style="bold")
+    titles = {"epsilon": f"Other budgets, at {found.asked.n:,} rows", "rows": "Other tables, at this epsilon"}
+    for over, title in titles.items():
+        names, rows = found.table(over=over)
+        table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, pad_edge=False)
+        for name in names[:-2]:  # the plan's numbers are told for the one that was asked about
+            table.add_column(name, justify="right", no_wrap=True)
+        for row, text in zip(found.over_epsilon if over == "epsilon" else found.over_n, rows, strict=True):
+            table.add_row(*text[:-2], style="bold green" if row is found.asked else None)
+        console.print(table)
+    asked = found.asked
+    answers = f"{asked.releases} noisy answers" if asked.releases else "as many noisy answers as it can pay for"
+    console.print(
+        f"\nPlan at epsilon = {asked.epsilon:g}: {asked.solver}, {answers}, noise multiplier "
+        f"{asked.noise_multiplier:.3g}, delta = {asked.delta:.3g}, {found.neighbors}."
+    )
+    for remark in found.remarks:
+        console.print(remark, style="dim")
+    if plot is not None:
+        console.print(f"Picture: {plot}")
+
+
+def _picture(found: "Forecast", path: Path) -> None:
+    from discreet.report.figures import save
+    from discreet.report.forecast import forecast_figure
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(forecast_figure(found), path)

@@ -1,0 +1,81 @@
+"""Two parts of the records, by a coin for each: what is fitted on, and what is held out to score with.
+
+Every record (person) falls into the second part with probability numerator / 2^16, by a coin of its own that no data
+touch. A neighbor differs in one record, hence, coin by coin, in one part only: mechanisms that see different parts
+cost the dearer of the two, not their sum. *Proof.* Give the records that both neighbors share the same coins. Then the
+other part is the same in both, and the law of everything computed from the two parts differs by the one part's
+mechanism alone; divergences are quasi-convex in the law of the coins, which is the same for both. This holds for
+``replace_one`` and ``zero_out`` (the record keeps its coin) and for ``add_remove``: coins are independent, so that
+those of the records that stay have the same law whether or not one more is there, and answers do not depend on
+the order of records. The sizes of the parts are public where n is.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator import door
+from discreet.curator.engines.base import rows_of_units
+from discreet.curator.entropy import current_entropy
+from discreet.curator.noise import poisson_sample
+from discreet.errors import Unsupported
+
+
+@dataclass(frozen=True, repr=False)
+class Part:
+    """Some of the rows, as a fit takes them."""
+
+    X: Any
+    y: Any
+    groups: Any
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are: public where n is."""
+        return len(self.y)
+
+
+def split(X: Any, y: Any, groups: Any, numerator: int) -> tuple[Part, Part]:
+    """The records not drawn, and those drawn with probability numerator / 2^16; persons stay together."""
+    table, targets = door.two_dimensional(X), door.one_dimensional(y)
+    n = int(table.shape[0])
+    if len(targets) != n:
+        raise Unsupported("y must hold one target for each row of X")
+    names = None if groups is None else _named(groups)
+    order, starts = np.arange(n), None
+    if names is not None:
+        order, starts, _ = door.grouping(names, n)
+    n_units = n if starts is None else len(starts) - 1
+    held = np.zeros(n, dtype=bool)
+    held[order[rows_of_units(poisson_sample(n_units, numerator, current_entropy()), starts)]] = True
+    if door.is_sparse(table):
+        table = _compressed(table)
+    return _part(table, targets, names, np.flatnonzero(~held)), _part(table, targets, names, np.flatnonzero(held))
+
+
+def _part(table: Any, targets: NDArray[Any], names: Any, rows: NDArray[np.int64]) -> Part:
+    chosen = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+    return Part(chosen, targets[rows], None if names is None else names[rows])
+
+
+def _named(groups: Any) -> NDArray[Any]:
+    """The persons' names as an array of one dimension, whatever they are."""
+    if hasattr(groups, "__array__"):
+        return np.asarray(groups)
+    listed = list(groups) if hasattr(groups, "__iter__") else []
+    names = np.empty(len(listed), dtype=object)
+    for i, name in enumerate(listed):
+        names[i] = name
+    return names
+
+
+def _compressed(table: Any) -> Any:
+    """Compressed rows whose index arrays have been checked: they can be cut."""
+    csr = table.tocsr(copy=True)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError:
+        raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
+    return csr

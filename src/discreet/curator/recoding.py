@@ -1,0 +1,120 @@
+"""A map of records that is made of released values: what ``Curator.recode`` takes.
+
+    z = matrix^T shrink( (x - center) / scale, constant ),        t = f (y - target_center) / target_scale
+
+``shrink`` multiplies a row that is longer than ``row_norm`` by f = row_norm / length, its constant with it, so that a
+linear predictor of z has the sign of a linear predictor of x; a numeric target is multiplied by the same f, which makes
+a record with far-out features count less instead of pulling more. x is always the record as it was admitted.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Domain
+from discreet.errors import PlanViolation, Unsupported
+
+Vector = NDArray[np.float64]
+
+GRID_STEP = 2.0**-14
+"""How far the door's rounding may put a feature beyond its range."""
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """A map of records, made of public and released values only.
+
+    Parameters
+    ----------
+    center, scale
+        One number a feature, in training coordinates; without an intercept there is no center.
+    constant
+        What the intercept's constant feature becomes.
+    row_norm
+        Longer rows are shrunk onto this.
+    matrix
+        (p, q); one number a column for a diagonal; None for none. p counts the intercept.
+    reach
+        Rows longer than this after the matrix are shrunk too. None: what ``row_norm`` and the matrix imply.
+    target_center, target_scale
+        For numeric targets.
+    """
+
+    center: Vector = field(repr=False)
+    scale: Vector = field(repr=False)
+    constant: float = 1.0
+    row_norm: float = math.inf
+    matrix: Vector | None = field(default=None, repr=False)
+    reach: float | None = None
+    target_center: float = 0.0
+    target_scale: float = 1.0
+
+    def check(self, domain: Domain, *, sparse: bool) -> None:
+        """Refuse a map that does not fit these records, before they are read."""
+        p, features = domain.n_features, domain.n_features - domain.intercept
+        if self.center.shape != (features,) or self.scale.shape != (features,):
+            raise PlanViolation(f"a recoding needs a center and a scale for each of {features} features")
+        numbers = (self.constant, self.target_center, self.target_scale, *self.center, *self.scale)
+        if not np.isfinite(numbers).all() or not (self.scale > 0).all() or not self.target_scale > 0:
+            raise PlanViolation("a recoding needs finite numbers, and scales above 0")
+        if not self.row_norm > 0 or (self.reach is not None and not 0 < self.reach < math.inf):
+            raise PlanViolation("row_norm and reach bound lengths: give positive numbers")
+        if not domain.intercept and (self.center.any() or self.target_center):
+            raise Unsupported("without an intercept nothing can be centered: set fit_intercept=True")
+        if self.matrix is not None and (self.matrix.shape[0] != p or self.matrix.ndim > 2):
+            raise PlanViolation(f"the matrix of a recoding needs a row for each of {p} columns")
+        if self.matrix is not None and not np.isfinite(self.matrix).all():
+            raise PlanViolation("the matrix of a recoding must be finite")
+        if sparse and (self.center.any() or (self.matrix is not None and self.matrix.ndim == 2)):
+            raise Unsupported(
+                "sparse records are recoded by scales and a diagonal only: a center or a matrix fills them"
+            )
+
+    def domain(self, admitted: Domain) -> Domain:
+        """What is public of the recoded records."""
+        entries, length = self._extent(admitted)
+        low = (-admitted.target_bound - self.target_center) / self.target_scale
+        high = (admitted.target_bound - self.target_center) / self.target_scale
+        return replace(
+            admitted,
+            feature_bounds=entries,
+            row_norm=length,
+            intercept=False,
+            target_bound=max(abs(low), abs(high)),
+            ranges=None,
+            target_range=None,
+        )
+
+    def _extent(self, admitted: Domain) -> tuple[Vector, float]:
+        """Bounds on each |z_j| and on ||z||."""
+        features = len(self.center)
+        entries = np.full(admitted.n_features, abs(self.constant))
+        low, high = -admitted.feature_bounds[:features], admitted.feature_bounds[:features]
+        if admitted.ranges is not None:
+            low, high = admitted.ranges.T
+        entries[:features] = (
+            np.maximum(np.abs(low - self.center), np.abs(high - self.center)) + GRID_STEP
+        ) / self.scale
+        length = min(self.row_norm, float(np.linalg.norm(entries)))
+        entries = np.minimum(entries, length)
+        if self.matrix is not None and self.matrix.ndim == 1:
+            entries = entries * np.abs(self.matrix)
+            length = min(length * float(np.abs(self.matrix).max()), float(np.linalg.norm(entries)))
+        elif self.matrix is not None:
+            entries = length * np.linalg.norm(self.matrix, axis=0)
+            length *= float(np.linalg.norm(self.matrix, 2))
+        length = length if self.reach is None else min(length, self.reach)
+        return np.minimum(entries, length), length
+
+    def coefficients(self, w: Vector) -> Vector:
+        """A linear predictor of recoded records, (q,) or (q, K), as one of admitted records and targets."""
+        if self.matrix is not None:
+            w = (self.matrix * w.T).T if self.matrix.ndim == 1 else self.matrix @ w
+        features = len(self.center)
+        slopes = (w[:features].T / self.scale * self.target_scale).T
+        if len(w) == features:
+            return slopes
+        last = self.constant * self.target_scale * w[features] - self.center @ slopes + self.target_center
+        return np.concatenate([slopes, last[None] if w.ndim == 2 else [last]])

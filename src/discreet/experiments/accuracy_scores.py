@@ -1,0 +1,61 @@
+"""What a model scores on the test part of a table, and what that is worth.
+
+A *gap* is 0 for the model without privacy and 1 for the trivial predictor: for labels the mean of the gaps in accuracy
+and in the area under the ROC curve, for numbers the gap in R^2. It may be negative, and greater than 1.
+"""
+
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.experiments.declared import DeclaredTable
+
+Metrics = dict[str, float]
+
+
+def scores(table: DeclaredTable, predicted: NDArray[Any], margins: NDArray[Any] | None = None) -> Metrics:
+    """Accuracy and the area under the ROC curve, or R^2 of predictions clipped to the declared range (free)."""
+    from sklearn.metrics import roc_auc_score
+
+    if margins is not None:
+        finite = np.nan_to_num(margins)  # a score beyond all numbers still ranks
+        return {"accuracy": float(np.mean(predicted == table.y)), "auc": float(roc_auc_score(table.y, finite))}
+    low, high = table.bounds.target or (-np.inf, np.inf)
+    residual = table.y - np.clip(np.nan_to_num(predicted), low, high)
+    return {"r2": float(1.0 - np.sum(residual**2) / np.sum((table.y - table.y.mean()) ** 2))}
+
+
+def references(train: DeclaredTable, test: DeclaredTable) -> dict[str, Any]:
+    """What a model without privacy and the trivial predictor score, and the table's size.
+
+    The model without privacy is scikit-learn's, on columns standardized by their own rows: it sees the values as they
+    are, not clipped to what was declared, so a private model may pass it where values are far out.
+    """
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    facts = {"title": train.title, "rows": len(train.y), "test_rows": len(test.y), "columns": train.X.shape[1]}
+    if train.is_classification:
+        model = make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky", max_iter=500))
+        model.fit(train.X, train.y)
+        free = scores(test, model.predict(test.X), model.decision_function(test.X))
+        commoner = float(np.mean(train.y) > 0.5)
+        trivial = {"accuracy": float(np.mean(test.y == commoner)), "auc": 0.5}
+    else:
+        model = make_pipeline(StandardScaler(), Ridge()).fit(train.X, train.y)
+        free = scores(test, model.predict(test.X))
+        trivial = scores(test, np.full(len(test.y), train.y.mean()))
+    return {**facts, "task": "classification" if train.is_classification else "regression"} | {
+        "non_private": free,
+        "trivial": trivial,
+    }
+
+
+def gap(metrics: Mapping[str, float], reference: Mapping[str, Any]) -> float:
+    """How much of what the model without privacy learned is lost."""
+    free, trivial = reference["non_private"], reference["trivial"]
+    return fmean((free[name] - metrics[name]) / (free[name] - trivial[name]) for name in free)

@@ -1,0 +1,359 @@
+"""Public synthetic tables to rehearse a fit on: rows from a law that is written down here, and nothing of anyone.
+
+The law stands for a usual table of people, of any shape:
+
+- A third of the columns (from four columns on) are 0/1 indicators of categories, four of them a group, the first the
+  commonest. The others are numbers that fill a part of their declared range, as numbers do: middles within +-0.4 of
+  the half-range, standard deviations of 0.15 to 0.35 of it. Every third is skewed to the right, as incomes are.
+- All depend on three hidden factors, so columns are correlated, by 0 to 0.5.
+- Z = a weighted sum of the standardized columns; the weights fall as 1/sqrt(rank), with random ranks and signs: a few
+  columns matter much, none not at all.
+- Targets: classes with softmax(s Z_k + b_k), the k-th with a share in proportion to 0.7^k; numbers with
+  s Z + Gaussian noise, with a standard deviation of a quarter of the half-range; counts that are Poisson(exp(s Z + b))
+  with a mean of about a fifth of the largest. The strength s is such that the law's own score is the asked ceiling, or
+  as near as it gets.
+
+Since the law is known, so is a model's expected score on the held-out rows: no labels have to be drawn for it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, pdtrik, softmax
+
+from discreet.errors import Unsupported
+
+Array = NDArray[np.float64]
+
+HIDDEN, GROUP = 3, 4
+SPREADS, LOADS = (0.15, 0.25, 0.35), (0.3, 0.5, 0.7)
+SHARE_RATIO = 0.7
+TARGET_MIDDLE, TARGET_SPREAD = -0.2, 0.25  # of the half-range of a numeric target
+COUNT_MEAN, COUNT_LIMIT = 0.2, 0.9  # of the largest count
+COUNT_STRENGTH = 0.6  # at most: beyond, the largest count would cut the law off
+HELD_OUT_CELLS, HELD_OUT_ROWS = 400_000, (2_000, 10_000)
+
+_GOLDEN, _FIRST, _SECOND = (np.uint64(word) for word in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+class Stream:
+    """Words of SplitMix64 (Steele, Lea & Flood 2014) from a public seed: fast, repeatable, never private."""
+
+    name = "seeded SplitMix64 (for rehearsals)"
+    is_private = False
+
+    def __init__(self, *seeds: int) -> None:
+        self._key = np.zeros(1, dtype=np.uint64)
+        for seed in seeds:
+            self._key = _mixed(self._key + np.array([seed], dtype=np.uint64) * _GOLDEN + _SECOND)
+        self._at = 0
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next ``count`` words; read-only as the system's, so that compiled code is the same."""
+        places = np.arange(self._at + 1, self._at + count + 1, dtype=np.uint64)
+        self._at += count
+        words = _mixed(places * _GOLDEN + self._key)
+        words.flags.writeable = False
+        return words
+
+    def uniforms(self, count: int) -> Array:
+        """Numbers strictly between 0 and 1."""
+        return np.asarray(((self.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
+
+    def normals(self, count: int) -> Array:
+        """Standard normal numbers."""
+        return np.asarray(ndtri(self.uniforms(count)))
+
+
+def indicator_groups(p: int) -> tuple[tuple[int, ...], ...]:
+    """The columns that are indicators of one category each, group by group: the last third, from four columns on."""
+    columns = range(p - p // 3, p) if p >= 4 else range(0)
+    groups = [tuple(columns[first : first + GROUP]) for first in range(0, len(columns), GROUP)]
+    return tuple(group for group in groups if group)
+
+
+def _draw_columns(n: int, p: int, stream: Stream) -> Array:
+    """n rows of columns within [-1, 1]; an indicator is 1 or -1."""
+    hidden = [stream.normals(n) for _ in range(HIDDEN)]
+    rows = np.full((n, p), -1.0)
+    groups = indicator_groups(p)
+    for j in range(p - sum(len(group) for group in groups)):
+        load, spread, middle = LOADS[j % 3], SPREADS[(j // 3) % 3], 0.4 * math.cos(2.4 * j)
+        z = load * hidden[j % HIDDEN] + math.sqrt(1 - load**2) * stream.normals(n)
+        if j % 3 == 2:  # log-normal, from near the lower end
+            rows[:, j] = -0.9 + spread * np.exp(0.7 * z)
+        else:
+            rows[:, j] = middle + spread * z
+    for number, group in enumerate(groups):
+        # as where a reference level is left out: in some rows all indicators of a group are off
+        scores = -np.log(-np.log(stream.uniforms((len(group) + 1) * n))).reshape(-1, n)
+        for k in range(len(group)):
+            scores[k] += 0.35 * (len(group) - k) + 0.5 * math.sin(k + number) * hidden[number % HIDDEN]
+        chosen = scores.argmax(axis=0)
+        for k, j in enumerate(group):
+            rows[chosen == k, j] = 1.0
+    return np.clip(rows, -1.0, 1.0, out=rows)
+
+
+class Target(Protocol):
+    """What is predicted: how it follows from Z (rows, outputs), and what predictions of it are worth."""
+
+    @property
+    def outputs(self) -> int:
+        """How many Z there are."""
+
+    @property
+    def score_name(self) -> str:
+        """What scores are called."""
+
+    def strength_for(self, z: Array, ceiling: float) -> tuple[Array, float]:
+        """(offsets b, strength s) with which the law's own score is the ceiling, or as near as it gets."""
+
+    def expected(self, margins: Array) -> Array:
+        """What is expected of each row: probabilities, or a mean."""
+
+    def draw(self, expected: Array, stream: Stream) -> NDArray[Any]:
+        """A target for each row."""
+
+    def score(self, expected: Array, predicted: NDArray[Any]) -> float:
+        """The expected score of predictions."""
+
+    def trivial(self, expected: Array) -> float:
+        """The score of the best prediction that looks at no column."""
+
+    def best(self, expected: Array) -> float:
+        """The score of the law itself, which no model passes."""
+
+
+def _bisected(score: Callable[[float], float], ceiling: float, largest: float) -> float:
+    low, high = 0.0, largest
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if score(middle) < ceiling else (low, middle)
+    return high
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels; the score is accuracy."""
+
+    labels: tuple[Any, ...]
+    score_name = "accuracy"
+
+    @property
+    def outputs(self) -> int:
+        return 1 if len(self.labels) == 2 else len(self.labels)
+
+    @property
+    def shares(self) -> Array:
+        """What part of the rows has each label."""
+        weights = SHARE_RATIO ** np.arange(len(self.labels))
+        return np.asarray(weights / weights.sum())
+
+    def expected(self, margins: Array) -> Array:
+        both = np.hstack([np.zeros_like(margins), margins]) if self.outputs == 1 else margins
+        return np.asarray(softmax(both, axis=1))
+
+    def strength_for(self, z: Array, ceiling: float) -> tuple[Array, float]:
+        least = float(self.shares.max())
+        if not least + 0.005 <= ceiling < 1:
+            raise Unsupported(
+                f"the ceiling must lie above {least + 0.005:.3f} and below 1: always the commonest class is right in "
+                f"{least:.3f} of the synthetic rows"
+            )
+        offsets = np.zeros(self.outputs)
+
+        def accuracy(strength: float) -> float:
+            nonlocal offsets
+            offsets = self._offsets(z, strength, offsets)
+            return float(self.expected(strength * z + offsets).max(axis=1).mean())
+
+        strength = _bisected(accuracy, ceiling, 60.0)
+        return self._offsets(z, strength, offsets), strength
+
+    def _offsets(self, z: Array, strength: float, offsets: Array) -> Array:
+        """The offsets that give each class its share at this strength, from those at a strength near it."""
+        for _ in range(40):
+            found = self.expected(strength * z + offsets).mean(axis=0)
+            change = np.log(self.shares / np.maximum(found, 1e-9))
+            if float(np.abs(change).max()) < 1e-3:
+                break
+            change = change[1:] - change[0] if self.outputs == 1 else change
+            offsets = offsets + change * max(1.0, 0.4 * strength)  # margins spread as s does: so must the offsets
+        return offsets
+
+    def draw(self, expected: Array, stream: Stream) -> NDArray[Any]:
+        chosen = (expected.cumsum(axis=1)[:, :-1] < stream.uniforms(len(expected))[:, None]).sum(axis=1)
+        labels = np.empty(len(self.labels), dtype=object)
+        labels[:] = self.labels
+        numbers = np.array(self.labels)
+        return np.asarray((numbers if numbers.tolist() == list(self.labels) else labels)[chosen])
+
+    def score(self, expected: Array, predicted: NDArray[Any]) -> float:
+        place = {label: k for k, label in enumerate(self.labels)}
+        chosen = np.array([place[label] for label in predicted.tolist()])
+        return float(expected[np.arange(len(chosen)), chosen].mean())
+
+    def trivial(self, expected: Array) -> float:
+        return float(expected.mean(axis=0).max())
+
+    def best(self, expected: Array) -> float:
+        return float(expected.max(axis=1).mean())
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers within a range, with Gaussian noise; the score is R2."""
+
+    low: float
+    high: float
+    score_name = "R2"
+    outputs = 1
+
+    @property
+    def _half(self) -> float:
+        return 0.5 * (self.high - self.low)
+
+    def strength_for(self, z: Array, ceiling: float) -> tuple[Array, float]:
+        _check_share(ceiling)
+        middle = 0.5 * (self.low + self.high) + TARGET_MIDDLE * self._half
+        return np.array([middle]), TARGET_SPREAD * self._half * math.sqrt(ceiling)
+
+    def expected(self, margins: Array) -> Array:
+        return margins[:, 0]
+
+    def _noise(self, expected: Array) -> float:
+        """The variance that no model explains: what is left of the spread."""
+        return max((TARGET_SPREAD * self._half) ** 2 - float(expected.var()), 0.0)
+
+    def draw(self, expected: Array, stream: Stream) -> NDArray[Any]:
+        noise = math.sqrt(self._noise(expected)) * stream.normals(len(expected))
+        return np.clip(expected + noise, self.low, self.high)
+
+    def score(self, expected: Array, predicted: NDArray[Any]) -> float:
+        noise = self._noise(expected)
+        return 1.0 - (float(np.mean((predicted - expected) ** 2)) + noise) / (float(expected.var()) + noise)
+
+    def trivial(self, expected: Array) -> float:
+        return 0.0
+
+    def best(self, expected: Array) -> float:
+        return self.score(expected, expected)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Poisson counts up to a largest; the score is R2."""
+
+    high: float
+    score_name = "R2"
+    outputs = 1
+
+    def _rates(self, z: Array, strength: float) -> Array:
+        return self.expected(math.log(COUNT_MEAN * self.high) + strength * z)
+
+    def strength_for(self, z: Array, ceiling: float) -> tuple[Array, float]:
+        _check_share(ceiling)
+
+        def share(strength: float) -> float:
+            rates = self._rates(z, strength)
+            return float(rates.var() / (rates.var() + rates.mean()))
+
+        return np.array([math.log(COUNT_MEAN * self.high)]), _bisected(share, ceiling, COUNT_STRENGTH)
+
+    def expected(self, margins: Array) -> Array:
+        return np.asarray(np.minimum(np.exp(margins[:, 0]), COUNT_LIMIT * self.high))
+
+    def draw(self, expected: Array, stream: Stream) -> NDArray[Any]:
+        drawn = np.ceil(pdtrik(stream.uniforms(len(expected)), expected))
+        return np.asarray(np.clip(np.nan_to_num(drawn), 0.0, math.floor(self.high)))
+
+    def score(self, expected: Array, predicted: NDArray[Any]) -> float:
+        noise = float(expected.mean())
+        return 1.0 - (float(np.mean((predicted - expected) ** 2)) + noise) / (float(expected.var()) + noise)
+
+    def trivial(self, expected: Array) -> float:
+        return 0.0
+
+    def best(self, expected: Array) -> float:
+        return self.score(expected, expected)
+
+
+def _check_share(ceiling: float) -> None:
+    if not 0 < ceiling < 1:
+        raise Unsupported("the ceiling of R2 must lie between 0 and 1, such as 0.6")
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """A table to train on, and held-out rows with what is expected of them. All of it is public."""
+
+    X: Array
+    y: NDArray[Any]
+    held_out: Array
+    expected: Array
+    target: Target
+    slopes: Array
+    """(p, outputs): the truth, for columns in their own units."""
+    offsets: Array
+
+    def score(self, predicted: NDArray[Any]) -> float:
+        """The expected score of predictions for the held-out rows."""
+        return self.target.score(self.expected, predicted)
+
+    @property
+    def trivial(self) -> float:
+        """The score of the best prediction that looks at no column."""
+        return self.target.trivial(self.expected)
+
+    @property
+    def best(self) -> float:
+        """The law's own score."""
+        return self.target.best(self.expected)
+
+
+def rehearsal(n: int, ranges: tuple[Array, Array], target: Target, *, ceiling: float, seed: int) -> Rehearsal:
+    """n rows within the ranges (low, high) of the columns, with targets, from the law of this seed.
+
+    Another seed is another table of another law: other columns matter.
+    """
+    low, high = ranges
+    p = len(low)
+    fewest, most = HELD_OUT_ROWS
+    seen = _draw_columns(max(fewest, min(most, HELD_OUT_CELLS // p)), p, Stream(seed, 1))
+    middle, spread = seen.mean(axis=0), seen.std(axis=0)
+    weights = _weights(p, target.outputs, Stream(seed, 2)) / np.where(spread > 0, spread, 1.0)[:, None]
+    z = (seen - middle) @ weights
+    weights, z = weights / z.std(axis=0), z / z.std(axis=0)
+    offsets, strength = target.strength_for(z, ceiling)
+    drawn = _draw_columns(n, p, Stream(seed, 3))
+    expected = target.expected(strength * ((drawn - middle) @ weights) + offsets)
+    y = target.draw(expected, Stream(seed, 4))
+    half = np.where(high > low, 0.5 * (high - low), 1.0)
+    slopes = strength * weights / half[:, None]
+    return Rehearsal(
+        X=low + (drawn + 1.0) * 0.5 * (high - low),
+        y=y,
+        held_out=low + (seen + 1.0) * 0.5 * (high - low),
+        expected=target.expected(strength * z + offsets),
+        target=target,
+        slopes=slopes,
+        offsets=offsets - strength * (middle @ weights) - (low + half) @ slopes,
+    )
+
+
+def _weights(p: int, outputs: int, stream: Stream) -> Array:
+    """Weights of standardized columns: sizes 1/sqrt(rank), in random order, with random signs."""
+    order = stream.uniforms(p * outputs).reshape(outputs, p).argsort(axis=1).T
+    signs = np.where(stream.uniforms(p * outputs).reshape(p, outputs) < 0.5, -1.0, 1.0)
+    return np.asarray(signs / np.sqrt(order + 1.0))

@@ -1,0 +1,200 @@
+"""``Forecast``: what a private fit is expected to reach, as plain public numbers, as a table and as a sentence."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+PESSIMISM = "It is for the worst data within these ranges, and far too pessimistic for usual tables."
+
+
+def summary(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and its standard error."""
+    mean = math.fsum(values) / len(values)
+    spread = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+    return mean, math.sqrt(spread / len(values))
+
+
+@dataclass(frozen=True)
+class ForecastRow:
+    """The forecast for one number of rows and one epsilon.
+
+    Parameters
+    ----------
+    n, epsilon, delta
+        The table's rows and the budget of one fit.
+    score, error
+        The mean expected score of the simulated private fits, and its standard error.
+    non_private, trivial
+        The scores without privacy, and of the best prediction that looks at no column.
+    gap, gap_error
+        non_private - score, fit by fit, and its standard error.
+    gaps
+        That of each simulated fit: a single fit of yours is one of these, not their mean.
+    solver, releases, noise_multiplier
+        The plan: who solves, how many noisy answers it buys, and their noise over their sensitivity.
+    simulated_rows
+        How many rows were drawn: fewer than n stand for n, with the same noise.
+    stand_in
+        The solver that was planned and simulated where the chosen one would take too long.
+    risk_bound, risk_bound_of, risk_order
+        Theory: a bound on the excess risk, in units of the loss a record; whose bound it is; and the order, without its
+        constant, that nobody beats on the worst data.
+    """
+
+    n: int
+    epsilon: float
+    delta: float
+    score: float
+    error: float
+    non_private: float
+    trivial: float
+    gap: float
+    gap_error: float
+    gaps: tuple[float, ...]
+    solver: str
+    releases: int
+    noise_multiplier: float
+    simulated_rows: int
+    stand_in: str | None
+    risk_bound: float
+    risk_bound_of: str
+    risk_order: float
+
+    @property
+    def lost(self) -> float:
+        """The gap as a part of all there is to learn: 0 is no loss, 1 is the trivial prediction."""
+        return self.gap / max(self.non_private - self.trivial, 1e-12)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What privacy will cost, by simulation on public synthetic tables and by theory. Printing it shows a table.
+
+    Parameters
+    ----------
+    model, n_features, neighbors
+        What would be fitted, on how many columns, under which relation.
+    score, ceiling
+        ``"accuracy"`` or ``"R2"``, and the synthetic law's own: about what an endless table would allow.
+    asked
+        The row that was asked for; it is also part of the two below.
+    over_epsilon, over_n
+        Rows for other budgets at this n, and for other numbers of rows at this epsilon.
+    diameter, risk_of_nothing
+        For the theory: how long the best coefficients are assumed to be (training coordinates), and how far the zero
+        model's risk is above the truth's: a bound above this says nothing.
+    """
+
+    model: str
+    n_features: int
+    score: str
+    ceiling: float
+    neighbors: str
+    asked: ForecastRow
+    over_epsilon: tuple[ForecastRow, ...]
+    over_n: tuple[ForecastRow, ...]
+    diameter: float
+    risk_of_nothing: float
+
+    @property
+    def rows(self) -> tuple[ForecastRow, ...]:
+        """All rows, each once."""
+        return tuple(dict.fromkeys((*self.over_epsilon, *self.over_n)))
+
+    def shown(self, value: float) -> str:
+        """A score as people write it: 84.1% or 0.584."""
+        return f"{100 * value:.1f}%" if self.score == "accuracy" else f"{value:.3f}"
+
+    def shown_finely(self, value: float) -> str:
+        """A difference of scores, or a standard error, in the same unit with a digit more."""
+        return f"{100 * value:.2f}" if self.score == "accuracy" else f"{value:.4f}"
+
+    @property
+    def answer(self) -> str:
+        """What to expect, in two sentences."""
+        row, shown = self.asked, self.shown
+        expected = (
+            f"At epsilon = {row.epsilon:g} with {row.n:,} rows and {self.n_features} features, expect an "
+            f"{self.score} of {shown(row.score)}, against {shown(row.non_private)} without privacy and "
+            f"{shown(row.trivial)} for a model that looks at no feature."
+        )
+        rows = next((other for other in self.over_n if other.n == 2 * row.n), None)
+        budget = next((other for other in self.over_epsilon if math.isclose(other.epsilon, 2 * row.epsilon)), None)
+        bought = [f"twice the rows it would be {shown(rows.score)}"] if rows else []
+        bought += [f"twice the epsilon {shown(budget.score)}"] if budget else []
+        return f"{expected} With {' and with '.join(bought)}." if bought else expected
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How the numbers came about, and what they are not."""
+        said = [
+            f"Simulated on {len(self.asked.gaps)} synthetic tables whose best possible {self.score} is "
+            f"{self.shown(self.ceiling)}: no data was read and no budget spent. Your table will differ, so rely on the "
+            "gaps rather than on the scores."
+        ]
+        fewer = [row for row in self.rows if row.simulated_rows < row.n]
+        if fewer:
+            least = min(row.n for row in fewer)
+            said.append(
+                f"Tables of {least:,} rows and more were simulated with {fewer[0].simulated_rows:,} rows and the same "
+                "signal-to-noise."
+            )
+        replaced = sorted({(row.solver, row.stand_in) for row in self.rows if row.stand_in})
+        said += [f"{there} was simulated in place of {chosen}, which takes longer." for chosen, there in replaced]
+        return (*said, self.theory)
+
+    @property
+    def theory(self) -> str:
+        """What is proven, and how little that may say."""
+        row, nothing = self.asked, self.risk_of_nothing
+        if row.risk_bound >= nothing:
+            judged = f"That says nothing: a model of zeros is {nothing:.2g} above it."
+        else:
+            judged = f"A model of zeros is {nothing:.2g} above it."
+        return (
+            f"Worst-case theory ({row.risk_bound_of}, the best coefficients no longer than {self.diameter:.3g}): the "
+            f"training loss per record is expected at most {row.risk_bound:.2g} above the best. {judged} {PESSIMISM}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, for JSON."""
+        return {**asdict(self), "answer": self.answer, "remarks": list(self.remarks)}
+
+    def table(self, *, over: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The columns' names and the rows of the table over ``"epsilon"`` or over ``"rows"``, as text."""
+        names = (
+            over,
+            self.score,
+            "±",
+            "gap",
+            "without privacy",
+            "risk bound",
+            "solver",
+            "releases",
+            "noise multiplier",
+        )
+        rows = self.over_epsilon if over == "epsilon" else self.over_n
+        return names, [
+            (
+                f"{row.epsilon:g}" if over == "epsilon" else f"{row.n:,}",
+                self.shown(row.score),
+                self.shown_finely(row.error),
+                self.shown_finely(row.gap),
+                self.shown(row.non_private),
+                f"{row.risk_bound:.2g}",
+                row.solver,
+                f"{row.releases}" if row.releases else "adaptive",
+                f"{row.noise_multiplier:.3g}",
+            )
+            for row in rows
+        ]
+
+    def __str__(self) -> str:
+        lines = [self.answer, ""]
+        for over in ("epsilon", "rows"):
+            names, rows = self.table(over=over)
+            widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+            lines += ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in (names, *rows)]
+            lines.append("")
+        return "\n".join([*lines, *self.remarks])

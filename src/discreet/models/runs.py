@@ -1,0 +1,95 @@
+"""The runs of a private selection: draw a candidate by lot, fit it on one part, score it on the other.
+
+One run is the base mechanism that is repeated: its outcome is (candidate, model, noisy score). The two parts are fixed
+before the first run, by coins that no data touch (``curator/parts.py``), so that the runs are independent and alike,
+and each costs the dearer of its fit and its score. Every run opens its own curators: no noise serves twice.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from discreet.accounting.stopping import Stopping
+from discreet.budget import Budget
+from discreet.curator.entropy import Entropy
+from discreet.curator.parts import Part
+from discreet.curator.private_data import PrivateData
+from discreet.errors import NotConverged, PlanViolation
+from discreet.models.base import DPLinearModel
+from discreet.models.tuning import SCORE, Candidate, Offer, offer
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run would release. A fit that failed has the least score of all."""
+
+    candidate: Candidate
+    model: DPLinearModel
+    score: float
+
+
+@dataclass(frozen=True, repr=False)
+class Runs:
+    """Candidates and the two parts of the records; ``sizes`` are the parts' declared sizes where n is private."""
+
+    candidates: tuple[Candidate, ...]
+    fitting: Part
+    scoring: Part
+    sizes: tuple[int | None, int | None] = field(default=(None, None))
+
+    def offer(self, budget: Budget, law: Stopping) -> Offer:
+        """The price, from declared facts alone."""
+        data = [_private(candidate, self.fitting, self.sizes[0]) for candidate in self.candidates]
+        return offer(self.candidates, data, budget, law)
+
+    def one(self, paid: Offer, entropy: Entropy) -> Outcome:
+        """One run, with fresh noise in everything."""
+        index = lot(len(self.candidates), entropy)
+        candidate, run = self.candidates[index], paid.run
+        bounds = candidate.facts.bounds.with_facts(n=self.sizes[0])
+        model = clone(candidate.estimator).set_params(
+            bounds=bounds, epsilon=run.epsilon, delta=run.delta, neighbors=str(run.neighbors), verbose=False
+        )
+        try:
+            model.fit(self.fitting.X, self.fitting.y, self.fitting.groups)
+        except NotConverged:  # an outcome like any other, and the worst
+            return Outcome(candidate, model, -math.inf)
+        if model.certificate_.events != paid.releases[index]:
+            raise PlanViolation("a candidate released something else than was priced: please report these candidates")
+        return Outcome(candidate, model, self._score(candidate, model, run))
+
+    def _score(self, candidate: Candidate, model: DPLinearModel, run: Budget) -> float:
+        data = _private(candidate, self.scoring, self.sizes[1])
+        loss = candidate.facts.loss
+        curator = data.open(SCORE, run, loss)
+        w = in_training_units(model, data, loss)
+        if not np.isfinite(w).all():
+            return -math.inf
+        assert curator.domain.n is not None
+        return 0.5 + curator.noisy_score(w, error=candidate.facts.error) / curator.domain.n
+
+
+def _private(candidate: Candidate, part: Part, n: int | None) -> PrivateData:
+    bounds, intercept = candidate.facts.bounds.with_facts(n=n), candidate.estimator.fit_intercept
+    return PrivateData(part.X, part.y, bounds, groups=part.groups, fit_intercept=intercept)
+
+
+def in_training_units(model: DPLinearModel, data: PrivateData, loss: Any) -> NDArray[np.float64]:
+    """A model's coefficients as the curator's weights: the way back of a fit."""
+    scale = data.target_scale(loss)
+    w = np.atleast_2d(model.coef_) * data.scaling.scale / scale
+    if model.fit_intercept:
+        w = np.column_stack([w, np.atleast_1d(model.intercept_) / scale])
+    return np.ascontiguousarray(w[0] if loss.n_outputs == 1 else w.T)
+
+
+def lot(sides: int, entropy: Entropy) -> int:
+    """A uniform number below ``sides``, exactly: words beyond the largest multiple are drawn again."""
+    while True:
+        word = int(entropy.words(1)[0])
+        if word < (1 << 64) // sides * sides:
+            return word % sides

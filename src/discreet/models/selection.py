@@ -1,0 +1,313 @@
+"""``DPSelectCV``: tuning that is paid for, by a random number of runs of which only the best is released."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discreet import __version__
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import SAMPLING_DENOMINATOR
+from discreet.accounting.stopping import Stopping
+from discreet.bounds import Bounds
+from discreet.budget import Budget, Neighbors
+from discreet.curator.entropy import current_entropy
+from discreet.curator.observation import current_observer
+from discreet.curator.parts import Part, split
+from discreet.curator.private_data import PrivateData
+from discreet.errors import MissingBounds, NotConverged, Unsupported
+from discreet.models.base import DPLinearModel
+from discreet.models.candidates import candidates_of
+from discreet.models.fitting import budget_of
+from discreet.models.runs import Outcome, Runs
+from discreet.models.tuning import Candidate, Offer, stopping_of
+
+
+def _has(name: str) -> Any:
+    return available_if(lambda self: hasattr(self._shown, name))
+
+
+class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
+    """The best of several candidates, chosen privately: one budget for all fits, all scores and the choice.
+
+    A secret, random number of runs: each draws a candidate by lot, fits it privately on one part of the records and
+    scores it on the other with noise. The model with the best score is released, and nothing of the others. The
+    price (Papernot and Steinke 2022) does not depend on the number of candidates, but a run gets about half of the
+    budget: tune only what the defaults cannot know.
+
+    Parameters
+    ----------
+    estimator
+        A private estimator of this library, with its bounds. Its own epsilon, delta and neighbors do not count.
+    candidates
+        A dictionary of lists (every combination), a list of dictionaries of parameters, or a list of estimators
+        (``estimator`` may then be None).
+    epsilon, delta, neighbors
+        The guarantee of the whole selection. ``delta=None``: 1/n^2 where n is public.
+    stopping
+        The law of the number of runs: ``"poisson"``, ``"geometric"``, ``"logarithmic"``, or ``"auto"``.
+    mean_runs
+        Its mean; None: the number of candidates, at most 10.
+    validation
+        The share of records (persons) that scores, and fits nothing.
+
+    Attributes
+    ----------
+    best_estimator_, best_params_, best_score_
+        The model, what tells its candidate apart, and its noisy score: the share of right classes, or one less the
+        mean squared error (clipped) over that of a quarter of the target range. It is the best of several noisy
+        numbers, so it flatters.
+    certificate_
+        What may be claimed; the model carries the same one.
+
+    Notes
+    -----
+    The number of runs must stay secret, and the time of a fit tells it: do not publish the time. With Poisson stopping
+    there may be no run at all (e^-mean; 4.5e-5 at 10): then the model is untrained, all zeros, and its score NaN.
+    """
+
+    best_estimator_: DPLinearModel
+    best_params_: dict[str, Any]
+    best_score_: float
+    certificate_: Certificate
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        candidates: Any = None,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        neighbors: str = "replace_one",
+        stopping: str = "auto",
+        mean_runs: float | None = None,
+        validation: float = 0.2,
+    ) -> None:
+        self.estimator = estimator
+        self.candidates = candidates
+        self.epsilon = epsilon
+        self.delta = delta
+        self.neighbors = neighbors
+        self.stopping = stopping
+        self.mean_runs = mean_runs
+        self.validation = validation
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Select and fit privately; ``groups`` names the person behind each row, where a person has several."""
+        if y is None:
+            raise ValueError("DPSelectCV requires y to be passed, but the target y is None")
+        listed, relation = self._listed(), self._relation
+        n = PrivateData(X, y, listed[0].facts.bounds, groups=groups).public_n(relation)
+        if n is None:
+            raise MissingBounds("n is private here: declare about how many records there are, Bounds(n=...)")
+        budget = budget_of(self.epsilon, self.delta, relation, n)
+        parts = split(X, y, groups, self._numerator)
+        if relation.n_is_public and not all(part.n_rows for part in parts):
+            raise Unsupported("too few records to hold some of them out: use one of the candidates as it is")
+        runs = Runs(listed, *parts, (None, None) if relation.n_is_public else self._sizes(n))
+        paid = runs.offer(budget, self._law(len(listed), budget))
+        best = _best(runs, paid) or _untrained(listed[0], X)
+        self._release(best, paid, n, "record" if groups is None else "person")
+        return self
+
+    def offer(self, n: int, n_features: int) -> Offer:
+        """What the selection costs on so many records (persons) and features, before there are any."""
+        listed = tuple(replace(one, facts=replace(one.facts, bounds=_unnamed(one))) for one in self._listed())
+        budget = budget_of(self.epsilon, self.delta, self._relation, n)
+        fitted_on, _ = self._sizes(n)
+        empty = np.broadcast_to(0.0, (fitted_on, n_features))
+        part = Part(empty, empty[:, 0], None)
+        return Runs(listed, part, part, (fitted_on, None)).offer(budget, self._law(len(listed), budget))
+
+    @property
+    def _relation(self) -> Neighbors:
+        return Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
+
+    @property
+    def _numerator(self) -> int:
+        numerator = round(self.validation * SAMPLING_DENOMINATOR) if 0 < self.validation < 1 else 0
+        if not 0 < numerator < SAMPLING_DENOMINATOR:
+            raise Unsupported("validation is the share of records that are held out, such as 0.2")
+        return numerator
+
+    def _sizes(self, n: int) -> tuple[int, int]:
+        """About how many records are fitted on, and score: for prices, and where n is only declared."""
+        held = max(1, round(n * self._numerator / SAMPLING_DENOMINATOR))
+        return max(1, n - held), held
+
+    def _law(self, n_candidates: int, budget: Budget) -> Stopping:
+        return stopping_of(self.stopping, self.mean_runs, n_candidates, pure=budget.is_pure)
+
+    def _listed(self) -> tuple[Candidate, ...]:
+        return candidates_of(self.estimator, self.candidates)
+
+    def _release(self, best: Outcome, paid: Offer, n: int, unit: str) -> None:
+        candidate, total = best.candidate, paid.total
+        self.best_estimator_, self.best_params_, self.best_score_ = best.model, candidate.params, best.score
+        self.certificate_ = self._certificate(best, paid, n, unit)
+        self.best_estimator_.certificate_ = self.certificate_
+        self.best_estimator_.set_params(
+            bounds=candidate.estimator.bounds, epsilon=total.epsilon, delta=total.delta, neighbors=str(total.neighbors)
+        )
+
+    def _certificate(self, best: Outcome, paid: Offer, n: int, unit: str) -> Certificate:
+        law, run, entropy = paid.stopping, paid.run, current_entropy()
+        made = getattr(best.model, "certificate_", None)
+        settings = {
+            "selected_from": len(self._listed()),
+            "stopping": f"{law.name}, mean {law.mean:g}",
+            "validation": self._numerator / SAMPLING_DENOMINATOR,
+            "run_epsilon": run.epsilon,
+            "run_delta": run.delta,
+            **{f"chosen_{name}": _plain(value) for name, value in best.candidate.params.items()},
+        }
+        reasons = [] if entropy.is_private else ["the noise came from a test generator with a public seed"]
+        reasons += ["an observer saw the exact sums"] if current_observer() is not None else []
+        return Certificate(
+            epsilon=paid.total.epsilon,
+            delta=paid.total.delta,
+            neighbors=paid.total.neighbors,
+            events=paid.events,
+            unit=unit,
+            model=f"{type(best.model).__name__}, selected by DPSelectCV",
+            solver={**({} if made is None else made.solver), **settings},
+            accountants=paid.price.accountants,
+            assumed_public=_declared(best.candidate.facts.bounds, n),
+            noise_multiplier=0.0 if made is None else made.noise_multiplier,
+            arithmetic="idealised" if paid.reasons else "exact lattice",
+            entropy=entropy.name,
+            library_version=__version__,
+            notes=(
+                "a run fits a candidate on one part of the records and scores it on the other; the parts are disjoint, "
+                "so each may cost a whole run",
+                "the number of runs is secret, and so is the time that the fit took",
+                *paid.reasons,
+            ),
+            created=date.today().isoformat(),
+            not_private=tuple(reasons),
+        )
+
+    # --- what the released model does, unchanged ----------------------------------------------------
+
+    @property
+    def _shown(self) -> Any:
+        """The released model, or what will be like it."""
+        if hasattr(self, "best_estimator_"):
+            return self.best_estimator_
+        if self.estimator is not None:
+            return self.estimator
+        return self.candidates[0] if isinstance(self.candidates, (list, tuple)) and self.candidates else None
+
+    def _fitted(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The released model's predictions."""
+        return np.asarray(self._fitted().predict(X))
+
+    @_has("decision_function")
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The released model's scores of classes."""
+        return np.asarray(self._fitted().decision_function(X))
+
+    @_has("predict_proba")
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The released model's probabilities."""
+        return np.asarray(self._fitted().predict_proba(X))
+
+    @_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Their logarithms."""
+        return np.asarray(self._fitted().predict_log_proba(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The released model's accuracy or R^2 on *public* records."""
+        return float(self._fitted().score(X, y))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the released model with the selection's certificate to ``path``; ``discreet.load`` reads it."""
+        saved: Path = self._fitted().save(path)
+        return saved
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The declared classes."""
+        return np.asarray(self._fitted().classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features seen."""
+        return int(self._fitted().n_features_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, shown = super().__sklearn_tags__(), self._shown
+        if shown is not None:
+            inner = get_tags(shown)
+            tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
+            tags.regressor_tags, tags.input_tags = inner.regressor_tags, inner.input_tags
+            tags.target_tags = inner.target_tags
+        tags.non_deterministic = True
+        return tags
+
+
+def _best(runs: Runs, paid: Offer) -> Outcome | None:
+    """The best of a secret number of runs, of equal ones the first; None where there was no run.
+
+    Runs are independent and alike, so that the first of equal ones is a uniform choice among them.
+    """
+    entropy, best = current_entropy(), None
+    for _ in range(paid.stopping.draw(lambda: int(entropy.words(1)[0]))):
+        outcome = runs.one(paid, entropy)
+        best = outcome if best is None or outcome.score > best.score else best
+    if best is not None and not hasattr(best.model, "certificate_"):
+        raise NotConverged("no run ended with a model: nothing was released; use other solvers")
+    return best
+
+
+def _untrained(candidate: Candidate, X: Any) -> Outcome:
+    """A model of zeros, which no record has touched: what no run at all leaves."""
+    model = clone(candidate.estimator)
+    validate_data(model, X, skip_check_array=True)
+    loss, shape = candidate.facts.loss, model.n_features_in_
+    if candidate.facts.bounds.classes is not None and loss.task == "classification":
+        from discreet.models.classification import _label_array
+
+        model.classes_ = _label_array(candidate.facts.bounds.classes)
+        model.coef_, model.intercept_ = np.zeros((loss.n_outputs, shape)), np.zeros(loss.n_outputs)
+    else:
+        model.coef_, model.intercept_ = np.zeros(shape), np.float64(0.0)
+    return Outcome(candidate, model, math.nan)
+
+
+def _unnamed(candidate: Candidate) -> Bounds:
+    """The declared ranges in their order, where there are no columns to name."""
+    bounds = candidate.facts.bounds
+    listed = isinstance(bounds.features, Mapping)
+    return bounds.with_facts(features=tuple(bounds.features.values())) if listed else bounds  # type: ignore[union-attr]
+
+
+def _declared(bounds: Bounds, n: int) -> dict[str, Any]:
+    ranges = bounds.features
+    facts = {
+        "features": ranges if isinstance(ranges, (float, dict)) else [list(pair) for pair in ranges],
+        "row_norm": bounds.row_norm,
+        "target": bounds.target,
+        "classes": bounds.classes,
+        "n": n,
+        "scale": bounds.scale,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, (str, bool, int, float)) else repr(value)

@@ -1,0 +1,83 @@
+import json
+
+import pytest
+
+SMALL = ("forecast", "--rows", 300, "--features", 4, "--seeds", 2)
+
+
+def test_prints_the_answer_the_tables_and_the_remarks(run):
+    result = run(*SMALL, "--epsilon", 2)
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert text.startswith("At epsilon = 2 with 300 rows and 4 features, expect an accuracy of ")
+    for part in ("Other budgets, at 300 rows", "Other tables, at this epsilon", "Plan at epsilon = 2: ", "no data was"):
+        assert part in text
+    assert "0.2 " in text  # a tenth of the epsilon
+    assert "3,000 " in text  # ten times the rows
+
+
+@pytest.mark.parametrize(
+    ("options", "score"),
+    [
+        (("--classes", 3, "--ceiling", 0.8), "accuracy"),
+        (("--task", "regression", "--neighbors", "zero_out"), "R2"),
+        (("--task", "counts"), "R2"),
+        (("--neighbors", "add_remove", "--delta", 1e-5, "--solver", "gd"), "accuracy"),
+    ],
+)
+def test_json_is_all_there_is_on_stdout(run, options, score):
+    result = run(*SMALL, *options, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["score"] == score
+    assert found["asked"]["n"] == 300
+    assert len(found["over_epsilon"]) == len(found["over_n"]) == 7
+    assert len(found["asked"]["gaps"]) == 2
+    assert found["answer"].startswith("At epsilon = 1 ")
+
+
+@pytest.mark.parametrize("name", ["f.png", "deep/f.svg"])
+def test_writes_a_picture(run, tmp_path, name):
+    result = run(*SMALL, "--plot", tmp_path / name)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / name).stat().st_size > 5000
+    assert "Picture: " in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--rows", 1, "--features", 4),
+        ("--rows", 300, "--features", 0),
+        ("--rows", 300, "--features", 4, "--epsilon", 0),
+        ("--rows", 300, "--features", 4, "--epsilon", "inf"),
+        ("--rows", 300, "--features", 4, "--epsilon", "nan"),
+        ("--rows", 300, "--features", 4, "--delta", 1),
+        ("--rows", 300, "--features", 4, "--classes", 1),
+        ("--rows", 300, "--features", 4, "--seeds", 1),
+        ("--rows", 300, "--features", 4, "--plot", "f.doc"),
+        ("--rows", 300, "--features", 4, "--solver", "magic"),
+        ("--rows", 300, "--features", 4, "--ceiling", 0.4),
+        ("--rows", 300, "--features", 4, "--neighbors", "add_remove"),
+        ("--rows", 300, "--features", 4, "--task", "regression", "--classes", 3),
+    ],
+)
+def test_nonsense_is_refused_in_one_line(run, arguments):
+    result = run("forecast", *arguments)
+    assert result.exit_code == 2
+    line = result.stderr.strip().splitlines()[-1]
+    assert line.startswith("discreet: ")
+    assert "Traceback" not in result.output
+    assert not result.stdout.strip()
+
+
+def test_options_of_the_wrong_type_are_usage_errors(run):
+    assert run("forecast", "--rows", "many", "--features", 4).exit_code == 2
+    assert run("forecast", "--rows", 10).exit_code == 2
+    assert run(*SMALL, "--task", "poetry").exit_code == 2
+
+
+def test_help_teaches(run):
+    text = " ".join(run("forecast", "--help").stdout.split())
+    assert "No data is read" in text
+    assert "--rows 50000 --features 40 --epsilon 1" in text

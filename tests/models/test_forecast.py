@@ -1,0 +1,363 @@
+"""Forecasts: the law is what it says, fewer rows stand for more, and a real fit does as forecast."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from discreet import (
+    Bounds,
+    Budget,
+    DPElasticNet,
+    DPHuberRegressor,
+    DPLasso,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+    GradientDescent,
+    InvalidBudget,
+    MissingBounds,
+    Unsupported,
+)
+from discreet.accounting.gaussian import mu_of
+from discreet.curator.entropy import current_entropy
+from discreet.losses import Logistic, Squared
+from discreet.models import forecast as forecasting
+from discreet.models.forecast import point_of
+from discreet.models.forecasting.law import Classes, Counts, Numbers, Stream, indicator_groups, rehearsal
+from discreet.models.forecasting.rates import Lengths, risk_bound
+from discreet.models.forecasting.result import summary
+from discreet.models.forecasting.setting import setting_of
+from discreet.solvers.output import OutputPerturbation
+
+ONE = {"epsilons": (), "n_grid": (), "seeds": 3}
+
+
+def unit_ranges(p):
+    return np.full(p, -1.0), np.full(p, 1.0)
+
+
+# ------------------------------------------------------------------------------------------------ the law
+
+
+def test_streams_are_uniform_repeatable_and_different():
+    first, again, other = (Stream(*seeds).uniforms(20_000) for seeds in ((1, 2), (1, 2), (2, 1)))
+    assert (first == again).all()
+    assert not (first == other).any()
+    counts = np.bincount((first * 20).astype(int), minlength=20)
+    assert ((counts - 1000) ** 2 / 1000).sum() < 60  # chi-square with 19 degrees: beyond 1e-5
+    normals = Stream(3).normals(20_000)
+    assert abs(normals.mean()) < 0.04
+    assert abs(normals.std() - 1) < 0.03
+    stream = Stream(1, 2)
+    assert (np.concatenate([stream.words(5), stream.words(7)]) == Stream(1, 2).words(12)).all()
+    assert not stream.is_private
+
+
+@pytest.mark.parametrize("p", [1, 2, 4, 5, 12, 40])
+def test_columns_lie_within_their_ranges_and_indicators_are_two_valued(p):
+    low, high = np.linspace(-3, 0, p), np.linspace(1, 120, p)
+    table = rehearsal(500, (low, high), Classes((0, 1)), ceiling=0.8, seed=1)
+    assert (low - 1e-12 <= table.X).all()
+    assert (high + 1e-12 >= table.X).all()
+    indicators = [j for group in indicator_groups(p) for j in group]
+    assert len(indicators) == (p // 3 if p >= 4 else 0)
+    for j in range(p):
+        assert (len(np.unique(table.X[:, j])) <= 2) == (j in indicators)
+    for group in indicator_groups(p):
+        assert ((table.X[:, group] > low[list(group)]).sum(axis=1) <= 1).all()
+    spread = table.X.std(axis=0) / (high - low)
+    assert (spread > 0.02).all()
+
+
+@pytest.mark.parametrize(
+    ("target", "ceiling", "trivial"),
+    [(Classes((0, 1)), 0.85, 1 / 1.7), (Classes(("a", "b", 3)), 0.7, 1 / 2.19), (Numbers(0, 300), 0.6, 0.0)],
+)
+def test_the_law_has_the_asked_ceiling(target, ceiling, trivial):
+    table = rehearsal(4000, unit_ranges(6), target, ceiling=ceiling, seed=2)
+    assert table.best == pytest.approx(ceiling, abs=1e-3)
+    assert table.trivial == pytest.approx(trivial, abs=2e-3)
+    margins = table.held_out @ table.slopes + table.offsets
+    assert np.allclose(target.expected(margins), table.expected)
+
+
+def test_counts_are_counts():
+    table = rehearsal(4000, unit_ranges(6), Counts(20.0), ceiling=0.4, seed=2)
+    assert table.best == pytest.approx(0.4, abs=1e-3)
+    assert set(table.y) <= set(range(21))
+    assert 2 < table.y.mean() < 6
+
+
+def test_expected_scores_are_those_of_drawn_labels():
+    target = Classes((0, 1, 2))
+    table = rehearsal(100, unit_ranges(5), target, ceiling=0.8, seed=4)
+    predicted = table.expected.argmax(axis=1)
+    drawn = [np.mean(target.draw(table.expected, Stream(seed)) == predicted) for seed in range(40)]
+    mean, error = summary(drawn)
+    assert abs(mean - table.score(predicted)) < 5 * error
+    assert table.score(predicted) == pytest.approx(table.best)
+    numbers = Numbers(-1.0, 1.0)
+    table = rehearsal(100, unit_ranges(5), numbers, ceiling=0.6, seed=4)
+    y = numbers.draw(table.expected, Stream(9))
+    assert 1 - np.mean((y - table.expected) ** 2) / y.var() == pytest.approx(table.best, abs=0.02)
+
+
+@pytest.mark.parametrize(("target", "ceiling"), [(Classes((0, 1)), 0.5), (Numbers(0, 1), 1.0), (Counts(9.0), 0.0)])
+def test_impossible_ceilings_are_refused(target, ceiling):
+    with pytest.raises(Unsupported, match="ceiling"):
+        rehearsal(100, unit_ranges(3), target, ceiling=ceiling, seed=0)
+
+
+# ------------------------------------------------------------------------------------- every estimator
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DPLogisticRegression(),
+        DPLogisticRegression(classes=("low", "middle", 3), neighbors="zero_out"),
+        DPLogisticRegression(penalty="l1", alpha=1e-3, bounds=2.0),
+        DPLogisticRegression(bounds=Bounds(features=1.0, row_norm=1.5), fit_intercept=False),
+        DPLogisticRegression(delta=1e-6, neighbors="add_remove"),
+        DPLogisticRegression(neighbors="add_remove", bounds=Bounds(features=1.0, n=77)),
+        DPLogisticRegression(delta=0.0),
+        DPLinearSVC(),
+        DPLinearRegression(),
+        DPRidge(target=(0, 300)),
+        DPLasso(),
+        DPElasticNet(),
+        DPHuberRegressor(),
+        DPPoissonRegressor(),
+        DPPoissonRegressor(target=(0, 3)),
+    ],
+    ids=lambda estimator: repr(estimator)[:60],
+)
+def test_every_estimator_has_a_forecast(estimator):
+    before = clone(estimator).get_params()
+    found = estimator.forecast(2500, 6, epsilons=(1.0,), n_grid=(), seeds=2)
+    assert repr(estimator.get_params()) == repr(before)
+    assert not hasattr(estimator, "coef_")
+    assert current_entropy().is_private  # the seeded noise stayed inside
+    row = found.asked
+    assert (row.n, row.epsilon, found.n_features) == (2500, 1.0, 6)
+    assert row.simulated_rows == 2500
+    assert row.noise_multiplier > 0
+    assert row.gap == pytest.approx(row.non_private - row.score)
+    assert row.trivial < row.non_private <= found.ceiling + 0.01
+    assert min(row.risk_order, row.risk_bound) > 0  # an order has no constant: it may be above a bound
+    assert found.risk_of_nothing > 0
+    assert row.delta == (before["delta"] if before["delta"] is not None else 1 / 2500**2)
+    assert json.loads(json.dumps(found.to_dict()))["asked"]["gap"] == row.gap
+
+
+def test_p_may_come_from_declared_columns():
+    bounds = Bounds(features={"age": (0, 120), "smoker": (0, 1), "bmi": (10, 70)}, classes=("no", "yes"))
+    estimator = DPLogisticRegression(bounds=bounds)
+    assert estimator.forecast(500, **ONE).n_features == 3
+    with pytest.raises(Unsupported, match="declare 3 columns"):
+        estimator.forecast(500, 4)
+
+
+def test_the_same_forecast_each_time():
+    first, second = (DPLogisticRegression().forecast(400, 3, **ONE) for _ in range(2))
+    assert first == second
+
+
+# ---------------------------------------------------------------------------- what the numbers are worth
+
+
+@pytest.mark.parametrize("solver", ["auto", "gd", "objective", "output", "cd"])
+@pytest.mark.parametrize("neighbors", ["replace_one", "zero_out"])
+def test_fewer_rows_with_less_noise_stand_for_more(solver, neighbors):
+    """The same gap, within the noise of four seeds, from a sixth of the rows."""
+    estimator = DPLogisticRegression(0.4, solver=solver, neighbors=neighbors)
+    whole = estimator.forecast(12_000, 5, epsilons=(), n_grid=(), seeds=4).asked
+    part = estimator.forecast(12_000, 5, epsilons=(), n_grid=(), seeds=4, max_cells=1).asked
+    assert (whole.simulated_rows, part.simulated_rows) == (12_000, 2_000)
+    assert part.noise_multiplier == whole.noise_multiplier
+    assert abs(part.gap - whole.gap) < 5 * math.hypot(part.gap_error, whole.gap_error) + 0.006
+
+
+def test_fewer_rows_without_less_noise_would_not_do():
+    """The negative control: a sixth of the rows at the same budget is another thing altogether."""
+    estimator = DPLogisticRegression(0.1, solver="gd")
+    whole = estimator.forecast(12_000, 5, epsilons=(), n_grid=(2_000,), seeds=4)
+    small, large = whole.over_n
+    assert small.gap > large.gap + 0.02
+
+
+@pytest.mark.parametrize(("relation", "delta"), [("replace_one", 1e-7), ("add_remove", 1e-7), ("zero_out", 0.0)])
+def test_the_rehearsal_is_as_noisy_as_the_plan(relation, delta):
+    """Calibrated on the smaller table, the noise multiplier over n is the larger table's."""
+    from dataclasses import replace
+
+    from discreet import calibrate
+
+    estimator = DPLogisticRegression(0.5, delta, neighbors=relation, solver=GradientDescent(n_steps=20, clip=0.5))
+    setting = setting_of(estimator, 4)
+    point = point_of(setting, 50_000, 0.5, 8_000)
+    assert point.rows == 2_000
+    domain = replace(point.domain, n=2_000 if relation != "add_remove" else None)
+    there = point.rehearsed["solver"].plan(domain, setting.loss, setting.penalty)
+    found = calibrate(there, Budget(point.rehearsed["epsilon"], delta, relation))
+    assert found / 2_000 == pytest.approx(point.noise_multiplier / 50_000, rel=2e-3)
+
+
+def test_samples_keep_their_batches():
+    estimator = DPLogisticRegression(0.5, 1e-6, solver="sgd")
+    point = point_of(setting_of(estimator, 4), 10_000, 0.5, 8_000)
+    assert point.rehearsed["solver"].batch_size == point.solver.batch_size
+    anchored = point_of(setting_of(DPLogisticRegression(0.5, 1e-6, solver="svrg"), 4), 40_000, 0.5, 8_000)
+    assert anchored.rehearsed["solver"].batch_size == pytest.approx(anchored.solver.batch_size / 20)
+
+
+def test_too_many_samples_have_a_stand_in(monkeypatch):
+    monkeypatch.setattr(forecasting, "MOST_SAMPLES", 10)
+    estimator = DPLogisticRegression(0.5, 1e-6, solver="sgd")
+    with pytest.raises(Unsupported, match="too many to rehearse"):
+        estimator.forecast(5_000, 4, **ONE)
+    chosen = forecasting.choose_solver
+
+    def dear(solver, *facts):
+        return chosen("sgd" if solver == "auto" else solver, *facts)
+
+    monkeypatch.setattr(forecasting, "choose_solver", dear)
+    found = DPLogisticRegression(0.5, 1e-6).forecast(5_000, 4, **ONE)
+    assert (found.asked.solver, found.asked.stand_in) == ("sgd", "gd")
+    assert "gd was simulated in place of sgd" in str(found)
+
+
+@pytest.mark.parametrize(
+    "estimator", [DPLogisticRegression(1.0), DPHuberRegressor(1.0), DPLogisticRegression(2.0, solver="objective")]
+)
+def test_a_fit_does_as_forecast(estimator):
+    """Fresh tables of the same law, real noise, labels that were drawn: the score is the forecast one."""
+    row = estimator.forecast(3_000, 6, epsilons=(), n_grid=(), seeds=6).asked
+    setting = setting_of(estimator, 6)
+    scores = []
+    for seed in range(50, 56):
+        table = rehearsal(6_000, setting.ranges, setting.target, ceiling=setting.usual_ceiling, seed=seed)
+        model = setting.model(3_000).fit(table.X[:3_000], table.y[:3_000])
+        assert "NOT PRIVATE" not in model.certificate_.text()
+        scores.append(model.score(table.X[3_000:], table.y[3_000:]))
+    mean, error = summary(scores)
+    assert abs(mean - row.score) < 5 * math.hypot(error, row.error) + 0.02
+
+
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(
+    p=st.sampled_from([1, 3, 8, 15]),
+    n=st.sampled_from([800, 2_500]),
+    neighbors=st.sampled_from(["replace_one", "zero_out"]),
+    epsilon=st.sampled_from([0.3, 1.0, 3.0]),
+)
+def test_more_budget_and_more_rows_are_never_much_worse(p, n, neighbors, epsilon):
+    estimator = DPLogisticRegression(epsilon, neighbors=neighbors)
+    grid = {"epsilons": (epsilon / 6, 6 * epsilon), "n_grid": (n // 6, 6 * n)}
+    found = estimator.forecast(n, p, seeds=4, max_cells=1, **grid)
+    for rows in (found.over_epsilon, found.over_n):
+        for worse, better in itertools.pairwise(rows):
+            noise = math.hypot(worse.error, better.error)
+            assert better.score > worse.score - 4 * noise - 0.02
+            assert better.risk_bound < worse.risk_bound
+        assert rows[-1].score > rows[0].score - 0.01
+
+
+# -------------------------------------------------------------------------------------------- theory
+
+
+def test_the_bound_is_the_explicit_one():
+    setting = setting_of(DPLogisticRegression(), 3)
+    domain = point_of(setting, 10_000, 1.0, 1e6).domain
+    budget = Budget(1.0, 1e-6)
+    rate = risk_bound(GradientDescent(n_steps=5), domain, Logistic(), budget, Lengths.within(2.0, 4))
+    assert rate.lipschitz == pytest.approx(2.0)  # three columns within +-1, and the constant
+    assert rate.upper == pytest.approx(2 * 2.0 * 2.0 * math.sqrt(4) / (10_000 * mu_of(1.0, 1e-6)))
+    assert rate.lower == pytest.approx(2.0 * 2.0 * math.sqrt(4) / 10_000)
+    pure = risk_bound(GradientDescent(n_steps=5), domain, Logistic(), Budget(1.0), Lengths.within(2.0, 4))
+    assert pure.upper == pytest.approx(2 * 2.0 * 2.0 * 4 / 10_000)
+    own = OutputPerturbation(regularization=0.1)
+    rate = risk_bound(own, domain, Logistic(), budget, Lengths.within(2.0, 4))
+    assert rate.source == "output"
+    assert rate.upper == own.bound(domain, Logistic(), budget, radius=2.0).upper
+    # a setting that its theorem does not cover falls back on the yardstick, and unbounded slopes need the ball
+    rate = risk_bound(OutputPerturbation(), domain, Squared(), budget, Lengths.within(2.0, 4))
+    assert rate.source == "averaged projected gradient descent"
+    assert rate.lipschitz == pytest.approx((2.0 * 2.0 + 1.0) * 2.0)
+
+
+def test_the_diameter_is_an_assumption():
+    small, large = (DPLogisticRegression().forecast(400, 3, diameter=d, **ONE) for d in (1.0, 10.0))
+    assert (small.diameter, large.diameter) == (1.0, 10.0)
+    assert large.asked.risk_bound == pytest.approx(10 * small.asked.risk_bound)
+    assert "says nothing" in large.theory
+
+
+# ------------------------------------------------------------------------------------------ the face
+
+
+def test_reads_as_an_answer():
+    found = DPLogisticRegression(0.5).forecast(2_000, 4, epsilons=(1.0,), n_grid=(4_000,), seeds=2, max_cells=1)
+    assert [row.epsilon for row in found.over_epsilon] == [0.5, 1.0]
+    assert [row.n for row in found.over_n] == [2_000, 4_000]
+    assert len(found.rows) == 3
+    text = str(found)
+    assert text.startswith("At epsilon = 0.5 with 2,000 rows and 4 features, expect an accuracy of ")
+    assert "With twice the rows it would be " in text
+    assert " and with twice the epsilon " in text
+    assert "Tables of 4,000 rows and more were simulated with 2,000 rows and the same signal-to-noise." in text
+    assert "pessimistic" in text
+    assert 0 <= found.asked.lost < 1.2
+    alone = DPRidge(0.5).forecast(300, 2, **ONE)
+    assert "twice" not in alone.answer
+    assert "signal-to-noise" not in str(alone)
+
+
+def test_the_usual_grids():
+    found = DPLogisticRegression(0.3).forecast(40, 2, seeds=2)
+    assert [row.epsilon for row in found.over_epsilon] == [0.03, 0.075, 0.15, 0.3, 0.6, 1.2, 2.4]
+    assert [row.n for row in found.over_n] == [4, 8, 20, 40, 80, 200, 400]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((1, 3), Unsupported, "number of rows"),
+        ((10.5, 3), Unsupported, "number of rows"),
+        ((True, 3), Unsupported, "number of rows"),
+        ((100, 0), Unsupported, "number of columns"),
+        ((100, None), Unsupported, "number of columns"),
+        ((100, 3, {"seeds": 1}), Unsupported, "seeds"),
+        ((100, 3, {"epsilons": (0.0,)}), InvalidBudget, "epsilons"),
+        ((100, 3, {"epsilons": (math.inf,)}), InvalidBudget, "epsilons"),
+        ((100, 3, {"n_grid": (1,)}), Unsupported, "n_grid"),
+        ((100, 3, {"max_cells": 0}), Unsupported, "max_cells"),
+        ((100, 3, {"diameter": -1.0}), Unsupported, "diameter"),
+        ((100, 3, {"ceiling": 1.5}), Unsupported, "ceiling"),
+    ],
+)
+def test_nonsense_is_refused(arguments, error, message):
+    n, p, *rest = arguments
+    with pytest.raises(error, match=message):
+        DPLogisticRegression().forecast(n, p, **(rest[0] if rest else {}))
+
+
+def test_what_a_fit_refuses_is_refused():
+    with pytest.raises(InvalidBudget, match="finite epsilon"):
+        DPLogisticRegression(math.inf).forecast(100, 3)
+    with pytest.raises(InvalidBudget, match="positive"):
+        DPLogisticRegression(-1.0).forecast(100, 3)
+    with pytest.raises(MissingBounds, match="give delta"):
+        DPLogisticRegression(neighbors="add_remove").forecast(100, 3)
+    with pytest.raises(Unsupported, match="solver must be one of"):
+        DPLogisticRegression(solver="magic").forecast(100, 3)
+    with pytest.raises(Unsupported, match="nothing to predict"):
+        DPRidge(target=(2, 2)).forecast(100, 3)

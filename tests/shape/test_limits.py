@@ -1,0 +1,161 @@
+"""Without noise whitened solvers reach the optimum that others find, as far as 16-bit images of records allow.
+
+Reached: 1e-4 of the largest coefficient (the recoded grid has 2^-9 to 2^-14 of a feature's scale, and errors average
+out); objectives agree to 1e-8.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from discreet import (
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPRidge,
+    WhitenedDescent,
+    WhitenedNewton,
+)
+from tests.limits.test_optimum import logistic, squared, weights
+
+NEAR = 2e-4
+PENALTY = pytest.mark.xfail(
+    reason="the penalty is not divided by the target scale's square: alpha counts for too little"
+)
+COARSE = pytest.mark.xfail(
+    reason="a clip for margins of 1e6 leaves residuals a resolution of 0.02; one step keeps the matrix's rounding"
+)
+STEP = pytest.mark.xfail(
+    reason="the step of the diagonal form is 1 / (curvature / sqrt(p)): with correlated columns it is too long"
+)
+SINGULAR = pytest.mark.xfail(
+    reason="the smallest eigenvalue is kept at 1e-12 of the largest, whose inverse root the lattice cannot hold"
+)
+
+
+def apart(found, best):
+    return np.abs(found - best).max() / np.abs(best).max()
+
+
+def coefficients(model, intercept):
+    return weights(model) if intercept else np.ravel(model.coef_)
+
+
+def classifier(cls, X, y, classes, solver="whitened", alpha=0.0, **facts):
+    facts = {"bounds": 1.0, "classes": classes, "penalty": "l2" if alpha else None, "alpha": alpha, **facts}
+    return cls(math.inf, solver=solver, **facts).fit(X, y)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.1])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_logistic_regression(table, alpha, intercept):
+    A = table.with_ones if intercept else table.X
+    theirs = LogisticRegression(
+        C=1 / (alpha * len(A)) if alpha else math.inf, fit_intercept=False, tol=1e-12, max_iter=10_000
+    )
+    best = theirs.fit(A, table.signs).coef_[0]
+    model = classifier(DPLogisticRegression, table.X, table.signs, (-1, 1), alpha=alpha, fit_intercept=intercept)
+    found = coefficients(model, intercept)
+    assert apart(found, best) < NEAR
+    objective = logistic(A, table.signs, alpha)
+    assert objective.value(found) - objective.value(best) < 1e-8
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.1])
+def test_softmax(table, alpha):
+    A = table.with_ones
+    theirs = LogisticRegression(C=1 / (alpha * len(A)), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    best = theirs.fit(A, table.labels).coef_
+    model = classifier(DPLogisticRegression, table.X, table.labels, (0, 1, 2), alpha=alpha)
+    assert apart(np.hstack([model.coef_, model.intercept_[:, None]]), best) < NEAR
+
+
+def test_the_smoothed_hinge_is_that_of_gradient_descent(table):
+    models = [
+        classifier(DPLinearSVC, table.X, table.signs, (-1, 1), solver, alpha=1e-2) for solver in ("whitened", "gd")
+    ]
+    assert apart(weights(models[0]), weights(models[1])) < NEAR
+
+
+@COARSE
+@pytest.mark.parametrize("intercept", [True, False])
+def test_least_squares(table, intercept):
+    A = table.with_ones if intercept else table.X
+    best = np.linalg.lstsq(A, table.numbers, rcond=None)[0]
+    model = DPLinearRegression(math.inf, bounds=1.0, target=(-1, 1), solver="whitened", fit_intercept=intercept)
+    model.fit(table.X, table.numbers)
+    assert apart(coefficients(model, intercept), best) < NEAR
+
+
+@PENALTY
+@pytest.mark.parametrize("alpha", [1e-3, 0.1])
+def test_ridge(table, alpha):
+    A, y = table.with_ones, table.numbers
+    best = np.linalg.solve(A.T @ A / len(A) + alpha * np.eye(A.shape[1]), A.T @ y / len(A))
+    model = DPRidge(math.inf, bounds=1.0, target=(-1, 1), alpha=alpha, solver="whitened").fit(table.X, y)
+    assert apart(weights(model), best) < NEAR
+    objective = squared(A, y, alpha)
+    assert objective.value(weights(model)) - objective.value(best) < 1e-7
+
+
+@PENALTY
+def test_the_penalty_of_newton_steps_is_roughly_right(table):
+    """A penalty that is wrong by the square of the target's scale is far off."""
+    A, y = table.with_ones, table.numbers
+    best = np.linalg.solve(A.T @ A / len(A) + 0.1 * np.eye(A.shape[1]), A.T @ y / len(A))
+    model = DPRidge(math.inf, bounds=1.0, target=(-1, 1), alpha=0.1, solver=WhitenedNewton(n_steps=20, floor=1e-9))
+    assert apart(weights(model.fit(table.X, y)), best) < 0.01
+
+
+@pytest.mark.parametrize("alpha", [0.0, pytest.param(0.1, marks=PENALTY)])
+def test_huber_is_that_of_gradient_descent(table, alpha):
+    models = [
+        DPHuberRegressor(math.inf, bounds=1.0, target=(-1, 1), alpha=alpha, solver=solver).fit(table.X, table.numbers)
+        for solver in ("whitened", "gd")
+    ]
+    assert apart(weights(models[0]), weights(models[1])) < NEAR
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("shared", [0.0, pytest.param(0.5, marks=STEP)])
+def test_the_diagonal_form_converges(wrap, shared):
+    """Features with a common part have one direction with a curvature p times as large as the others'."""
+    rng = np.random.default_rng(0)
+    X = np.clip(shared * rng.uniform(-1, 1, (400, 1)) + (1 - shared) * rng.uniform(-1, 1, (400, 20)), -1, 1)
+    X = np.rint(X * 2**14) / 2**14
+    y = np.where(X @ rng.normal(size=20) + 0.5 * rng.normal(size=400) > 0, 1, -1)
+    solver = WhitenedDescent("diagonal", n_steps=2000, momentum=0.9, floor=1e-9)
+    model = classifier(DPLogisticRegression, wrap(X), y, (-1, 1), solver, alpha=1e-2)
+    objective = logistic(np.hstack([X, np.ones((400, 1))]), y, 1e-2)
+    assert objective.value(weights(model)) - objective.value(objective.optimum(21)) < 1e-6
+
+
+@SINGULAR
+def test_the_limit_survives_columns_that_say_the_same(table):
+    """Collinear and constant columns: the second moment is singular."""
+    X = np.hstack([table.X, table.X[:, :1], np.full((len(table.X), 1), 0.5)])
+    model = classifier(DPLogisticRegression, X, table.signs, (-1, 1))
+    best = classifier(DPLogisticRegression, table.X, table.signs, (-1, 1))
+    np.testing.assert_allclose(model.decision_function(X), best.decision_function(table.X), atol=0.05)
+
+
+def test_the_limit_of_least_squares_survives_columns_that_say_the_same(table):
+    X = np.hstack([table.X, table.X[:, :1], np.full((len(table.X), 1), 0.5)])
+    facts = {"bounds": 1.0, "target": (-1, 1), "solver": "whitened"}
+    model, best = DPLinearRegression(math.inf, **facts), DPLinearRegression(math.inf, **facts)
+    model.fit(X, table.numbers), best.fit(table.X, table.numbers)
+    np.testing.assert_allclose(model.predict(X), best.predict(table.X), atol=0.02)
+
+
+@COARSE
+def test_persons_weigh_one_each(table):
+    A, y = table.with_ones, table.numbers
+    persons = np.minimum(np.arange(len(y)) // 3, 60)  # sixty persons of three rows, one of many
+    share = 1 / np.bincount(persons)[persons]
+    best = np.linalg.solve((A * share[:, None]).T @ A, A.T @ (share * y))
+    model = DPLinearRegression(math.inf, bounds=1.0, target=(-1, 1), solver=WhitenedNewton(n_steps=20, floor=1e-9))
+    assert apart(weights(model.fit(table.X, y, groups=persons)), best) < 0.01

@@ -1,0 +1,369 @@
+"""Recoding: each record's image is its own, null stays null, and what is declared of the images is true."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from discreet import Logistic, Squared
+from discreet.curator.recode import recoded
+from discreet.curator.recoding import Recoding
+from discreet.errors import DiscreetError, PlanViolation, Unsupported
+from tests.shape.cases import LABELS, ceil_norm, dense_of, opened, records_of, rows_through
+
+P = 5
+
+
+def a_table(n, p=P, seed=0, nulls=True):
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(-1, 1, (n, p)), rng.choice(LABELS, n).astype(float)
+    if nulls:
+        X[n // 2] = np.nan
+        X[n // 3, 0] = np.inf
+        y[n // 4] = np.nan
+    return X, y
+
+
+def a_map(p=P, seed=1, matrix="full", center=True, **facts):
+    rng = np.random.default_rng(seed)
+    made = {
+        "full": rng.normal(size=(p + 1, p + 1)),
+        "narrow": rng.normal(size=(p + 1, 2)),
+        "diagonal": rng.uniform(0.1, 3, p + 1),
+        "none": None,
+    }[matrix]
+    middle = rng.uniform(-1, 1, p) if center else np.zeros(p)
+    return Recoding(middle, rng.uniform(0.05, 2, p), 0.5, **{"row_norm": 1.5, **facts}, matrix=made)
+
+
+def through(X, y, recoding, *, stored="dense", numeric=False, **facts):
+    table = sparse.csr_array(np.asarray(X)) if stored == "sparse" else X
+    loss = Squared() if numeric else Logistic()
+    records, domain = records_of(table, y, loss=loss, **facts)
+    return recoded(records, recoding, domain, numeric_target=numeric), domain
+
+
+def parts(records):
+    return dense_of(records).tolist(), records.norms.tolist(), records.sums.tolist(), records.targets.tolist()
+
+
+MAPS = [("dense", a_map(matrix=kind)) for kind in ("full", "narrow", "diagonal", "none")] + [
+    ("sparse", a_map(matrix=kind, center=False)) for kind in ("diagonal", "none")
+]
+EACH_MAP = pytest.mark.parametrize(("stored", "recoding"), MAPS)
+
+
+@EACH_MAP
+def test_a_record_alone_has_the_same_image(stored, recoding):
+    X, y = a_table(23)
+    rows, norms, sums, _ = parts(through(X, y, recoding, stored=stored)[0])
+    for i in range(len(X)):
+        alone = through(X[i : i + 1], y[i : i + 1], recoding, stored=stored)[0]
+        assert parts(alone)[:3] == ([rows[i]], [norms[i]], [sums[i]])
+
+
+@EACH_MAP
+def test_order_and_neighbors_do_not_matter(stored, recoding):
+    X, y = a_table(40)
+    rows = np.array(parts(through(X, y, recoding, stored=stored)[0])[0])
+    order = np.random.default_rng(4).permutation(len(X))
+    np.testing.assert_array_equal(parts(through(X[order], y[order], recoding, stored=stored)[0])[0], rows[order])
+    X[7], X[8] = 1e300, np.nan
+    y[9] = np.nan
+    changed = np.array(parts(through(X, y, recoding, stored=stored)[0])[0])
+    kept = [i for i in range(len(X)) if i not in (7, 8, 9)]
+    np.testing.assert_array_equal(changed[kept], rows[kept])
+    assert not changed[8:10].any()
+
+
+@EACH_MAP
+def test_threads_and_lengths_do_not_matter(stored, recoding, monkeypatch):
+    """Long enough for three threads, whose pieces end inside the table."""
+    X, y = a_table(200)
+    few = np.array(parts(through(X, y, recoding, stored=stored)[0])[0])
+    n = 66_001
+    long_X, long_y = np.resize(X, (n, P)), np.resize(y, n)
+    for threads in (1, 2, 3):
+        monkeypatch.setenv("DISCREET_NUM_THREADS", str(threads))
+        many = through(long_X, long_y, recoding, stored=stored)[0]
+        np.testing.assert_array_equal(dense_of(many), np.resize(few, (n, few.shape[1])))
+        np.testing.assert_array_equal(many.norms, np.resize([ceil_norm(row) for row in few], n))
+
+
+@EACH_MAP
+def test_images_are_those_of_the_formula(stored, recoding):
+    """Within two steps of the grid: rounding, and shrinking onto the lattice toward zero."""
+    X, y = a_table(50, nulls=False)
+    new, _ = through(X, y, recoding, stored=stored)
+    z, _ = rows_through(recoding, X, 2**14)
+    assert np.abs(dense_of(new) / new.grid.one - z).max() <= 2.0 / new.grid.one
+
+
+@EACH_MAP
+def test_null_records_stay_null(stored, recoding):
+    X, y = a_table(24)
+    for numeric in (False, True):
+        new, _ = through(X, y, recoding, stored=stored, numeric=numeric)
+        for i in (6, 8, 12):
+            assert not dense_of(new)[i].any()
+            assert new.norms[i] == new.sums[i] == 0
+            assert not numeric or new.targets[i] == 0
+        assert (new.norms > 0).sum() == 21
+
+
+@EACH_MAP
+def test_norms_are_those_of_the_integers(stored, recoding):
+    new, domain = through(*a_table(60), recoding, stored=stored)
+    rows = dense_of(new)
+    assert new.norms.tolist() == [ceil_norm(row) for row in rows]
+    assert new.sums.tolist() == np.abs(rows).sum(axis=1).tolist()
+    assert new.norms.max() <= recoding.domain(domain).row_norm * new.grid.one + 1
+
+
+def test_each_recoding_starts_from_the_admitted_records():
+    X, y = a_table(30)
+    once, twice = (opened(X, y, ["noisy_mean"], intercept=True) for _ in range(2))
+    last = a_map(seed=9)
+    once.recode(last)
+    for other in (a_map(seed=3, matrix="narrow", row_norm=1e-3), a_map(seed=2), last):
+        twice.recode(other)
+    assert parts(once._session.engine.records) == parts(twice._session.engine.records)
+    np.testing.assert_array_equal(once.domain.feature_bounds, twice.domain.feature_bounds)
+    assert once.domain.row_norm == twice.domain.row_norm
+
+
+def test_persons_keep_their_rows():
+    X, y = a_table(30)
+    groups = np.random.default_rng(0).integers(0, 6, 30)
+    records, domain = records_of(X, y, groups=groups)
+    new = recoded(records, a_map(), domain, numeric_target=False)
+    assert new.shares is records.shares
+    assert new.starts is records.starts
+    alone, _ = through(X, y, a_map())
+    order = np.argsort(groups, kind="stable")
+    np.testing.assert_array_equal(new.rows, alone.rows[order])
+
+
+@pytest.mark.parametrize("stored", ["dense", "sparse"])
+def test_numeric_targets_shrink_with_their_rows(stored):
+    rng = np.random.default_rng(2)
+    X, y = rng.uniform(-1, 1, (40, P)), rng.uniform(-1 / 3, 1, 40)
+    facts = {"target_center": 0.2, "target_scale": 0.3}
+    recoding = a_map(matrix="none", center=False, row_norm=1.0, **facts)
+    new, domain = through(X, y, recoding, stored=stored, numeric=True)
+    _, factor = rows_through(recoding, X, 2**14)
+    np.testing.assert_allclose(new.targets, factor * (y - 0.2) / 0.3, rtol=1e-12)
+    assert factor.min() < 0.9 < factor.max() + 0.5
+    assert np.abs(new.targets).max() <= recoding.domain(domain).target_bound
+
+
+@pytest.mark.xfail(reason="large entries are cut one by one before the row is shrunk")
+def test_the_reach_shrinks_rows_and_keeps_their_direction():
+    """ "Rows longer than this after the matrix are shrunk": all of the row, not its large entries alone."""
+    recoding = Recoding(np.zeros(2), np.ones(2), 0.0, reach=0.1)
+    new, _ = through(np.array([[1.0, 0.1], [0.8, -0.4]]), np.ones(2), recoding)
+    rows = new.rows[:, :2] / new.grid.one
+    np.testing.assert_allclose(rows[:, 1] / rows[:, 0], [0.1, -0.5], atol=0.01)
+
+
+def test_labels_stay():
+    X, y = a_table(12, nulls=False)
+    new, _ = through(X, y, a_map(target_center=0.0))
+    np.testing.assert_array_equal(new.targets, y)
+
+
+# ------------------------------------------------------------------------------- what is declared of the images
+
+sizes = st.floats(-6, 3).map(lambda e: 10.0**e)
+signed = st.tuples(st.sampled_from([-1.0, 1.0]), sizes).map(math.prod)
+
+
+@st.composite
+def maps(draw):
+    p, intercept = draw(st.integers(1, 4)), draw(st.booleans())
+    columns = p + intercept
+    center = draw(st.lists(st.floats(-2, 2), min_size=p, max_size=p)) if intercept else [0.0] * p
+    scale = draw(st.lists(sizes, min_size=p, max_size=p))
+    kind = draw(st.sampled_from(["none", "diagonal", "full"]))
+    matrix = None
+    if kind != "none":
+        count = columns if kind == "diagonal" else columns * draw(st.integers(1, 3))
+        matrix = np.array(draw(st.lists(st.one_of(st.just(0.0), signed), min_size=count, max_size=count)))
+        matrix = matrix if kind == "diagonal" else matrix.reshape(columns, -1)
+    made = Recoding(
+        np.array(center), np.array(scale), draw(st.sampled_from([0.0, 0.5, 1.0, -2.0, 1e-5, 1e3])),
+        draw(st.sampled_from([math.inf, 1e-9, 1e-3, 0.37, 1.0, 55.5])), matrix,
+        draw(st.sampled_from([None, 1e-7, 1e-3, 0.9, 12.3, 1e3])),
+    )  # fmt: skip
+    return made, intercept, draw(st.booleans())
+
+
+@settings(max_examples=150)
+@given(maps())
+def test_declared_bounds_hold_for_any_map(case):
+    recoding, intercept, fine = case
+    p = len(recoding.center)
+    rng = np.random.default_rng(5)
+    X = np.vstack([np.ones(p), -np.ones(p), np.zeros(p), np.eye(p), rng.uniform(-1, 1, (6, p)), np.full(p, np.nan)])
+    records, domain = records_of(X, np.ones(len(X)), intercept=intercept, fine=fine)
+    seen = recoding.domain(domain)
+    if not seen.feature_bounds.max() <= 32767:
+        with pytest.raises(Unsupported, match="too large for the lattice"):
+            recoded(records, recoding, domain, numeric_target=False)
+        return
+    new = recoded(records, recoding, domain, numeric_target=False)
+    one, rows = new.grid.one, dense_of(new)
+    assert new.rows.dtype == np.int16
+    assert np.abs(rows).max() <= 32767
+    assert seen.n_features == rows.shape[1]
+    assert not seen.intercept
+    assert new.norms.tolist() == [ceil_norm(row) for row in rows]
+    assert new.norms.max() <= math.ceil(seen.row_norm * one)  # what spares clipping relies on
+    assert (np.abs(rows) <= np.ceil(seen.feature_bounds * one + 0.5)).all()
+    assert not rows[-1].any()
+    real, _ = rows_through(recoding, X[:-1], records.grid.one, intercept=intercept)
+    room = 1 + 1e-9
+    lengths = np.linalg.norm(real, axis=1)
+    if recoding.reach is None:
+        present = records.norms[:-1] > 0
+        assert (np.abs(real[present]) <= seen.feature_bounds * room + 1e-300).all()
+        assert lengths[present].max(initial=0.0) <= seen.row_norm * room + 1e-300
+        # and the integers are the images: rounding and shrinking onto the lattice move an entry by few steps
+        steps = np.abs(rows[:-1] - real * one)[present]
+        assert steps.max(initial=0.0) <= 3 + 1e-6 * 32767
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30)
+def test_16_bits_never_wrap(seed):
+    """Entries right at the largest integer, from maps that put them there."""
+    rng = np.random.default_rng(seed)
+    largest = float(2.0 ** rng.integers(-3, 15) * (1 + rng.choice([-1, 1]) * 2.0 ** -rng.integers(10, 53)))
+    recoding = Recoding(np.zeros(2), np.array([1 / largest, 2 / largest]), 0.0)
+    X = np.array([[1, 1], [-1, -1], [1, -1], [-1, 0.0]])
+    records, domain = records_of(X, np.ones(4))
+    try:
+        rows = recoded(records, recoding, domain, numeric_target=False).rows
+    except Unsupported:
+        return
+    assert (np.sign(rows[:, :2]) == np.sign(X)).all()
+    assert np.abs(rows.astype(np.int64)).max() <= 32767
+
+
+# ------------------------------------------------------------------------------- refusals
+
+
+TWO, ONES = np.zeros(2), np.ones(2)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("where", ["center", "scale", "constant", "matrix", "target_center", "target_scale"])
+def test_numbers_that_are_not_finite_are_refused(where, bad, monkeypatch):
+    value = {"center": np.array([0, bad]), "scale": np.array([bad, 1.0]), "matrix": np.array([1.0, bad, 1.0])}
+    facts = {"center": TWO, "scale": ONES, where: value.get(where, bad)}
+    with pytest.raises(PlanViolation, match="finite"):
+        Recoding(**facts).check(records_of(*a_table(4, p=2))[1], sparse=False)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0])
+def test_scales_are_positive(scale):
+    domain = records_of(*a_table(4, p=2))[1]
+    for facts in ({"scale": np.array([1.0, scale])}, {"scale": ONES, "target_scale": scale}):
+        with pytest.raises(PlanViolation, match="scales above 0"):
+            Recoding(TWO, **facts).check(domain, sparse=False)
+
+
+@pytest.mark.parametrize("facts", [{"row_norm": 0.0}, {"row_norm": -1.0}, {"row_norm": np.nan}, {"reach": 0.0},
+                                   {"reach": np.inf}, {"reach": np.nan}])  # fmt: skip
+def test_lengths_are_positive(facts):
+    with pytest.raises(PlanViolation, match="row_norm and reach"):
+        Recoding(TWO, ONES, **facts).check(records_of(*a_table(4, p=2))[1], sparse=False)
+
+
+@pytest.mark.parametrize(
+    ("recoding", "match"),
+    [
+        (Recoding(np.zeros(3), ONES), "each of 2 features"),
+        (Recoding(TWO, np.ones((2, 1))), "each of 2 features"),
+        (Recoding(TWO, ONES, matrix=np.eye(2)), "each of 3 columns"),
+        (Recoding(TWO, ONES, matrix=np.ones((3, 2, 2))), "each of 3 columns"),
+        (Recoding(TWO, ONES, matrix=np.ones(4)), "each of 3 columns"),
+    ],
+)
+def test_shapes_are_checked(recoding, match):
+    with pytest.raises(PlanViolation, match=match):
+        recoding.check(records_of(*a_table(4, p=2))[1], sparse=False)
+
+
+@pytest.mark.xfail(raises=IndexError, reason="the first length is read before the dimensions are counted")
+def test_a_matrix_without_dimensions_is_refused_like_any_other():
+    with pytest.raises(PlanViolation, match="each of 3 columns"):
+        Recoding(TWO, ONES, matrix=np.array(2.0)).check(records_of(*a_table(4, p=2))[1], sparse=False)
+
+
+def test_sparse_records_are_not_filled():
+    domain = records_of(*a_table(4, p=2))[1]
+    for facts in ({"center": np.array([0.0, 0.1])}, {"center": TWO, "matrix": np.eye(3)}):
+        with pytest.raises(Unsupported, match="sparse records"):
+            Recoding(scale=ONES, **facts).check(domain, sparse=True)
+
+
+def test_without_an_intercept_nothing_is_centered():
+    domain = records_of(*a_table(4, p=2), intercept=False)[1]
+    for recoding in (Recoding(np.array([0.1, 0.0]), ONES), Recoding(TWO, ONES, target_center=0.1)):
+        with pytest.raises(Unsupported, match="fit_intercept=True"):
+            recoding.check(domain, sparse=False)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("scale", [1e-6, 1e-300, 5e-324])
+def test_images_beyond_the_lattice_are_refused(scale):
+    X, y = a_table(6, p=2)
+    records, domain = records_of(X, y)
+    with pytest.raises(Unsupported, match="too large for the lattice"):
+        recoded(records, Recoding(TWO, np.array([1.0, scale])), domain, numeric_target=False)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("size", [1e10, 1e200, 1e308])
+def test_a_huge_matrix_is_refused_in_words(size):
+    X, y = a_table(6, p=2)
+    records, domain = records_of(X, y)
+    with pytest.raises(Unsupported, match="too large for the lattice"):
+        recoded(records, Recoding(TWO, ONES, matrix=np.full((3, 3), size)), domain, numeric_target=False)
+
+
+def test_a_refused_map_changes_nothing_and_is_refused_before_records_are_read():
+    X, y = a_table(12, p=2)
+    curator = opened(X, y, ["noisy_mean"], loss=Squared(), intercept=True)
+    session = curator._session
+    before = (session.engine, session.domain, curator.domain, curator.loss)
+
+    class Unread:
+        """Records that must not be looked at; how they are stored is a fact of their container."""
+
+        sparse = None
+
+        def __getattr__(self, name):
+            raise AssertionError(f"read {name}")
+
+    session.admitted = Unread()
+    for recoding in (
+        Recoding(np.zeros(3), ONES),
+        Recoding(TWO, np.array([1.0, np.nan])),
+        Recoding(TWO, ONES, matrix=np.eye(7)),
+        Recoding(TWO, np.array([1.0, 1e-9])),
+    ):
+        with pytest.raises(DiscreetError):
+            curator.recode(recoding, loss=Logistic())
+        assert (session.engine, session.domain, curator.domain, curator.loss) == before
+
+
+def test_target_moments_are_of_admitted_records():
+    curator = opened(*a_table(12, p=2), ["noisy_target_moments"], loss=Squared(), intercept=True)
+    curator.recode(Recoding(TWO, ONES))
+    with pytest.raises(PlanViolation, match="before records are recoded"):
+        curator.noisy_target_moments(n=12)
