@@ -10,7 +10,7 @@ import pytest
 import discreet
 from discreet.cli.errors import INTERNAL, UNSERVED, OneLineErrors
 
-COMMANDS = ("demo", "price", "verify", "inspect", "experiment", "selftest", "version")
+COMMANDS = ("demo", "price", "forecast", "tune", "verify", "inspect", "experiment", "selftest", "version")
 
 
 def test_help_lists_every_command(run):

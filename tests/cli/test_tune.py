@@ -6,6 +6,7 @@ import pytest
 
 import discreet
 from discreet.cli.errors import UNSERVED
+from discreet.cli.tune import _csv
 
 SETTINGS = """
 model = "logistic"
@@ -130,5 +131,11 @@ def test_what_is_missing_is_said(run, settings, rows, tmp_path):
     assert "give --rows" in run("tune", "-s", settings, "--dry-run").stderr
     np.savez(tmp_path / "bad.npz", X=np.zeros((3, 2)))
     assert "X and y" in run("tune", tmp_path / "bad.npz", "-s", settings).stderr
-    rows.write_text("dose,ill,age\n1,2,3\n4,5\n")
-    assert "different numbers of cells" in run("tune", rows, "-s", settings).stderr
+
+
+def test_cells_that_are_no_numbers_make_null_records_and_drop_none(tmp_path):
+    table = tmp_path / "cells.csv"
+    table.write_text('dose,ill,age\n1,0,3\n4,5\n#N/A,1,2\n7,1,a#b\n"1,5",1,2\n')
+    X, y = _csv(table, "ill", None)
+    assert X.shape == (5, 2)
+    assert np.isnan(np.column_stack([X, y])).any(axis=1).tolist() == [False, True, True, True, True]

@@ -11,7 +11,7 @@ from discreet.cli.app import app
 from discreet.errors import Unsupported
 from discreet.experiments import accuracy
 from discreet.experiments.accuracy import Comparison, Point, Protocol, parts, private_run, run_key
-from discreet.experiments.accuracy_scores import gap, scores
+from discreet.experiments.accuracy_scores import gap, learned, scores
 from discreet.experiments.accuracy_tables import Mean, Summary, against_trivial, markdown
 
 NOWHERE = Path("nowhere")
@@ -23,9 +23,10 @@ LABELS = {
     "task": "classification",
     "rows": 80,
     "columns": 3,
-    "non_private": {"accuracy": 0.9, "auc": 0.9},
-    "trivial": {"accuracy": 0.5, "auc": 0.5},
+    "splits": {"0": {"non_private": {"accuracy": 0.9, "auc": 0.9}, "trivial": {"accuracy": 0.5, "auc": 0.5}}},
 }
+SPLIT = LABELS["splits"]["0"]
+LUCKY = {"non_private": {"accuracy": 0.52, "auc": 0.52}, "trivial": {"accuracy": 0.5, "auc": 0.5}}
 
 
 def made(method, accuracy_, seed=1, epsilon=1.0, **facts):
@@ -42,7 +43,10 @@ def test_results_are_plain_numbers_and_refusals_are_recorded(results):
     assert json.loads(json.dumps(results))["runs"] == results["runs"]
     assert len(results["runs"]) == 2 * 5
     assert [(point["set"], point["method"]) for point in results["absent"]] == [("synthetic_number", "objective")]
-    assert results["references"]["synthetic_number"]["non_private"]["r2"] > 0.9
+    splits = results["references"]["synthetic_number"]["splits"]
+    assert list(splits) == ["1", "2"]
+    assert all(split["non_private"]["r2"] > 0.9 for split in splits.values())
+    assert {(run["seed"], run["split"]) for run in results["runs"]} == {(1, 1), (2, 2)}
     assert {run["chosen"] for run in results["runs"] if run["method"] == "gd"} == {"gd"}
 
 
@@ -57,6 +61,31 @@ def test_an_interrupted_run_goes_on(results):
     assert {run_key(run) for run in again["runs"]} == {run_key(run) for run in results["runs"]}
 
 
+def test_more_seeds_add_splits_and_runs_of_another_split_do_not_count(results):
+    more = Protocol(**{**FAST.__dict__, "sets": ("synthetic",), "solvers": ("gd",), "seeds": 3})
+    going_on = Comparison(more, NOWHERE, results)
+    assert going_on.left == 2  # a reference and a run
+    again = going_on.run()
+    assert list(again["references"]["synthetic"]["splits"]) == ["1", "2", "3"]
+    assert again["references"]["synthetic_number"] == results["references"]["synthetic_number"]
+    shared = [{name: run[name] for name in run if name != "split"} for run in results["runs"]]
+    stale = Comparison(FAST, NOWHERE, {**results, "runs": shared})
+    assert stale.results["runs"] == []
+    assert stale.left == 5
+    alone = Comparison(FAST, NOWHERE, {**results, "references": {"synthetic": {"task": "classification", **SPLIT}}})
+    assert alone.results["references"] == {}
+    assert alone.left == 2
+
+
+def test_small_tables_are_split_for_each_seed_and_others_once():
+    assert [accuracy.split_seed("german_credit", seed) for seed in (1, 2)] == [1, 2]
+    assert [accuracy.split_seed("adult", seed) for seed in (1, 2)] == [0, 0]
+    assert Point("adult", "gd", 1.0, "zero_out").key(2)[-2:] == (2, 0)
+    assert Point("spambase", "gd", 1.0, "zero_out").key(2)[-2:] == (2, 2)
+    (_, first), (_, second) = (parts("synthetic", NOWHERE, seed) for seed in (1, 2))
+    assert not np.array_equal(first.X, second.X)
+
+
 def test_noise_is_the_same_for_two_names_of_a_solver_and_not_for_two_seeds():
     point = Point("synthetic", "auto", 1.0, "zero_out")
     assert point.noise(1) == Point("synthetic", "gd", 1.0, "zero_out").noise(1)
@@ -67,7 +96,7 @@ def test_ranges_are_widened_for_the_default_solver_at_one_epsilon():
     points = [point for point in Protocol(sets=("synthetic_number",), widen=3.0).points() if point.ranges != "declared"]
     assert {(point.method, point.epsilon) for point in points} == {("auto", 1.0)}
     assert {point.ranges for point in points} == {"3x", "3x, target too"}
-    train, _ = parts("synthetic_number", NOWHERE)
+    train, _ = parts("synthetic_number", NOWHERE, 1)
     features, both = (point.table(train).bounds for point in points[::2])
     assert features.features[0] == (18 - 92, 110 + 92)
     assert features.target == (0.0, 50.0)
@@ -77,7 +106,7 @@ def test_ranges_are_widened_for_the_default_solver_at_one_epsilon():
 
 
 def test_a_slow_sampler_is_left_out():
-    train, _ = parts("synthetic", NOWHERE)
+    train, _ = parts("synthetic", NOWHERE, 1)
     point = Point("synthetic", "exponential", 1.0, "zero_out")
     assert accuracy.why_left_out(point, train) is None
     wide = accuracy.DeclaredTable("w", "w", np.zeros((5, 21)), train.y[:5], (), train.bounds, train.numeric)
@@ -94,17 +123,36 @@ def test_impossible_protocols_are_refused(wrong):
 
 
 def test_predictions_are_clipped_and_scores_survive_what_is_no_number():
-    _, test = parts("synthetic_number", NOWHERE)
+    _, test = parts("synthetic_number", NOWHERE, 1)
     assert scores(test, np.full(len(test.y), 1e9)) == scores(test, np.full(len(test.y), 50.0))
-    _, test = parts("synthetic", NOWHERE)
+    _, test = parts("synthetic", NOWHERE, 1)
     margins = np.full(len(test.y), np.nan)
     assert scores(test, margins > 0, margins)["auc"] == 0.5
 
 
 def test_gaps_are_zero_without_privacy_and_one_for_the_trivial():
-    assert gap(LABELS["non_private"], LABELS) == 0
-    assert gap(LABELS["trivial"], LABELS) == 1
-    assert gap({"accuracy": 0.7, "auc": 0.9}, LABELS) == pytest.approx(0.25)
+    scale = learned([SPLIT])
+    assert gap(SPLIT["non_private"], SPLIT, scale) == 0
+    assert gap(SPLIT["trivial"], SPLIT, scale) == 1
+    assert gap({"accuracy": 0.7, "auc": 0.9}, SPLIT, scale) == pytest.approx(0.25)
+
+
+def test_over_splits_a_gap_is_a_ratio_of_means():
+    facts = {**LABELS, "splits": {"1": SPLIT, "2": LUCKY}}
+    runs = [made("gd", 0.8, seed=1, split=1), made("gd", 0.46, seed=2, split=2), made("gd", 0.1, seed=3, split=0)]
+    summary = Summary({"references": {"s": facts}, "runs": runs})
+    gaps = summary.gaps("s", "gd", 1.0, "zero_out")
+    assert len(gaps) == 2  # no reference is known for the third
+    assert np.mean(gaps) == pytest.approx(((0.9 - 0.8) + (0.52 - 0.46)) / ((0.9 - 0.5) + (0.52 - 0.5)))
+    (point,) = against_trivial(summary, "classification", "gd")["s"]
+    assert point.difference == pytest.approx(((0.8 - 0.5) + (0.46 - 0.5)) / 2)
+    assert "| 0.710 | 0.500 |" in markdown(summary)
+
+
+def test_a_method_with_fewer_seeds_has_a_rank():
+    runs = [made("auto", 0.9, seed) for seed in range(1, 9)] + [made("peer", 0.8)]
+    summary = Summary({"references": {"s": LABELS}, "runs": runs})
+    assert summary.ranks("classification", "zero_out") == {"auto": 1.0, "peer": 2.0}
 
 
 def test_ranks_are_among_those_that_ran_everywhere_and_equals_share():
@@ -141,7 +189,7 @@ def test_other_programs_are_merged_and_never_replace_a_run():
 
 
 def test_a_private_fit_learns_something_with_nothing_set():
-    train, test = parts("synthetic", NOWHERE)
+    train, test = parts("synthetic", NOWHERE, 1)
     run = private_run(Point("synthetic", "gd", 100.0, "zero_out"), train, test, seed=1)
     assert run["metrics"]["auc"] > 0.7
 
@@ -151,7 +199,7 @@ def test_one_command_writes_numbers_and_tables(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("<!-- accuracy: generated -->\nold\n<!-- accuracy: end -->\n")
     peer = tmp_path / "peer.json"
-    peer.write_text(json.dumps({"runs": [{**made("peer", 0.7), "set": "synthetic"}]}))
+    peer.write_text(json.dumps({"runs": [{**made("peer", 0.7, split=1), "set": "synthetic"}]}))
     words = ["experiment", "accuracy", "--quick", "--jobs", "1", "--seeds", "1", "--solver", "auto", "--epsilon", "1"]
     done = CliRunner().invoke(app, [*words, "--widen", "3", "--peers", str(peer), "--page", str(page)])
     assert done.exit_code == 0, done.output

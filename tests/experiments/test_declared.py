@@ -106,11 +106,25 @@ def test_a_split_takes_every_row_once_and_a_fifth_of_each_class(toy):
 
 def test_exported_tables_have_all_that_another_program_needs(toy, tmp_path):
     assert list(declared.export(toy, tmp_path / "out")) == ["toy"]
+    table = declared.load("toy", toy)
     with np.load(tmp_path / "out" / "toy.npz") as file:
-        assert file["X_train"].shape[1] == file["low"].shape[0] == 4
-        assert len(file["X_train"]) + len(file["X_test"]) == 3
+        assert np.array_equal(file["X"], table.X)
+        assert np.array_equal(file["y"], table.y)
         assert bool(file["classification"])
         assert file["high"].tolist() == [100, 1, 1, 1]
+        assert file["splits"].tolist() == [0]
+        assert np.array_equal(file["X"][file["held_out"][0]], declared.split(table)[1].X)
+
+
+def test_small_tables_are_exported_with_the_splits_of_all_seeds(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(declared, "declarations", lambda: {"toy": {**TOY, "small": True}})
+    assert [declared.split_seed("toy", seed) for seed in (1, 2)] == [1, 2]
+    assert list(declared.export(toy, tmp_path / "out", seeds=3)) == ["toy"]
+    table = declared.load("toy", toy)
+    with np.load(tmp_path / "out" / "toy.npz") as file:
+        assert file["splits"].tolist() == [1, 2, 3]
+        for held, seed in zip(file["held_out"], file["splits"], strict=True):
+            assert np.array_equal(file["X"][~held], declared.split(table, int(seed))[0].X)
 
 
 @pytest.mark.slow
@@ -119,6 +133,7 @@ def test_real_tables_have_the_declared_columns(name):
     if not (REAL / declared.declarations()[name]["file"]).is_file():
         pytest.skip("the public tables are not here; DISCREET_DATA names their folder")
     table = declared.load(name, REAL)
+    assert (len(table.y) < declared.SMALL) == declared.declarations()[name].get("small", False)
     assert np.isfinite(table.X).all()
     low, high = table.bounds.ranges(len(table.names))
     outside = np.mean((low > table.X) | (high < table.X), axis=0)

@@ -1,6 +1,7 @@
 """DPSelectCV: what is released, at what price, and what it refuses."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -463,17 +464,30 @@ def test_refused_data(rows):
         DPSelectCV(DPLogisticRegression(bounds=Bounds(1.0, classes=(-1, 1), n=7)), FEW).fit(*rows)
 
 
-def test_runs_that_fail_are_the_worst(rows, monkeypatch):
+def test_a_run_that_fails_ends_the_selection_and_is_not_drawn_again(rows, monkeypatch):
+    asked = []
+
     def fails(self, *args):
+        asked.append(self)
         raise NotConverged("no")
 
-    draws = iter([3, 1])
-    monkeypatch.setattr(Stopping, "draw", lambda self, word: next(draws))
-    with monkeypatch.context() as patch:
-        patch.setattr(DPLogisticRegression, "fit", fails)
-        with pytest.raises(NotConverged, match="no run"):
-            DPSelectCV(classifier(), FEW, epsilon=3.0).fit(*rows)
-    assert DPSelectCV(classifier(), FEW, epsilon=3.0).fit(*rows).best_score_ > -1
+    monkeypatch.setattr(Stopping, "draw", lambda self, word: 3)
+    monkeypatch.setattr(DPLogisticRegression, "fit", fails)
+    with pytest.raises(NotConverged, match="no"):
+        DPSelectCV(classifier(), FEW, epsilon=3.0).fit(*rows)
+    assert len(asked) == 1
+
+
+def test_warnings_of_runs_are_not_seen(rows, monkeypatch, recwarn):
+    fit = DPLogisticRegression.fit
+
+    def warns(self, *args):
+        warnings.warn("this run saw something", stacklevel=1)
+        return fit(self, *args)
+
+    monkeypatch.setattr(DPLogisticRegression, "fit", warns)
+    DPSelectCV(classifier(), FEW, epsilon=3.0, stopping="geometric").fit(*rows)
+    assert not [one for one in recwarn if "this run" in str(one.message)]
 
 
 def test_the_price_is_known_before_any_record():

@@ -64,7 +64,10 @@ def price_of(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> t
 def _epsilon_of(curve: Array, delta: float) -> float:
     """The best conversion of a curve of divergences at ``ORDERS``."""
     tail = np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
-    return max(0.0, float(np.min(curve + tail)) * _UP)
+    best = float(np.min(curve + tail)) * _UP
+    if math.isnan(best):  # max(0, nan) would be 0
+        raise AccountingError("the price of a selection is not a number: please report this plan")
+    return max(0.0, best)
 
 
 def _pure_price(selections: list[RepeatedSelection], others: tuple[Event, ...]) -> tuple[float, dict[str, float]]:

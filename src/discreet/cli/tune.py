@@ -1,6 +1,9 @@
 """``discreet tune``: the best of several candidates, privately, and what that costs."""
 
+import contextlib
+import csv
 import json
+import math
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,23 +133,28 @@ def _npz(path: Path) -> tuple[Any, Any]:
         return stored["X"], stored["y"]
 
 
+def _numbers(row: list[str], width: int) -> list[float]:
+    """A line as numbers, NaN for any other cell; a line of another length is all NaN: no record may be seen to fail."""
+    numbers = [math.nan] * width
+    for j, cell in enumerate(row if len(row) == width else []):
+        with contextlib.suppress(ValueError):
+            numbers[j] = float(cell)
+    return numbers
+
+
 def _csv(path: Path, target: str | None, named: list[str] | None) -> tuple[Any, Any]:
     """Numbers by columns; what is no number is missing, and a record with a missing value counts as null."""
     import numpy as np
 
-    with path.open(encoding="utf-8") as file:
-        header = [name.strip() for name in file.readline().split(",")]
+    with path.open(encoding="utf-8", newline="") as file:
+        first, *rows = [*csv.reader(file)] or [[]]
+    header = [name.strip() for name in first]
     outcome = target or header[-1]
     features = named or [name for name in header if name != outcome]
     missing = [name for name in (*features, outcome) if name not in header]
     if missing:
         raise Refused(f"the table has no column {missing[0]!r}: name its columns in the first line")
-    try:
-        cells = np.genfromtxt(path, delimiter=",", skip_header=1, dtype=np.float64, ndmin=2, encoding="utf-8")
-    except ValueError:
-        raise Refused("the rows of the table have different numbers of cells") from None
-    if cells.shape[1] != len(header):
-        raise Refused("the rows of the table have another number of cells than its first line")
+    cells = np.array([_numbers(row, len(header)) for row in rows], dtype=np.float64).reshape(len(rows), len(header))
     return cells[:, [header.index(name) for name in features]], cells[:, header.index(outcome)]
 
 

@@ -54,10 +54,10 @@ def _answer(
     size = p * p if exactly == session.engine.outer_sum else p
     drawn = session.noise(release, unit, size)
     scale = 1.0 / (unit.step * float(grid.one) ** power)
-    longest = math.ceil(session.domain.row_norm * grid.one)
-    exact = exactly(MomentQuery(unit.bound, scale, longest, use_l1))
+    exact = exactly(MomentQuery(unit.bound, scale, use_l1))
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape), factor=factor)
-    return np.asarray(released * (unit.step / n), dtype=np.float64)
+    whole = scale / math.floor(scale) if power == 2 and scale >= 1 else 1.0  # what rounding coefficients down took away
+    return np.asarray(released * (unit.step * whole / n), dtype=np.float64)
 
 
 def noisy_target_moments(session: Session, n: float) -> tuple[float, float]:

@@ -13,7 +13,8 @@ from discreet.curator.lattice import Grid
 from discreet.curator.recoding import Recoding
 from discreet.errors import Unsupported
 
-_MOST_BITS = 20
+_MOST_BITS, _FEWER_BITS = 14, 11
+"""Where a person's rows share a bound, or n is private and so the bound smaller, second moments need the room."""
 
 
 def recoded(records: Records, recoding: Recoding, admitted: Domain, *, numeric_target: bool) -> Records:
@@ -23,7 +24,8 @@ def recoded(records: Records, recoding: Recoding, admitted: Domain, *, numeric_t
     largest = float(seen.feature_bounds.max(initial=0.0))
     if not largest <= LARGEST:
         raise Unsupported("the recoded features are too large for the lattice: use larger scales, or a reach")
-    bits = _MOST_BITS if largest == 0 else min(_MOST_BITS, math.floor(math.log2(LARGEST / largest)))
+    most = _MOST_BITS if records.shares is None and admitted.neighbors.n_is_public else _FEWER_BITS
+    bits = most if largest == 0 else min(most, math.floor(math.log2(LARGEST / largest)))
     grid = Grid(bits, np.int16)
     longest = math.floor(seen.row_norm * grid.one)
     n = records.n_rows

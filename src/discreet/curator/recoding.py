@@ -63,7 +63,7 @@ class Recoding:
             raise PlanViolation("row_norm and reach bound lengths: give positive numbers")
         if not domain.intercept and (self.center.any() or self.target_center):
             raise Unsupported("without an intercept nothing can be centered: set fit_intercept=True")
-        if self.matrix is not None and (self.matrix.shape[0] != p or self.matrix.ndim > 2):
+        if self.matrix is not None and (self.matrix.ndim not in (1, 2) or self.matrix.shape[0] != p):
             raise PlanViolation(f"the matrix of a recoding needs a row for each of {p} columns")
         if self.matrix is not None and not np.isfinite(self.matrix).all():
             raise PlanViolation("the matrix of a recoding must be finite")
@@ -104,7 +104,7 @@ class Recoding:
             length = min(length * float(np.abs(self.matrix).max()), float(np.linalg.norm(entries)))
         elif self.matrix is not None:
             entries = length * np.linalg.norm(self.matrix, axis=0)
-            length *= float(np.linalg.norm(self.matrix, 2))
+            length *= float(np.linalg.norm(self.matrix))  # above the spectral norm, and cheap
         length = length if self.reach is None else min(length, self.reach)
         return np.minimum(entries, length), length
 

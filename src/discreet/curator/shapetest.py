@@ -17,7 +17,7 @@ from discreet.curator.recoding import Recoding
 from discreet.errors import StaleKernels
 
 _ROWS = np.array([[16384, -16384, 16384], [1, 0, 16384], [-9000, 12000, 16384], [0, 0, 0], [-16384, 77, 16384]])
-_QUERY = MomentQuery(bound=1 << 34, scale=40.0, longest=1 << 20)
+_QUERY = MomentQuery(bound=1 << 34, scale=40.0)
 _DOMAIN = Domain(np.ones(3), math.sqrt(3.0), 5, Neighbors("zero_out"))
 _MATRIX = np.array([[0.5, -0.25, 0.0], [1.0, 0.5, 0.25], [-0.5, 0.0, 1.0]])
 _STALE = "a compiled kernel disagrees with its source: delete the __pycache__ folders of discreet"

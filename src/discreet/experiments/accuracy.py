@@ -1,8 +1,9 @@
 """Models as they come, on tables with declared ranges: how much of what could be learned is learned.
 
 Every fit is that of an estimator with nothing set but epsilon, the bounds, the solver's name and the relation (delta
-is the default, 1/n^2). A table is split once, four fifths for training; seeds are of the noise. What is measured on the
-test part becomes a *gap*: 0 is the same kind of model without privacy, 1 the trivial predictor.
+is the default, 1/n^2). Four fifths of a table are for training. Seeds are of the noise; a table with fewer than 10,000
+rows is also split afresh for each, since the luck of one split would be worth more than what is measured. What is
+measured on the test part becomes a *gap*: 0 is the same kind of model without privacy, 1 the trivial predictor.
 
 Scores on test rows are exact, which on people's data would be a release of its own.
 """
@@ -13,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,7 +25,7 @@ import numpy as np
 from discreet.curator.entropy import use_entropy
 from discreet.errors import DiscreetError, Unsupported
 from discreet.experiments import declared
-from discreet.experiments.accuracy_scores import references, scores
+from discreet.experiments.accuracy_scores import references, scores, table_facts
 from discreet.experiments.declared import DeclaredTable
 from discreet.experiments.replay import Replayed
 from discreet.experiments.synthetic import hospital
@@ -37,7 +38,7 @@ SYNTHETIC_ROWS = 1500
 EXPONENTIAL_COLUMNS = 20  # its sampler takes minutes a fit beyond
 WIDENED_EPSILON = 1.0
 THREADS = ("DISCREET_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-Key = tuple[str, str, float, str, str, int]
+Key = tuple[str, str, float, str, str, int, int]
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Protocol:
         if self.widen is not None and not self.widen >= 1:
             raise Unsupported("ranges can be declared too wide by a factor of one or more, such as --widen 3")
 
+    @property
+    def runs(self) -> range:
+        """The seeds."""
+        return range(1, self.seeds + 1)
+
     def points(self) -> Iterator["Point"]:
         """All that is to be run, table by table."""
         for name in self.sets:
@@ -80,7 +86,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Point:
-    """One solver on one table at one budget; fits differ by their noise alone."""
+    """One solver on one table at one budget; fits differ by their noise, on small tables also by their split."""
 
     set: str
     method: str
@@ -88,9 +94,14 @@ class Point:
     relation: str
     ranges: str = AS_DECLARED
 
+    @classmethod
+    def stored(cls, facts: Mapping[str, Any]) -> "Point":
+        """The point that a stored record is of."""
+        return cls(**{made.name: facts[made.name] for made in fields(cls) if made.name in facts})
+
     def key(self, seed: int) -> Key:
         """What makes a fit."""
-        return self.set, self.method, self.epsilon, self.relation, self.ranges, seed
+        return self.set, self.method, self.epsilon, self.relation, self.ranges, seed, split_seed(self.set, seed)
 
     def noise(self, seed: int) -> int:
         """The noise's own seed: the same for all solvers, so that two names for one solver agree to the bit."""
@@ -106,18 +117,30 @@ class Point:
 
 
 def run_key(run: Mapping[str, Any]) -> Key:
-    """The same for a stored fit."""
-    ranges = str(run.get("ranges", AS_DECLARED))
-    return str(run["set"]), str(run["method"]), float(run["epsilon"]), str(run["relation"]), ranges, int(run["seed"])
+    """What makes a stored fit; where it does not say its split, that was the one that all share."""
+    where = str(run["set"]), str(run["method"]), float(run["epsilon"]), str(run["relation"])
+    return *where, str(run.get("ranges", AS_DECLARED)), int(run["seed"]), int(run.get("split", 0))
 
 
-def parts(name: str, folder: Path) -> tuple[DeclaredTable, DeclaredTable]:
-    """The training and the test part of a table."""
-    return declared.split(synthetic(name) if name in SYNTHETIC else declared.load(name, folder))
+def split_seed(name: str, seed: int) -> int:
+    """The split of a run: its own where a table is small, else the one that all share."""
+    return seed if name in SYNTHETIC else declared.split_seed(name, seed)
 
 
 # A process goes through the tables one after the other: it keeps the last.
-_kept_parts = lru_cache(maxsize=1)(parts)
+@lru_cache(maxsize=1)
+def _whole(name: str, folder: Path) -> DeclaredTable:
+    return synthetic(name) if name in SYNTHETIC else declared.load(name, folder)
+
+
+def parts(name: str, folder: Path, seed: int) -> tuple[DeclaredTable, DeclaredTable]:
+    """The training and the test part of a table for a run of this seed."""
+    return _divided(name, folder, split_seed(name, seed))
+
+
+@lru_cache(maxsize=1)
+def _divided(name: str, folder: Path, split: int) -> tuple[DeclaredTable, DeclaredTable]:
+    return declared.split(_whole(name, folder), split)
 
 
 def synthetic(name: str) -> DeclaredTable:
@@ -145,32 +168,33 @@ def private_run(point: Point, train: DeclaredTable, test: DeclaredTable, seed: i
     predicted = model.predict(test.X)
     metrics = scores(test, predicted, model.decision_function(test.X) if table.is_classification else None)
     chosen = model.certificate_.solver.get("name", point.method)
-    return {**asdict(point), "seed": seed, "metrics": metrics, "seconds": round(seconds, 3), "chosen": chosen}
+    facts = {**asdict(point), "seed": seed, "split": split_seed(point.set, seed)}
+    return {**facts, "metrics": metrics, "seconds": round(seconds, 3), "chosen": chosen}
 
 
-def why_left_out(point: Point, train: DeclaredTable) -> str | None:
+def why_left_out(point: Point, table: DeclaredTable) -> str | None:
     """Why a point is not run at all."""
-    if point.method == "exponential" and train.X.shape[1] > EXPONENTIAL_COLUMNS:
+    if point.method == "exponential" and table.X.shape[1] > EXPONENTIAL_COLUMNS:
         return f"left out: its sampler is too slow beyond {EXPONENTIAL_COLUMNS} columns"
-    if point.ranges.endswith("target too") and train.is_classification:
+    if point.ranges.endswith("target too") and table.is_classification:
         return "a label has no range"
     return None
 
 
 def _on_point(point: Point, seeds: Sequence[int], folder: Path) -> dict[str, Any]:
     """Some fits of a point; where the library refuses one, the reason."""
-    train, test = _kept_parts(point.set, folder)
-    refusal, runs = why_left_out(point, train), []
+    refusal, runs = why_left_out(point, _whole(point.set, folder)), []
     if refusal is None:
         try:
-            runs = [private_run(point, train, test, seed) for seed in seeds]
+            runs = [private_run(point, *parts(point.set, folder, seed), seed) for seed in seeds]
         except DiscreetError as error:
             refusal = f"{type(error).__name__}: {error}"
     return {"runs": runs, "absent": [] if refusal is None else [{**asdict(point), "why": refusal}]}
 
 
-def _on_references(name: str, folder: Path) -> dict[str, Any]:
-    return {"references": {name: references(*_kept_parts(name, folder))}}
+def _on_references(name: str, splits: Sequence[int], folder: Path) -> dict[str, Any]:
+    found = {str(split): references(*_divided(name, folder, split)) for split in splits}
+    return {"references": {name: {**table_facts(_whole(name, folder)), "splits": found}}}
 
 
 @contextmanager
@@ -197,6 +221,11 @@ def _finished(tasks: list[tuple[Any, ...]], jobs: int) -> Iterator[dict[str, Any
         yield from (done.result() for done in as_completed([pool.submit(*task) for task in tasks]))
 
 
+def _is_current(run: Mapping[str, Any]) -> bool:
+    """Whether a stored fit was of the split that its seed is given now."""
+    return int(run.get("split", 0)) == split_seed(run["set"], run["seed"])
+
+
 class Comparison:
     """The results so far, and what is still to be run: a run that was interrupted goes on where it stopped."""
 
@@ -204,19 +233,21 @@ class Comparison:
         known = known or {}
         self.results: dict[str, Any] = {
             "protocol": asdict(protocol),
-            "references": dict(known.get("references", {})),
-            "runs": list(known.get("runs", ())),
+            "references": {name: facts for name, facts in known.get("references", {}).items() if "splits" in facts},
+            "runs": [run for run in known.get("runs", ()) if _is_current(run)],
             "absent": list(known.get("absent", ())),
         }
         done = {run_key(run) for run in self.results["runs"]}
-        done |= {run_key({**point, "seed": -1}) for point in self.results["absent"]}
+        refused = {Point.stored(point) for point in self.results["absent"]}
         self._tasks: list[tuple[Any, ...]] = []
         for name in protocol.sets:
-            if name not in self.results["references"]:
-                self._tasks.append((_on_references, name, folder))
+            splits = sorted({split_seed(name, seed) for seed in protocol.runs})
+            stored = self.results["references"].get(name, {"splits": {}})["splits"]
+            if missing := [split for split in splits if str(split) not in stored]:
+                self._tasks.append((_on_references, name, missing, folder))
             for point in (point for point in protocol.points() if point.set == name):
-                seeds = [seed for seed in range(1, protocol.seeds + 1) if point.key(seed) not in done]
-                if seeds and point.key(-1) not in done:
+                seeds = [seed for seed in protocol.runs if point.key(seed) not in done]
+                if seeds and point not in refused:
                     self._tasks.append((_on_point, point, seeds, folder))
 
     @property
@@ -227,7 +258,9 @@ class Comparison:
     def run(self, *, jobs: int = 1, done: Callable[[], None] = lambda: None) -> dict[str, Any]:
         """Run what is left; ``done`` is called after each piece, when ``results`` has it."""
         for part in _finished(self._tasks, jobs):
-            self.results["references"].update(part.get("references", {}))
+            for name, facts in part.get("references", {}).items():
+                before = self.results["references"].get(name, facts)
+                self.results["references"][name] = {**facts, "splits": {**before["splits"], **facts["splits"]}}
             self.results["runs"] += part.get("runs", [])
             self.results["absent"] += part.get("absent", [])
             done()

@@ -2,9 +2,13 @@
 
 A *gap* is 0 for the model without privacy and 1 for the trivial predictor: for labels the mean of the gaps in accuracy
 and in the area under the ROC curve, for numbers the gap in R^2. It may be negative, and greater than 1.
+
+Where a table is split several times, a run is compared with the model without privacy on its own split, and what that
+model learned is its mean over all splits: a ratio of means. A mean of ratios would hang on the split where it happened
+to learn least.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any
 
@@ -29,7 +33,7 @@ def scores(table: DeclaredTable, predicted: NDArray[Any], margins: NDArray[Any] 
 
 
 def references(train: DeclaredTable, test: DeclaredTable) -> dict[str, Any]:
-    """What a model without privacy and the trivial predictor score, and the table's size.
+    """What a model without privacy and the trivial predictor score on one split.
 
     The model without privacy is scikit-learn's, on columns standardized by their own rows: it sees the values as they
     are, not clipped to what was declared, so a private model may pass it where values are far out.
@@ -38,7 +42,6 @@ def references(train: DeclaredTable, test: DeclaredTable) -> dict[str, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    facts = {"title": train.title, "rows": len(train.y), "test_rows": len(test.y), "columns": train.X.shape[1]}
     if train.is_classification:
         model = make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky", max_iter=500))
         model.fit(train.X, train.y)
@@ -49,13 +52,25 @@ def references(train: DeclaredTable, test: DeclaredTable) -> dict[str, Any]:
         model = make_pipeline(StandardScaler(), Ridge()).fit(train.X, train.y)
         free = scores(test, model.predict(test.X))
         trivial = scores(test, np.full(len(test.y), train.y.mean()))
-    return {**facts, "task": "classification" if train.is_classification else "regression"} | {
-        "non_private": free,
-        "trivial": trivial,
+    return {"non_private": free, "trivial": trivial}
+
+
+def table_facts(table: DeclaredTable) -> dict[str, Any]:
+    """What a table is, however it is split."""
+    task = "classification" if table.is_classification else "regression"
+    return {"title": table.title, "task": task, "rows": len(table.y), "columns": table.X.shape[1]}
+
+
+def learned(splits: Iterable[Mapping[str, Any]]) -> Metrics:
+    """How far the model without privacy is above the trivial predictor in each metric: the mean over splits."""
+    found = list(splits)
+    return {
+        name: fmean(split["non_private"][name] - split["trivial"][name] for split in found)
+        for name in found[0]["non_private"]
     }
 
 
-def gap(metrics: Mapping[str, float], reference: Mapping[str, Any]) -> float:
-    """How much of what the model without privacy learned is lost."""
-    free, trivial = reference["non_private"], reference["trivial"]
-    return fmean((free[name] - metrics[name]) / (free[name] - trivial[name]) for name in free)
+def gap(metrics: Mapping[str, float], split: Mapping[str, Any], scale: Mapping[str, float]) -> float:
+    """How much of what the model without privacy learned is lost in a run; ``scale`` is what it learned."""
+    free = split["non_private"]
+    return fmean((free[name] - metrics[name]) / scale[name] for name in free)

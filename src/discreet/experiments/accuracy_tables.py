@@ -7,17 +7,18 @@ from statistics import fmean
 from typing import Any
 
 from discreet.experiments.accuracy import AS_DECLARED, DEFAULT, WIDENED_EPSILON, run_key
-from discreet.experiments.accuracy_scores import gap
+from discreet.experiments.accuracy_scores import gap, learned
 from discreet.experiments.solver_comparison import mean_and_error
 
 TASKS = {"classification": "Labels", "regression": "Numbers"}
 MAIN_METRIC = {"classification": "accuracy", "regression": "r2"}
 Cell = tuple[str, str, float, str, str]
+Scored = tuple[Mapping[str, float], Mapping[str, Any]]  # what a run scored, and the references of its split
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over tables of means over seeds, and its standard error, which is that of the noise's seeds alone."""
+    """A mean over tables of means over seeds, and its standard error, which is that of the seeds alone."""
 
     value: float
     error: float
@@ -43,7 +44,7 @@ class Standing:
 
     @property
     def is_below(self) -> bool:
-        """Whether it is below by more than the noise's seeds explain."""
+        """Whether it is below by more than the seeds explain."""
         return self.difference < -2 * self.error
 
 
@@ -60,11 +61,13 @@ class Summary:
                 runs.setdefault(run_key(run), run)
         self.epsilons: list[float] = sorted({run["epsilon"] for run in runs.values()})
         self.relations = [r for r in ("zero_out", "replace_one") if any(run["relation"] == r for run in runs.values())]
-        self.metrics: dict[Cell, list[dict[str, float]]] = defaultdict(list)
+        self.scales = {name: learned(facts["splits"].values()) for name, facts in self.references.items()}
+        self.runs: dict[Cell, list[Scored]] = defaultdict(list)
         self.methods: list[str] = []
         for key, run in runs.items():
-            if run["set"] in self.references:
-                self.metrics[key[:5]].append(run["metrics"])
+            split = self.references.get(run["set"], {"splits": {}})["splits"].get(str(key[-1]))
+            if split is not None:  # else a table or a split that is not compared here
+                self.runs[key[:5]].append((run["metrics"], split))
                 self.methods += [] if run["method"] in self.methods else [run["method"]]
 
     def sets(self, task: str) -> list[str]:
@@ -73,8 +76,12 @@ class Summary:
 
     def gaps(self, name: str, method: str, epsilon: float, relation: str, ranges: str = AS_DECLARED) -> list[float]:
         """The gaps of all seeds; none where the method was not run."""
-        found = self.metrics.get((name, method, epsilon, relation, ranges), ())
-        return [gap(metrics, self.references[name]) for metrics in found]
+        found = self.runs.get((name, method, epsilon, relation, ranges), ())
+        return [gap(metrics, split, self.scales[name]) for metrics, split in found]
+
+    def reference(self, name: str, kind: str, metric: str) -> float:
+        """What the model without privacy or the trivial predictor scores: the mean over splits."""
+        return fmean(split[kind][metric] for split in self.references[name]["splits"].values())
 
     def complete(self, task: str, relation: str, method: str) -> list[str]:
         """The tables that a method was run on at every epsilon."""
@@ -146,7 +153,7 @@ def _set_table(summary: Summary, task: str) -> list[str]:
         for epsilon in summary.epsilons:
             found = [summary.gaps(name, DEFAULT, epsilon, relation) for relation in summary.relations]
             cells.append(" / ".join(f"{fmean(gaps):.3f}" if gaps else "–" for gaps in found))
-        free, trivial = (facts[kind][MAIN_METRIC[task]] for kind in ("non_private", "trivial"))
+        free, trivial = (summary.reference(name, kind, MAIN_METRIC[task]) for kind in ("non_private", "trivial"))
         size = f"{facts['rows']:,} × {facts['columns']}"
         rows.append([facts["title"], size, *cells, f"{free:.3f}", f"{trivial:.3f}"])
     epsilons = [f"{epsilon:g}" for epsilon in summary.epsilons]
@@ -158,12 +165,12 @@ def against_trivial(summary: Summary, task: str, method: str = DEFAULT) -> dict[
     """How a method stands against the trivial predictor, table by table: all budgets and relations, the worst first."""
     metric, found = MAIN_METRIC[task], {}
     for name in summary.sets(task):
-        trivial, points = summary.references[name]["trivial"][metric], []
+        points = []
         for relation in summary.relations:
             for epsilon in summary.epsilons:
-                metrics = summary.metrics.get((name, method, epsilon, relation, AS_DECLARED), ())
-                if metrics:
-                    mean, error = mean_and_error([scored[metric] - trivial for scored in metrics])
+                runs = summary.runs.get((name, method, epsilon, relation, AS_DECLARED), ())
+                if runs:
+                    mean, error = mean_and_error([scored[metric] - split["trivial"][metric] for scored, split in runs])
                     points.append(Standing(epsilon, relation, mean, error))
         if points:
             found[name] = sorted(points, key=lambda point: point.difference)
@@ -192,7 +199,7 @@ def _worst(summary: Summary, task: str) -> list[str]:
 
 def _widened(summary: Summary) -> list[str]:
     """What ranges that are declared too wide cost."""
-    kinds = sorted({cell[4] for cell in summary.metrics if cell[4] != AS_DECLARED})
+    kinds = sorted({cell[4] for cell in summary.runs if cell[4] != AS_DECLARED})
     rows = []
     for ranges in kinds:
         for task, title in TASKS.items():

@@ -6,6 +6,7 @@ and each costs the dearer of its fit and its score. Every run opens its own cura
 """
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,14 +19,18 @@ from discreet.budget import Budget
 from discreet.curator.entropy import Entropy
 from discreet.curator.parts import Part
 from discreet.curator.private_data import PrivateData
-from discreet.errors import NotConverged, PlanViolation
+from discreet.errors import PlanViolation
 from discreet.models.base import DPLinearModel
 from discreet.models.tuning import SCORE, Candidate, Offer, offer
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run would release. A fit that failed has the least score of all."""
+    """What one run would release; coefficients that are not finite have the least score of all.
+
+    A fit that raises ends the selection: an outcome above all others, which the theorem allows in any order. Drawing
+    again until a fit succeeds would not be covered.
+    """
 
     candidate: Candidate
     model: DPLinearModel
@@ -54,10 +59,9 @@ class Runs:
         model = clone(candidate.estimator).set_params(
             bounds=bounds, epsilon=run.epsilon, delta=run.delta, neighbors=str(run.neighbors), verbose=False
         )
-        try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # a warning of a run that is not released would tell of it
             model.fit(self.fitting.X, self.fitting.y, self.fitting.groups)
-        except NotConverged:  # an outcome like any other, and the worst
-            return Outcome(candidate, model, -math.inf)
         if model.certificate_.events != paid.releases[index]:
             raise PlanViolation("a candidate released something else than was priced: please report these candidates")
         return Outcome(candidate, model, self._score(candidate, model, run))

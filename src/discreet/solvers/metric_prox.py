@@ -1,4 +1,4 @@
-"""Proximal steps in a metric: what a penalty makes of a point that a noisy quadratic model suggests. Post-processing."""
+"""Proximal steps in a metric: what a penalty makes of the point that a noisy quadratic suggests. Post-processing."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -49,6 +49,8 @@ LARGEST = 100.0
 """The ball that iterates stay in: whitened margins of that size are certain of everything."""
 REACH = 16.0
 """Whitened rows longer than this many typical ones are shrunk: it bounds the lattice, and hardly happens."""
+LEAST_DIRECTION = 1e-7
+"""Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
 LEAST_ROW = 0.1
 """Sparse rows are taken to be at least this long in declared coordinates."""
 TYPICAL = 0.6
@@ -130,6 +132,8 @@ class WhitenedDescent:
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
         """What is seen, then ``n_steps`` noisy gradients; a noisy count where n is private."""
         check_penalty(penalty)
+        if domain.sparse and self.form == "full":
+            raise Unsupported("whitening would fill sparse records: use WhitenedDescent(form='diagonal')")
         return Plan((*self._seeing(domain), self._steps(domain), *count_release(domain, shares_to_noise(rules.COUNT))))
 
     def _seeing(self, domain: Domain) -> tuple[Release, ...]:
@@ -183,7 +187,7 @@ class WhitenedDescent:
             row_norm=math.inf if quiet else 1.0,
         )
         if self.form == "diagonal":
-            return recoding, 1.0, 1.0 / longest
+            return recoding, 1.0, 1.0 if quiet else 1.0 / longest
         curator.recode(recoding)
         clip = curator.domain.row_norm**2 if quiet else 1.0
         factor = curator.budget.neighbors.sum_factor**0.5
@@ -261,7 +265,7 @@ def whitening(second: Vector, edge: float, floor: float) -> tuple[Vector, float]
     Eigenvalues below the noise's edge are taken for their mean, which the trace tells.
     """
     values, vectors = np.linalg.eigh(second)
-    kept = np.maximum(values, 0.0) + max(floor * edge, 1e-12 * max(float(values[-1]), 1e-300))
+    kept = np.maximum(values, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(values[-1]), 1e-300))
     seen = values > edge
     rest = max(float(np.trace(second)) - float(values[seen].sum()), 0.0) / max(1, int((~seen).sum()))
     likely = np.where(seen, values, min(edge, rest))

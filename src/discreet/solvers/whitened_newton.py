@@ -52,6 +52,8 @@ LENGTHS = 1.1
 """Rows are shrunk to this times their typical length, once that is seen."""
 LEAST_LENGTH = 0.2
 """The mean squared entry of a standardized row is at least this."""
+LIMIT_RADIUS = 16.0
+"""Without noise: coefficients of standardized rows stay within this ball, and residuals on a fine lattice."""
 PRIORS = np.concatenate([[0.0], np.geomspace(1e-6, 10.0, 60)])
 
 
@@ -96,7 +98,7 @@ class WhitenedNewton:
     def for_facts(cls, domain: Domain, loss: Any, budget: Budget) -> Self:
         """The configuration that public facts suggest (``whitened_rules``)."""
         if not budget.is_private:
-            return cls(n_steps=1 if not isinstance(loss, Huber) else rules.LIMIT_NEWTON, floor=1e-9)
+            return cls(n_steps=rules.LIMIT_NEWTON if isinstance(loss, Huber) else 4, floor=1e-9)
         return cls(residual=rules.residual_clip(domain, budget))
 
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
@@ -159,9 +161,9 @@ class WhitenedNewton:
         noise: float, progress: Progress | None,
     ) -> Vector:  # fmt: skip
         quiet, domain = curator.noise_multiplier == 0, curator.domain
-        clip = gradient_bound(curator.loss, domain, 1e6) if quiet else self.residual * domain.row_norm
+        clip = gradient_bound(curator.loss, domain, LIMIT_RADIUS) if quiet else self.residual * domain.row_norm
         linear, offset = affine(recoding, domain)
-        alpha = penalty.strength if isinstance(penalty, L2) else 0.0
+        alpha = (penalty.strength if isinstance(penalty, L2) else 0.0) / recoding.target_scale**2
         values, vectors = np.linalg.eigh(second + alpha * (linear.T @ linear))
         floored = np.maximum(values, max(self.floor * edge, 1e-12 * max(float(values[-1]), 1e-300)))
         metric, units = (vectors * floored) @ vectors.T, np.abs(np.diag(linear))

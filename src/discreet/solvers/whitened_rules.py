@@ -24,7 +24,7 @@ Shares of mu^2: mean .04, scales .08, second moments .20, steps the rest
 ``constant`` 0.5
     The constant feature in units of the features' length: 1 gave .272/.112/.069/.030, 0.5 gave .245/.102/.066/.031.
     More
-    of it, up to 1, where the signal is weak: a wrong intercept costs more than a wrong slope.
+    of it, up to 2 (24 / J), where the signal is weak: a wrong intercept costs more than a wrong slope.
 ``clip`` 0.8 |f'(0)| sqrt(d_eff)
     d_eff is the number of directions that are seen: the squared length of a whitened row. 0.25 and 0.7 of it (instead
     of
@@ -81,13 +81,13 @@ def step_count(domain: Domain, form: str) -> int:
 
 def constant_for(domain: Domain, budget: Budget) -> float:
     """The constant feature in units of the features' length."""
-    return min(1.0, max(0.5, 0.5 * math.sqrt(40.0 / signal(domain, budget))))
+    return min(2.0, max(0.5, 24.0 / signal(domain, budget)))
 
 
 def plain_length(domain: Domain, budget: Budget, *, numbers: bool) -> float:
     """The features' length in units of the constant's where the signal is weak."""
-    most, slope = (2.0, 0.5) if numbers else (0.8, 0.27)
-    return min(most, max(0.05, slope * (signal(domain, budget) - 1.0)))
+    found = signal(domain, budget)
+    return min(2.0, max(0.3, 0.25 * found) if numbers else max(0.05, 0.27 * (found - 1.0)))
 
 
 def plain_steps(domain: Domain, budget: Budget) -> int:

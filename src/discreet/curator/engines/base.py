@@ -58,14 +58,10 @@ class ValueQuery:
 
 @dataclass(frozen=True)
 class MomentQuery:
-    """A sum of vectors clipped at ``bound`` lattice steps; ``scale`` is steps per unit of the grid (squared).
-
-    ``longest`` bounds every row's norm on the grid: a public fact that saves work.
-    """
+    """A sum of vectors clipped at ``bound`` lattice steps; ``scale`` is steps per unit of the grid (squared)."""
 
     bound: int
     scale: float
-    longest: int
     use_l1: bool = False
 
 

@@ -198,7 +198,7 @@ class DenseEngine:
 
     def outer_sum(self, query: MomentQuery) -> NDArray[np.int64]:
         """The sum of clipped outer products."""
-        return outer_sum(self._records, query)
+        return outer_sum(self._records, query, self._workers)
 
     def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:
         """Signs of one column's gradient entries against a threshold, summed; null records count nothing."""

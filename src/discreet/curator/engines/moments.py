@@ -15,13 +15,13 @@ from discreet.curator.kernels.moments import (
     sparse_clipped_square_sums,
     sparse_row_sums,
 )
+from discreet.curator.kernels.outer import outer_sums
 from discreet.errors import Unsupported
 
 Integers = NDArray[np.int64]
 
 _SQUARE_BITS = 22
-_BLOCK = 4096
-_EXACT = 1 << 53
+_MOST_BOUND = 1 << 40
 _MOST = 2.0**50
 _LONGEST = 1 << 31
 
@@ -68,32 +68,28 @@ def diagonal_sum(records: Records, query: MomentQuery) -> Integers:
     return out
 
 
-def outer_sum(records: Records, query: MomentQuery) -> Integers:
-    """The sum of outer products c x x^T in integers, by blocks, in double precision.
-
-    Exact in any order of additions: every product and partial sum is an integer below 2^53. A block of ``_BLOCK`` rows
-    sums at most that many entries, each at most ``bound``: c |x_j| |x_k| <= c ||x||^2 <= bound.
-    """
+def outer_sum(records: Records, query: MomentQuery, workers: Workers) -> Integers:
+    """The sum of outer products c x x^T in integers, with c |x_j| |x_k| <= c ||x||^2 <= bound <= 2^40 for each row."""
     rows = records.rows
     if rows is None:
         raise Unsupported("second moments of sparse records are bought as a diagonal: p^2 numbers would fill them")
-    if query.bound > _EXACT // _BLOCK:
-        raise Unsupported("the bound of an outer product must stay below 2^41")
+    if query.bound > _MOST_BOUND:
+        raise Unsupported("the bound of an outer product must not exceed 2^40")
     if query.scale < 1:
         raise Unsupported("these records' grid is too fine for outer products: recode them first")
-    whole = int(query.scale)
-    alike = records.shares is None and not query.use_l1 and whole * query.longest**2 <= query.bound
-    coefficients = None if alike else _outer_coefficients(records, query)
-    total = np.zeros((records.n_columns, records.n_columns), dtype=np.int64)
-    for first in range(0, len(rows), _BLOCK):
-        block = rows[first : first + _BLOCK].astype(np.float64)
-        left = block if coefficients is None else block * coefficients[first : first + _BLOCK, None]
-        total += (left.T @ block).astype(np.int64)
-    return total * whole if alike else total
+    coefficients = _outer_coefficients(records, query)
+    p = records.n_columns
+
+    def part(first: int, last: int) -> Integers:
+        out = np.zeros((p, p), dtype=np.int64)
+        outer_sums(rows[first:last], coefficients[first:last], out)
+        return out
+
+    return workers.sum(part, len(rows), len(rows) * p * p)
 
 
 def _outer_coefficients(records: Records, query: MomentQuery) -> Integers:
-    """Each row's coefficient where they differ: the scale, or what keeps its outer product within the bound."""
+    """Each row's coefficient: the scale, or what keeps its outer product within the bound."""
     squared = np.square(np.minimum(records.sums if query.use_l1 else records.norms, _LONGEST))  # its limit is 0 anyway
     limits = np.where(squared > 0, unit_bounds(query.bound, records) // np.maximum(squared, 1), 0)
     return np.minimum(_most(records, query.scale), limits)

@@ -24,9 +24,12 @@ def _factor(squares, row_norm):
 @njit(inline="always")
 def _placed(z, one, longest, row):
     """Round a row of doubles onto the grid and shrink it there; its norm (ceiling) and L1 norm."""
-    squares, total, most = int64(0), int64(0), float(min(longest, LARGEST))
+    squares, total, most, length = int64(0), int64(0), float(min(longest, LARGEST)), 0.0
     for k in range(z.size):
-        x = z[k] * one
+        length += z[k] * z[k]
+    scale = one * _factor(length, float(longest) / one)
+    for k in range(z.size):
+        x = z[k] * scale
         row[k] = int64(np.rint(min(max(x, -most), most))) if x == x else int64(0)
         squares += int64(row[k]) * int64(row[k])
     if squares > longest * longest:
