@@ -136,7 +136,7 @@ class Domain:
     intercept's constant feature, which is the last column where ``intercept`` is true. ``n`` is None
     where it is private (``add_remove`` without a declared n). ``ranges`` are the features' declared ranges, one row
     (low, high) each, and ``target_range`` a numeric target's, where these are known; ``sparse`` says how the records
-    are stored, a fact of their container.
+    are stored and ``grouped`` whether a person may have several rows: facts of their containers.
     """
 
     feature_bounds: NDArray[np.float64] = field(repr=False)
@@ -149,6 +149,7 @@ class Domain:
     ranges: NDArray[np.float64] | None = field(default=None, repr=False)
     target_range: Range | None = None
     sparse: bool = False
+    grouped: bool = False
 
     @property
     def n_features(self) -> int:

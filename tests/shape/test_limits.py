@@ -23,17 +23,8 @@ from discreet import (
 from tests.limits.test_optimum import logistic, squared, weights
 
 NEAR = 2e-4
-PENALTY = pytest.mark.xfail(
-    reason="the penalty is not divided by the target scale's square: alpha counts for too little"
-)
-COARSE = pytest.mark.xfail(
-    reason="a clip for margins of 1e6 leaves residuals a resolution of 0.02; one step keeps the matrix's rounding"
-)
-STEP = pytest.mark.xfail(
-    reason="the step of the diagonal form is 1 / (curvature / sqrt(p)): with correlated columns it is too long"
-)
 SINGULAR = pytest.mark.xfail(
-    reason="the smallest eigenvalue is kept at 1e-12 of the largest, whose inverse root the lattice cannot hold"
+    reason="a direction of mere rounding is kept at 1e-7 of the largest: whitened by 3000, it leaves images few bits"
 )
 
 
@@ -81,7 +72,6 @@ def test_the_smoothed_hinge_is_that_of_gradient_descent(table):
     assert apart(weights(models[0]), weights(models[1])) < NEAR
 
 
-@COARSE
 @pytest.mark.parametrize("intercept", [True, False])
 def test_least_squares(table, intercept):
     A = table.with_ones if intercept else table.X
@@ -91,7 +81,6 @@ def test_least_squares(table, intercept):
     assert apart(coefficients(model, intercept), best) < NEAR
 
 
-@PENALTY
 @pytest.mark.parametrize("alpha", [1e-3, 0.1])
 def test_ridge(table, alpha):
     A, y = table.with_ones, table.numbers
@@ -102,7 +91,6 @@ def test_ridge(table, alpha):
     assert objective.value(weights(model)) - objective.value(best) < 1e-7
 
 
-@PENALTY
 def test_the_penalty_of_newton_steps_is_roughly_right(table):
     """A penalty that is wrong by the square of the target's scale is far off."""
     A, y = table.with_ones, table.numbers
@@ -111,7 +99,7 @@ def test_the_penalty_of_newton_steps_is_roughly_right(table):
     assert apart(weights(model.fit(table.X, y)), best) < 0.01
 
 
-@pytest.mark.parametrize("alpha", [0.0, pytest.param(0.1, marks=PENALTY)])
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
 def test_huber_is_that_of_gradient_descent(table, alpha):
     models = [
         DPHuberRegressor(math.inf, bounds=1.0, target=(-1, 1), alpha=alpha, solver=solver).fit(table.X, table.numbers)
@@ -120,18 +108,23 @@ def test_huber_is_that_of_gradient_descent(table, alpha):
     assert apart(weights(models[0]), weights(models[1])) < NEAR
 
 
-@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("shared", [0.0, pytest.param(0.5, marks=STEP)])
-def test_the_diagonal_form_converges(wrap, shared):
-    """Features with a common part have one direction with a curvature p times as large as the others'."""
+@pytest.mark.parametrize(("wrap", "alpha", "near"), [
+    (sparse.csr_array, 1e-2, 1e-8), (sparse.csr_array, 0.0, 1e-8), (np.asarray, 0.0, 1e-6), (np.asarray, 1e-2, 1e-5),
+])  # fmt: skip
+@pytest.mark.parametrize("shared", [0.0, 0.5])
+def test_the_diagonal_form_converges(wrap, shared, alpha, near):
+    """Features with a common part have one direction with a curvature p times as large as the others'.
+
+    Dense ones are centered, and the intercept is penalized at the center: another problem, by very little.
+    """
     rng = np.random.default_rng(0)
     X = np.clip(shared * rng.uniform(-1, 1, (400, 1)) + (1 - shared) * rng.uniform(-1, 1, (400, 20)), -1, 1)
     X = np.rint(X * 2**14) / 2**14
     y = np.where(X @ rng.normal(size=20) + 0.5 * rng.normal(size=400) > 0, 1, -1)
     solver = WhitenedDescent("diagonal", n_steps=2000, momentum=0.9, floor=1e-9)
-    model = classifier(DPLogisticRegression, wrap(X), y, (-1, 1), solver, alpha=1e-2)
-    objective = logistic(np.hstack([X, np.ones((400, 1))]), y, 1e-2)
-    assert objective.value(weights(model)) - objective.value(objective.optimum(21)) < 1e-6
+    model = classifier(DPLogisticRegression, wrap(X), y, (-1, 1), solver, alpha=alpha)
+    objective = logistic(np.hstack([X, np.ones((400, 1))]), y, alpha)
+    assert objective.value(weights(model)) - objective.value(objective.optimum(21)) < near
 
 
 @SINGULAR
@@ -151,7 +144,6 @@ def test_the_limit_of_least_squares_survives_columns_that_say_the_same(table):
     np.testing.assert_allclose(model.predict(X), best.predict(table.X), atol=0.02)
 
 
-@COARSE
 def test_persons_weigh_one_each(table):
     A, y = table.with_ones, table.numbers
     persons = np.minimum(np.arange(len(y)) // 3, 60)  # sixty persons of three rows, one of many

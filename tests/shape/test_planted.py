@@ -1,5 +1,7 @@
 """Bugs planted in moments and recodings: each must be caught by a check that honest code passes."""
 
+import inspect
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,12 +13,15 @@ from discreet.curator import recode
 from discreet.curator.answers import shapes
 from discreet.curator.engines import moments
 from discreet.curator.engines.base import coefficient_limits
+from discreet.curator.kernels import outer
+from discreet.curator.recoding import Recoding
 from discreet.curator.session import Session
 from discreet.curator.shapetest import check_shape_kernels
+from discreet.errors import StaleKernels
 from discreet.testing import fresh_noise, neighbor_pairs, replay
 from tests.one_shot.cases import bounds_of, fit_of, table
 from tests.shape import test_outer, test_price, test_recode, test_sensitivity
-from tests.shape.cases import MOMENTS, contribution, ratio_squared
+from tests.shape.cases import MOMENTS, contribution, opened, ratio_squared
 from tests.shape.test_replay import SOLVERS
 
 
@@ -66,13 +71,72 @@ def test_outer_products_that_are_not_clipped(monkeypatch):
         test_sensitivity.searched("noisy_second_moment", "dense", "zero_out", False)
 
 
-def test_the_shortcut_for_rows_that_do_not_fit(monkeypatch):
-    honest = moments.outer_sum
-    monkeypatch.setattr(
-        "discreet.curator.engines.dense.outer_sum", lambda records, query: honest(records, replace(query, longest=0))
-    )
-    vector, measurement = contribution("noisy_second_moment", np.ones(3))
-    assert ratio_squared(vector, [0] * 9, measurement) > 100
+def _mutant(monkeypatch, change):
+    """The kernel of outer products with its source changed, in plain Python, wherever it is looked for."""
+    space = dict(vars(outer))
+    source = "".join(inspect.getsource(kernel.py_func) for kernel in (outer._add_products, outer.outer_sums))
+    source = re.sub(r"^@njit.*$", "", source, flags=re.MULTILINE)
+    for old, new in change.items():
+        assert old in source, "the kernel has changed: so must this bug"
+        source = source.replace(old, new)
+    exec(source, space)
+    for place in (moments, test_outer):
+        monkeypatch.setattr(place, "outer_sums", space["outer_sums"])
+
+
+def _strips():
+    for n, p in ((1, 1), (257, 3), (4097, 2)):
+        test_outer.test_strips_of_any_number_of_rows_and_columns(n, p)
+
+
+def _limits():
+    test_outer.test_rows_at_the_largest_bound_over_many_blocks(3 * test_outer.BLOCK + 1)
+
+
+MUTANTS = {
+    "no flush": ({"since >= _FLUSH or ": ""}, _limits),
+    "a flush too late": ({"since >= _FLUSH or ": "since >= 4 * _FLUSH or "}, _limits),
+    "what was flushed counts again": ({"part[:] = 0.0": "pass"}, _strips),
+    "no mirror": ({"out[j, k] = out[k, j]": "pass"}, _strips),
+    "a mirror of the diagonal": ({"out[j, k] = out[k, j]": "out[j, k] = out[k, k]"}, _strips),
+    "no diagonal": ({"for k in range(j, p):": "for k in range(j + 1, p):"}, _strips),
+    "coefficients twice": ({"right[j] * weights": "right[j] * weights * weights"}, _strips),
+    "coefficients forgotten": ({"right[j] * weights": "right[j]"}, _strips),
+    "rows of the last strip left in this one": ({"weights[:] = 0.0": "pass", "right[:] = 0.0": "pass"}, _strips),
+    "a column for another": ({"s01 += a0[i] * b1[i]": "s01 += a0[i] * b0[i]"}, _strips),
+    "a sum written over": ({"out[j, k] += s00": "out[j, k] = s00"}, _strips),
+}
+
+
+@pytest.mark.parametrize("bug", MUTANTS)
+def test_outer_products_added_up_wrongly(monkeypatch, bug):
+    change, check = MUTANTS[bug]
+    _mutant(monkeypatch, change)
+    with pytest.raises(AssertionError):
+        check()
+
+
+def test_the_kernel_in_plain_python_is_honest(monkeypatch):
+    _mutant(monkeypatch, {})
+    _strips()
+    _limits()
+
+
+@pytest.mark.parametrize("bug", ["no mirror", "no diagonal", "coefficients twice", "a column for another"])
+def test_a_stale_kernel_is_found_before_it_answers(monkeypatch, bug):
+    _mutant(monkeypatch, MUTANTS[bug][0])
+    with pytest.raises(StaleKernels):
+        check_shape_kernels.__wrapped__(sparse=False)
+
+
+def test_recode_checks_its_kernels_itself(monkeypatch):
+    def refuse(*, sparse):
+        raise StaleKernels("stale")
+
+    curator = opened(np.ones((4, 3)), np.ones(4), ["noisy_mean"])
+    monkeypatch.setattr(shapes, "check_shape_kernels", refuse)
+    with pytest.raises(StaleKernels):
+        curator.recode(Recoding(np.zeros(3), np.ones(3)))
 
 
 def test_outer_products_clipped_by_the_norm_and_not_its_square(monkeypatch):

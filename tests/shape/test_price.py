@@ -24,6 +24,7 @@ from discreet import (
 )
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.pricing import epsilon_of
+from discreet.curator.lattice import ROOT_TWO
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.testing import seeded
 from tests.replaying import window
@@ -151,12 +152,46 @@ def test_other_clips_than_planned_are_refused():
     curator.noisy_second_moment(clip=1.0, n=10)  # what was refused was not spent
 
 
-LATE = pytest.mark.xfail(reason="the full form learns that records are sparse after two releases")
-
-
-@pytest.mark.parametrize("kind", ["newton", pytest.param("full", marks=LATE)])
+@pytest.mark.parametrize("kind", ["newton", "full"])
 def test_dense_solvers_refuse_sparse_records_before_anything_is_released(kind):
     solver, loss = SOLVERS[kind]
     data = problem(loss, stored="sparse")
     with pytest.raises(Unsupported):
         solver.plan(data.domain(Budget(1.0).neighbors, loss), loss, NoPenalty())
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal", "plain", "newton"])
+def test_a_count_gets_two_percent_of_the_rest(kind):
+    solver, loss = SOLVERS[kind]
+    for declared, total in ((None, 1.02), (40, 1.0)):
+        curator, plan, _, _ = run(solver, loss, "add_remove", declared=declared)
+        assert math.fsum(r.count / r.relative_noise**2 for r in plan.releases) == pytest.approx(total, abs=1e-12)
+        assert ("noisy_count" in {r.query for r in plan.releases}) == (declared is None)
+        price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
+        assert 1 - 1e-6 <= price.epsilon <= 1
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_plain_form_sees_how_long_sparse_rows_are(intercept):
+    """One mean for sparse records with a constant to compare with; nothing for dense ones."""
+    solver, loss = SOLVERS["plain"]
+    for stored in ("dense", "sparse"):
+        _, plan, seen, _ = run(solver, loss, stored=stored, intercept=intercept)
+        bought = ["noisy_mean"] if stored == "sparse" and intercept else []
+        assert [m.query for m in seen] == [*bought, *["noisy_gradient"] * solver.n_steps]
+        assert [r.clip for r in plan.releases if r.query == "noisy_mean"] == [1.0] * len(bought)
+
+
+def test_lattices_are_kept_apart_by_their_factor():
+    """Squares and sums of the same clip and noise have other bounds: a lattice made for one is too fine for both."""
+    loss = Logistic()
+    plan = Plan([Release("noisy_mean", 1), Release("noisy_mean_squares", 1)])
+    curator = problem(loss).open(plan, Budget(1.0, 1e-6, "replace_one"), loss)
+    session = curator._session
+    release = session._releases["noisy_mean_squares"]
+    units = [session.unit(release, 1.0, factor) for factor in (2, ROOT_TWO, 2, ROOT_TWO)]
+    assert units[:2] == units[2:]
+    assert units[0] != units[1]
+    for unit, factor in zip(units, (2, ROOT_TWO), strict=False):
+        realized = 2.0**unit.m / (float(factor) * unit.bound)
+        assert curator.noise_multiplier <= realized <= curator.noise_multiplier * (1 + 1e-6)

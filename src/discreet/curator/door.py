@@ -53,11 +53,12 @@ def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, int
     """How declared ranges become training coordinates."""
     low, high = bounds.ranges(n_columns, names)
     extent = np.maximum(np.abs(low), np.abs(high))
-    narrow = np.minimum(np.abs(low), np.abs(high)) > (1 - _NARROW) * extent  # years 1990 to 2020: far from 0, close
+    away = np.sign(low) * np.sign(high) > 0
+    narrow = away & (np.minimum(np.abs(low), np.abs(high)) > (1 - _NARROW) * extent)  # such as the years 1990 to 2020
     if bounds.scale == "global":
         scale, grid = np.full(n_columns, extent.max(initial=0.0)), FINE
     else:
-        scale, grid = extent, FINE if (narrow & (low * high > 0)).any() else COARSE
+        scale, grid = extent, FINE if narrow.any() else COARSE
     if (n_columns + 1) << (2 * grid.bits) >= 1 << 62:
         raise Unsupported(
             "too many columns for one common scale, since the squared norm of a record must fit 62 bits:"

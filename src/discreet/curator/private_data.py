@@ -82,6 +82,7 @@ class PrivateData:
             ranges=self.scaling.ranges,
             target_range=self.__scaled_target_range(loss),
             sparse=door.is_sparse(self.__X),
+            grouped=self.__groups is not None,
         )
 
     def open(self, plan: Plan, budget: Budget, loss: Any) -> Curator:

@@ -108,6 +108,7 @@ def automatic(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> tu
     """The decision table of ``auto``: the first line that holds. Public facts only."""
     smooth, counts = isinstance(penalty, (NoPenalty, L2)), isinstance(loss, Poisson)
     numbers = loss.task == "regression"
+    one_release = not numbers and not domain.grouped and domain.n is not None
     newton = numbers and not counts and not budget.is_pure and form_for(domain, budget, numbers=True) == "full"
     table = (
         (not budget.is_private, "gd", "without noise, full gradients reach the optimum"),
@@ -115,7 +116,7 @@ def automatic(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> tu
         (newton and (smooth or penalty.separable), "whitened", "seeing the data's shape first pays for itself"),
         (numbers and penalty.separable and not smooth, "gcd", "greedy steps fail least where there is little signal"),
         (not smooth, "gd", "a proximal step follows a penalty that is not smooth"),
-        (budget.is_pure and not numbers, "objective", "one release is cheapest where noise is pure"),
+        (budget.is_pure and one_release, "objective", "one release is cheapest where noise is pure"),
         (budget.is_pure, "gd", "full batches have the least noise a pass"),
         (numbers and (domain.sparse or domain.n_features > WIDEST), "gd", "second moments would not fit"),
         (True, "whitened", "seeing the data's shape first pays for itself"),

@@ -1,21 +1,18 @@
 """Private descent in whitened coordinates: see the shape of the data, recode every record by it, take few steps.
 
     1. center and scale the features (``shape``); append a constant; shrink rows to a common length
-    2. M = noisy second moment of these rows = U diag(e) U^T;   A = U diag((e + floor)^{-1/2}) U^T, noise edge s sqrt(2
-    p)
+    2. M = noisy second moment of these rows = U diag(e) U^T, noise edge s sqrt(2 p); A = U diag((e + floor)^{-1/2}) U^T
     3. v_{t+1} = P - eta (1/n) [ sum_i clip_C(A grad l_i) + noise ],   P = v_t + 0.7 (v_t - v_{t-1});   w = A v_T
 
 Released: a noisy mean, noisy mean squares, a noisy second moment, T noisy gradients: all Gaussian. Privacy: exactly
 mu-Gaussian-DP, mu^2 the sum of their parts, under each relation; step 3 is a plain clipped sum over recoded records.
 What is made of released values (center, scales, A, clip) is post-processing. Cost: n p^2 for M and for the recoding, T
 passes. Utility: in these coordinates every direction looks alike, so a dozen steps suffice and each gets a large part
-of
-the budget; how badly the declared ranges fit hardly matters. A linear predictor of recoded rows is one of the features:
-``coefficients`` takes it back. Iterates stay within a ball, so that a noisy A cannot make them diverge.
+of the budget; how badly the declared ranges fit hardly matters. A linear predictor of recoded rows is one of the
+features: ``coefficients`` takes it back. Iterates stay within a ball, so that a noisy A cannot make them diverge.
 
 ``form="diagonal"`` stops after scaling (sparse and very wide records); ``form="plain"`` sees nothing and descends in
-the
-declared coordinates with a large constant (too little signal). All numbers: ``whitened_rules``.
+the declared coordinates with a large constant (too little signal). All numbers: ``whitened_rules``.
 """
 
 import math

@@ -8,13 +8,11 @@
 Penalties other than L2 act by a proximal step in the metric V diag(l) V^T; the intercept is penalized at the center.
 
 x is the prior variance (times l) under which the noisy q is likeliest, among a grid with 0 in it: empirical Bayes, on
-released numbers only. A direction in which only noise is seen moves by next to nothing, and with no signal at all x =
-0:
-the model predicts the noisy mean. s is the noise's standard deviation, which is public.
+released numbers only. A direction in which only noise is seen moves by next to nothing, and with no signal at all
+x = 0: the model predicts the noisy mean. s is the noise's standard deviation, which is public.
 
 Released: noisy target moments, a noisy mean, noisy mean squares, a noisy second moment, T noisy gradients: all
-Gaussian.
-Privacy: exactly mu-Gaussian-DP under each relation. Cost: n p^2 and T passes. Without noise: least squares.
+Gaussian. Privacy: exactly mu-Gaussian-DP under each relation. Cost: n p^2 and T passes. Without noise: least squares.
 """
 
 import math

@@ -1,10 +1,9 @@
 """Every number of the solver ``whitened``, from public facts alone, each with its reason.
 
 Facts: n, the columns p (with the intercept), mu (the budget as Gaussian DP), the relation's factor a, the loss. "Gap"
-is
-0 for the non-private model and 1 for the trivial predictor: the mean of the gaps in accuracy and AUC, or of R^2.
-Figures
-are means over public tables in floating-point sketches at epsilon 0.1 / 0.5 / 1 / 4; differences below 0.015 are noise.
+is 0 for the non-private model and 1 for the trivial predictor: the mean of the gaps in accuracy and AUC, or of R^2.
+Figures are means over public tables in floating-point sketches at epsilon 0.1 / 0.5 / 1 / 4; differences below 0.015
+are noise.
 
 ``signal`` J = n mu / (a sqrt(p))
     How far a mean over all records stands out of the noise, if it got the whole budget, for a row of length sqrt(p).
@@ -12,8 +11,7 @@ are means over public tables in floating-point sketches at epsilon 0.1 / 0.5 / 1
     There is nothing to see: the shape would cost more than it shows. Gradient steps in declared coordinates with a
     large constant feature, so that the intercept is learned first and the model is never worse than the trivial one.
     On 500 rows at epsilon 0.1 the whitened steps lost 1 to 5 points of accuracy to the trivial predictor, the plain
-    ones
-    none.
+    ones none.
 ``diagonal`` where records are sparse or p^2 is dear
     Scales, no matrix. Gap 0.114 against 0.067.
 A count, where n is private: .02 of mu^2
@@ -23,15 +21,13 @@ Shares of mu^2: mean .04, scales .08, second moments .20, steps the rest
     Scales were worth 0.02 where ranges fit and 0.1 where they were declared three times too wide.
 ``constant`` 0.5
     The constant feature in units of the features' length: 1 gave .272/.112/.069/.030, 0.5 gave .245/.102/.066/.031.
-    More
-    of it, up to 2 (24 / J), where the signal is weak: a wrong intercept costs more than a wrong slope.
+    More of it, up to 2 (24 / J), where the signal is weak: a wrong intercept costs more than a wrong slope.
 ``clip`` 0.8 |f'(0)| sqrt(d_eff)
     d_eff is the number of directions that are seen: the squared length of a whitened row. 0.25 and 0.7 of it (instead
-    of
-    0.4 = 0.8 |f'(0)| for the logistic loss) were worse.
+    of 0.4 = 0.8 |f'(0)| for the logistic loss) were worse.
 ``floor`` 0.35 of the noise's edge s sqrt(2 p)
     Added to every eigenvalue: directions below it are shrunk, not cut off (cutting: gap .355 against .117).
-``n_steps`` sqrt(p) within [8, 24], momentum 0.7, step 1 / curvature
+``n_steps`` 1.5 sqrt(p) within [8, 24], momentum 0.7, step 1 / curvature
     In whitened coordinates the problem is round: few steps do. Wide tables like more.
 Least squares: ``row`` 0.8, ``residual`` 1.05 (J/100)^(1/4), 3 steps
     Rows longer than 0.8 sqrt(p) standard deviations are shrunk, residuals clipped at about one standard deviation, more
@@ -76,7 +72,7 @@ def step_count(domain: Domain, form: str) -> int:
     """How many gradients."""
     if form == "diagonal":
         return DIAGONAL_STEPS
-    return int(min(MOST_STEPS, max(LEAST_STEPS, round(math.sqrt(domain.n_features)))))
+    return int(min(MOST_STEPS, max(LEAST_STEPS, round(1.5 * math.sqrt(domain.n_features)))))
 
 
 def constant_for(domain: Domain, budget: Budget) -> float:
