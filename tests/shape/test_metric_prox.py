@@ -67,12 +67,7 @@ def test_the_lasso_by_enumeration(p, seed):
     )
 
 
-SHORT = pytest.mark.xfail(
-    reason="200 sweeps end before columns with a condition number of 2e4 are through, silently; 2000 would do"
-)
-
-
-@pytest.mark.parametrize("seed", [0, 3, pytest.param(1, marks=SHORT), pytest.param(2, marks=SHORT)])
+@pytest.mark.parametrize("seed", range(4))  # 1 and 2 have condition numbers of 2e4 and more
 def test_the_lasso_of_another_library(seed):
     """argmin (w - b)^T (A^T A / n) (w - b) / 2 + alpha |w| is the lasso of the table whose least squares are b."""
     rng = np.random.default_rng(seed)
@@ -153,8 +148,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("alpha", [1e-3, 1e-2, 0.05])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "alpha"), [("lasso", 1e-3), ("lasso", 0.05), ("net", 1e-2)])
 def test_the_limit_is_that_of_gradient_descent(table, name, alpha):
     """Without an intercept nothing is centered, and the problem is the same."""
     made = MODELS[name][0]

@@ -10,6 +10,7 @@ from discreet.accounting.plan import Release
 from discreet.curator.coordinates import check_count
 from discreet.curator.engines.base import MomentQuery
 from discreet.curator.engines.coordinates import unit_bounds
+from discreet.curator.engines.moments import square_shift
 from discreet.curator.lattice import ROOT_TWO
 from discreet.curator.session import Integers, Session
 from discreet.curator.shapetest import check_shape_kernels
@@ -56,7 +57,8 @@ def _answer(
     scale = 1.0 / (unit.step * float(grid.one) ** power)
     exact = exactly(MomentQuery(unit.bound, scale, use_l1))
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape), factor=factor)
-    whole = scale / math.floor(scale) if power == 2 and scale >= 1 else 1.0  # what rounding coefficients down took away
+    steps = scale * 2.0 ** (square_shift(session.engine.records) if exactly == session.engine.diagonal_sum else 0)
+    whole = steps / math.floor(steps) if power == 2 and steps >= 1 else 1.0  # what rounding coefficients down took away
     return np.asarray(released * (unit.step * whole / n), dtype=np.float64)
 
 

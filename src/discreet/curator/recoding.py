@@ -94,6 +94,10 @@ class Recoding:
         low, high = -admitted.feature_bounds[:features], admitted.feature_bounds[:features]
         if admitted.ranges is not None:
             low, high = admitted.ranges.T
+            if admitted.row_norm < float(
+                np.linalg.norm(admitted.feature_bounds)
+            ):  # rows shrunk toward 0, out of ranges
+                low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
         entries[:features] = (
             np.maximum(np.abs(low - self.center), np.abs(high - self.center)) + GRID_STEP
         ) / self.scale

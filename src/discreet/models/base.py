@@ -63,6 +63,8 @@ class DPLinearModel(BaseEstimator):
     def _within(self, X: Any) -> Any:
         """Features clipped to their declared ranges, as in training: beyond them nothing was learned."""
         low, high = declared(self.bounds).ranges(X.shape[1], getattr(self, "feature_names_in_", None))
+        if hasattr(X, "tocsr") and ((low > 0) | (high < 0)).any():
+            X = X.toarray()  # absent entries are 0, which is outside these ranges
         if not hasattr(X, "tocsr"):
             return np.clip(X, low, high)
         inside = X.copy()

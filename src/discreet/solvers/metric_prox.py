@@ -7,7 +7,7 @@ from discreet.penalties.base import Penalty, prox_coordinate
 
 Vector = NDArray[np.float64]
 
-SWEEPS, TOLERANCE = 200, 1e-9
+SWEEPS, TOLERANCE = 2000, 1e-9
 
 
 def metric_prox(point: Vector, metric: Vector, units: Vector, penalty: Penalty) -> Vector:

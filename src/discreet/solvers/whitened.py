@@ -28,6 +28,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator.recoding import Recoding
 from discreet.errors import Unsupported
+from discreet.losses.base import derivative
 from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
@@ -224,7 +225,7 @@ def slope_at_zero(loss: Any) -> float:
     """|f'| where nothing is known yet: 1/2 for the logistic loss, 1 for the hinge, the residual's unit for numbers."""
     if loss.n_outputs > 1:
         return math.sqrt(1.0 - 1.0 / loss.n_outputs)
-    return 0.5 if type(loss).__name__ == "Logistic" else 1.0
+    return abs(float(derivative(loss, 0.0, 1.0)))
 
 
 def check_penalty(penalty: Penalty) -> None:

@@ -1,0 +1,256 @@
+"""The decision table of ``auto``, line by line: public facts in, a name and its reason out."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from discreet import (
+    L1,
+    L2,
+    Bounds,
+    Box,
+    Budget,
+    DPElasticNet,
+    DPHuberRegressor,
+    DPLasso,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+    ElasticNet,
+    GroupL2,
+    Huber,
+    L2Ball,
+    Logistic,
+    NoPenalty,
+    Poisson,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+)
+from discreet.accounting.gaussian import mu_of
+from discreet.bounds import Domain
+from discreet.models.defaults import automatic, choose_solver
+from discreet.solvers import whitened_rules as rules
+
+LIMIT = "without noise, full gradients reach the optimum"
+COUNTS = "counts need the declared coordinates"
+SHAPE = "seeing the data's shape first pays for itself"
+GREEDY = "greedy steps fail least where there is little signal"
+PROXIMAL = "a proximal step follows a penalty that is not smooth"
+ONE = "one release is cheapest where noise is pure"
+FULL = "full batches have the least noise a pass"
+WIDE = "second moments would not fit"
+
+SMOOTH = (NoPenalty(), L2(0.1))
+SEPARABLE = (L1(0.1), ElasticNet(0.1, 0.1), Box(-1.0, 1.0))
+OTHER = (GroupL2(0.1, ((0, 1), (2,))), L2Ball(1.0))
+CLASSES = (Logistic(), SmoothedHinge(0.5), Softmax(3))
+NUMBERS = (Squared(), Huber(0.3))
+
+
+def a_domain(loss, n=20_000, p=5, relation="zero_out", **facts):
+    ends = {"target_range": (-1.0, 1.0)} if loss.task == "regression" else {}
+    bounds = np.ones(p)
+    return Domain(
+        bounds, math.sqrt(p), n, Budget(1.0, 1e-6, relation).neighbors, n_outputs=loss.n_outputs, **ends, **facts
+    )
+
+
+def chosen(loss, penalty, epsilon=1.0, delta=1e-6, relation="zero_out", **facts):
+    budget = Budget(epsilon, delta, relation)
+    return automatic(a_domain(loss, relation=relation, **facts), loss, penalty, budget)
+
+
+def line(name, reason):
+    return name, f"auto chose {name}: {reason}"
+
+
+def test_without_noise_it_is_gradient_descent():
+    for loss in (*CLASSES, *NUMBERS, Poisson(3.0)):
+        for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
+            for facts in ({}, {"n": 10}, {"sparse": True}, {"p": 5000}, {"relation": "add_remove", "n": None}):
+                assert chosen(loss, penalty, math.inf, **facts) == line("gd", LIMIT)
+
+
+def test_counts():
+    for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
+        for facts in ({}, {"n": 10}, {"sparse": True}, {"delta": 0.0}, {"p": 5000}):
+            assert chosen(Poisson(3.0), penalty, **facts) == line("gd", COUNTS)
+
+
+@pytest.mark.parametrize("loss", NUMBERS)
+def test_numbers_with_signal(loss):
+    for penalty in (*SMOOTH, *SEPARABLE):
+        for facts in ({}, {"p": 400}, {"relation": "replace_one"}, {"relation": "add_remove", "n": None}):
+            assert chosen(loss, penalty, **facts) == line("whitened", SHAPE)
+
+
+@pytest.mark.parametrize("loss", NUMBERS)
+@pytest.mark.parametrize("facts", [{"n": 100}, {"sparse": True}, {"p": 3000}, {"delta": 0.0}])
+def test_numbers_with_a_separable_penalty_where_the_shape_is_not_seen(loss, facts):
+    for penalty in SEPARABLE:
+        assert chosen(loss, penalty, **facts) == line("gcd", GREEDY)
+
+
+def test_penalties_that_are_not_smooth():
+    for loss in CLASSES:
+        for penalty in (*SEPARABLE, *OTHER):
+            for facts in ({}, {"n": 100}, {"sparse": True}, {"delta": 0.0}):
+                assert chosen(loss, penalty, **facts) == line("gd", PROXIMAL)
+    for loss in NUMBERS:
+        for penalty in OTHER:
+            for facts in ({}, {"n": 100}, {"sparse": True}, {"delta": 0.0}):
+                assert chosen(loss, penalty, **facts) == line("gd", PROXIMAL)
+
+
+def test_pure_budgets():
+    for penalty in SMOOTH:
+        for facts in ({}, {"n": 100}, {"sparse": True}):
+            for loss in CLASSES:
+                assert chosen(loss, penalty, delta=0.0, **facts) == line("objective", ONE)
+            for loss in NUMBERS:
+                assert chosen(loss, penalty, delta=0.0, **facts) == line("gd", FULL)
+
+
+def test_numbers_whose_second_moments_do_not_fit():
+    for loss in NUMBERS:
+        for penalty in SMOOTH:
+            for facts in ({"sparse": True}, {"sparse": True, "n": 100}, {"p": rules.WIDEST + 1}):
+                assert chosen(loss, penalty, **facts) == line("gd", WIDE)
+            assert chosen(loss, penalty, p=rules.WIDEST)[0] == "whitened"
+
+
+def test_everything_else():
+    for penalty in SMOOTH:
+        for loss in CLASSES:
+            for facts in ({}, {"n": 10}, {"sparse": True}, {"p": 5000}, {"relation": "replace_one"}, {"n": None}):
+                facts = {**facts, **({"relation": "add_remove"} if facts.get("n", 1) is None else {})}
+                assert chosen(loss, penalty, **facts) == line("whitened", SHAPE)
+        for loss in NUMBERS:
+            assert chosen(loss, penalty, n=10) == line("whitened", SHAPE)
+
+
+# ------------------------------------------------------------------------------- what `whitened` then is
+
+
+def signal_of(n, p, relation, epsilon=1.0, delta=1e-6):
+    factor = 2.0 if relation == "replace_one" else 1.0
+    return n * mu_of(epsilon, delta) / (factor * math.sqrt(p))
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@pytest.mark.parametrize(
+    ("loss", "least", "solver"),
+    [
+        (Logistic(), rules.PLAIN_CLASSES, "whitened"),
+        (SmoothedHinge(0.5), rules.PLAIN_CLASSES, "whitened"),
+        (Softmax(3), rules.PLAIN_CLASSES, "whitened"),
+        (Squared(), rules.PLAIN_NUMBERS, "whitened_newton"),
+        (Huber(0.3), rules.PLAIN_NUMBERS, "whitened_newton"),
+    ],
+)
+def test_the_form_follows_the_signal(loss, least, solver, relation):
+    """Right above the threshold the shape is seen, right below it is not."""
+    columns = 5 * loss.n_outputs
+    n = math.ceil(least / signal_of(1, columns, relation))
+    for count, seen in ((n, True), (n - 1, False)):
+        budget = Budget(1.0, 1e-6, relation)
+        made, _ = choose_solver("auto", a_domain(loss, count, relation=relation), loss, NoPenalty(), budget)
+        assert made.settings()["name"] == (solver if seen else "whitened")
+        assert getattr(made, "form", "full") == ("full" if seen else "plain")
+
+
+def test_the_form_follows_the_storage_and_the_width():
+    budget = Budget(1.0, 1e-6, "zero_out")
+    for facts, form in (
+        ({}, "full"),
+        ({"sparse": True}, "diagonal"),
+        ({"p": rules.WIDEST + 1, "n": 10**6}, "diagonal"),
+    ):
+        made, _ = choose_solver("auto", a_domain(Logistic(), **facts), Logistic(), NoPenalty(), budget)
+        assert made.form == form
+
+
+def test_a_private_n_counts_as_the_usual_one():
+    unknown = chosen(Squared(), L1(0.1), relation="add_remove", n=None)
+    assert unknown == chosen(Squared(), L1(0.1), relation="add_remove", n=rules.UNKNOWN_N)
+
+
+# ------------------------------------------------------------------------------- fits
+
+
+def notes_of(model, X=None, y=None, n=3000):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 3)) if X is None else X
+    y = rng.integers(0, 2, X.shape[0]) if y is None else y
+    return model.fit(X, y).certificate_.notes
+
+
+CLASS = {"bounds": 1.0, "classes": (0, 1)}
+NUMBER = {"bounds": 1.0, "target": (0, 1)}
+FITS = {
+    "classes": (DPLogisticRegression(2.0, 1e-6, **CLASS), ("whitened", SHAPE)),
+    "margins": (DPLinearSVC(2.0, 1e-6, **CLASS), ("whitened", SHAPE)),
+    "numbers": (DPLinearRegression(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
+    "ridge": (DPRidge(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
+    "huber": (DPHuberRegressor(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
+    "lasso": (DPLasso(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
+    "net": (DPElasticNet(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
+    "lasso, little signal": (DPLasso(0.01, 1e-6, **NUMBER), ("gcd", GREEDY)),
+    "counts": (DPPoissonRegressor(2.0, 1e-6, **NUMBER), ("gd", COUNTS)),
+    "l1 classes": (DPLogisticRegression(2.0, 1e-6, penalty="l1", alpha=0.01, **CLASS), ("gd", PROXIMAL)),
+    "pure classes": (DPLogisticRegression(2.0, 0.0, **CLASS), ("objective", ONE)),
+    "pure numbers": (DPRidge(2.0, 0.0, **NUMBER), ("gd", FULL)),
+    "limit": (DPRidge(math.inf, **NUMBER), ("gd", LIMIT)),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_reason_stands_in_the_certificate(name):
+    model, (chose, reason) = FITS[name]
+    model = type(model)(**{**model.get_params(deep=False), "solver": "auto"})
+    notes = notes_of(model)
+    assert f"auto chose {chose}: {reason}" in notes
+    assert "what was left open follows from declared facts alone" in notes
+    assert str(reason) in str(model.certificate_)
+
+
+def test_sparse_numbers_in_the_certificate():
+    X = sparse.random_array((3000, 3), density=0.3, rng=np.random.default_rng(0), format="csr")
+    assert f"auto chose gd: {WIDE}" in notes_of(DPRidge(2.0, 1e-6, **NUMBER), X)
+
+
+@pytest.mark.parametrize("name", ["classes", "ridge", "lasso", "lasso, little signal"])
+def test_the_choice_does_not_look_at_records(name):
+    """Tables of the same shape and nothing else in common: one solver, with the same settings, for the same reason."""
+    rng = np.random.default_rng(1)
+    model, _ = FITS[name]
+    tables = [
+        (rng.uniform(-1, 1, (3000, 3)), rng.integers(0, 2, 3000)),
+        (np.zeros((3000, 3)), np.zeros(3000)),
+        (np.full((3000, 3), np.nan), np.ones(3000)),
+        (np.full((3000, 3), 1e300), rng.integers(0, 2, 3000)),
+    ]
+    seen = []
+    for X, y in tables:
+        again = type(model)(**model.get_params(deep=False)).fit(X, y)
+        seen.append((again.certificate_.solver, again.certificate_.notes))
+    assert all(one == seen[0] for one in seen)
+
+
+def test_the_choice_under_add_remove_does_not_count_records():
+    bounds = Bounds(1.0, target=(0, 1))
+    seen = [
+        notes_of(DPLasso(2.0, 1e-6, bounds=bounds, neighbors="add_remove"), np.zeros((n, 2)), np.zeros(n))
+        for n in (3, 400)
+    ]
+    assert seen[0] == seen[1]
+
+
+def test_a_name_that_was_asked_for_is_said_so():
+    assert "gd was asked for" in notes_of(DPRidge(2.0, 1e-6, solver="gd", **NUMBER))
+    assert "whitened was asked for" in notes_of(DPRidge(2.0, 1e-6, solver="whitened", **NUMBER))

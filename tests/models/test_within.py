@@ -1,0 +1,149 @@
+"""Predictions see features within their declared ranges, as training did: beyond them nothing was learned."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from discreet import (
+    Bounds,
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+    GradientDescent,
+)
+from discreet.models.persistence import load
+
+RANGES = [(-1.0, 1.0), (0.0, 3.0), (-2.0, 0.5)]
+LOW, HIGH = np.array(RANGES).T
+NAMES = ["age", "income", "debt"]
+GD = GradientDescent(n_steps=4)
+
+MODELS = {
+    "logistic": DPLogisticRegression(4.0, 1e-5, bounds=RANGES, classes=(0, 1), solver=GD),
+    "softmax": DPLogisticRegression(4.0, 1e-5, bounds=RANGES, classes=(0, 1, 2), solver=GD),
+    "svc": DPLinearSVC(4.0, 1e-5, bounds=RANGES, classes=(0, 1), solver=GD),
+    "linear": DPLinearRegression(4.0, 1e-5, bounds=RANGES, target=(0, 1), solver=GD),
+    "ridge": DPRidge(4.0, 1e-5, bounds=RANGES, target=(0, 1), solver="auto"),
+    "huber": DPHuberRegressor(4.0, 1e-5, bounds=RANGES, target=(0, 1), solver=GD, fit_intercept=False),
+    "poisson": DPPoissonRegressor(4.0, 1e-5, bounds=RANGES, target=(0, 1), solver=GD),
+}
+EACH = pytest.mark.parametrize("name", MODELS)
+
+
+def a_table(n=60):
+    rng = np.random.default_rng(0)
+    return rng.uniform(LOW, HIGH, (n, 3)), rng.integers(0, 2, n)
+
+
+def beyond():
+    """Records far out in some features or all, and one at the ends."""
+    rng = np.random.default_rng(1)
+    return np.vstack([rng.normal(0, 4, (30, 3)), LOW - 1e6, HIGH + 1e6, LOW, HIGH, [1e300, -1e300, 0.0]])
+
+
+def fitted(name, X=None, **settings):
+    table, y = a_table()
+    model = MODELS[name].__class__(**{**MODELS[name].get_params(deep=False), **settings})
+    return model.fit(table if X is None else X, y)
+
+
+def answers(model, X):
+    """All that a model says about records."""
+    asked = [getattr(model, name) for name in ("predict", "decision_function", "predict_proba") if hasattr(model, name)]
+    return [ask(X) for ask in asked]
+
+
+def same(one, other):
+    for mine, theirs in zip(one, other, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
+
+
+@EACH
+def test_records_beyond_are_predicted_like_the_nearest_within(name):
+    model, X = fitted(name), beyond()
+    same(answers(model, X), answers(model, np.clip(X, LOW, HIGH)))
+    inside = a_table()[0]
+    linear = inside @ np.atleast_2d(model.coef_).T + model.intercept_
+    np.testing.assert_allclose(model._margins(inside), linear, rtol=1e-12, atol=1e-12)
+    assert np.ptp(model._margins(X), axis=0).max() <= np.abs(model.coef_).sum() * 3 + 1e-12
+
+
+@EACH
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_compressed_records(name, kind):
+    X = np.where(np.abs(beyond()) < 1, 0.0, beyond())
+    model = fitted(name, sparse.csr_array(a_table()[0]))
+    same(answers(model, kind(X)), answers(model, np.clip(X, LOW, HIGH)))
+
+
+def test_compressed_records_keep_zeros_that_are_stored():
+    model = fitted("logistic")
+    stored = sparse.csr_array((np.array([0.0, 9.0, 0.0]), np.array([0, 1, 2]), np.array([0, 3])), shape=(1, 3))
+    same(answers(model, stored), answers(model, [[0.0, 3.0, 0.0]]))
+
+
+def test_what_is_handed_in_stays_as_it_is():
+    model, X = fitted("logistic"), beyond()
+    kept, packed = X.copy(), sparse.csr_array(X)
+    answers(model, X)
+    answers(model, packed)
+    np.testing.assert_array_equal(X, kept)
+    np.testing.assert_array_equal(packed.toarray(), kept)
+
+
+@pytest.mark.parametrize("name", ["logistic", "softmax", "ridge"])
+def test_ranges_by_name(name):
+    """Each column meets its own range, in whatever order the ranges were declared."""
+    named = {NAMES[j]: RANGES[j] for j in (2, 0, 1)}
+    frame = pd.DataFrame(a_table()[0], columns=NAMES)
+    model, X = fitted(name, frame, bounds=named), beyond()
+    inside = pd.DataFrame(np.clip(X, LOW, HIGH), columns=NAMES)
+    same(answers(model, pd.DataFrame(X, columns=NAMES)), answers(model, inside))
+    linear = inside.to_numpy() @ np.atleast_2d(model.coef_).T + model.intercept_
+    np.testing.assert_allclose(model._margins(pd.DataFrame(X, columns=NAMES)), linear, rtol=1e-12, atol=1e-12)
+
+
+@EACH
+def test_a_loaded_model_has_the_same_ranges(name, tmp_path):
+    model, X = fitted(name), beyond()
+    again = load(model.save(tmp_path / "model"))
+    same(answers(again, X), answers(model, np.clip(X, LOW, HIGH)))
+    same(answers(again, sparse.csr_array(X)), answers(model, X))
+
+
+def test_a_loaded_model_knows_ranges_by_name(tmp_path):
+    frame = pd.DataFrame(a_table()[0], columns=NAMES)
+    model = fitted("logistic", frame, bounds=dict(zip(NAMES[::-1], RANGES[::-1], strict=True)))
+    X = pd.DataFrame(beyond(), columns=NAMES)
+    same(answers(load(model.save(tmp_path / "model")), X), answers(model, X.clip(LOW, HIGH, axis=1)))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "low", "high"),
+    [(1.5, -1.5, 1.5), (Bounds(1.5), -1.5, 1.5), (tuple(RANGES), LOW, HIGH), (Bounds(RANGES, row_norm=1.0), LOW, HIGH)],
+)
+def test_every_way_to_declare_a_range(bounds, low, high):
+    model = fitted("logistic", bounds=bounds)
+    same(answers(model, beyond()), answers(model, np.clip(beyond(), low, high)))
+
+
+def test_a_feature_declared_constant_has_no_say():
+    bounds = [(-1.0, 1.0), (2.0, 2.0), (-2.0, 0.5)]
+    model = fitted("logistic", bounds=bounds)
+    X = beyond()
+    other = X.copy()
+    other[:, 1] = 7.0
+    same(answers(model, X), answers(model, other))
+
+
+def test_absent_entries_are_within_the_range_too():
+    """Fitted on dense records whose range is away from 0, asked about sparse ones."""
+    bounds = [(1.0, 2.0), (-1.0, 1.0), (-5.0, -3.0)]
+    X = np.random.default_rng(0).uniform([1, -1, -5], [2, 1, -3], (60, 3))
+    model = fitted("logistic", X, bounds=bounds)
+    asked = np.array([[0.0, 0.5, 0.0], [1.5, 0.0, -9.0]])
+    same(answers(model, sparse.csr_array(asked)), answers(model, asked))
