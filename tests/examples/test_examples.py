@@ -21,7 +21,7 @@ def test_runs(path, tmp_path, monkeypatch, capsys):
 
 
 def test_the_quick_start_is_the_one_of_the_readme():
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    block, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     example = (ROOT / "examples" / "quickstart.py").read_text()
     wanted = [line.strip().split("  #")[0] for line in block.splitlines() if line.strip()]
     present = {line.strip().split("  #")[0] for line in example.splitlines()}
