@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain
 from discreet.curator.recoding import Recoding
+from discreet.errors import Unsupported
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -46,6 +47,23 @@ class Shape:
 def shares_to_noise(share: float, count: int = 1) -> float:
     """The relative noise of ``count`` answers that get this share of mu^2 (noise multiplier 1: all of it)."""
     return math.sqrt(count / share)
+
+
+def step_release(seeing: tuple[Release, ...], n_steps: int) -> Release:
+    """``n_steps`` noisy gradients for what seeing leaves of mu^2."""
+    spent = sum(1.0 / release.relative_noise**2 for release in seeing)
+    return Release("noisy_gradient", n_steps, relative_noise=shares_to_noise(1.0 - spent, n_steps))
+
+
+def check_settings(n_steps: int, positive: dict[str, float], shares: tuple[float, ...]) -> None:
+    """What both solvers ask of their settings."""
+    if isinstance(n_steps, bool) or int(n_steps) != n_steps or n_steps < 1:
+        raise Unsupported("n_steps must be a positive whole number")
+    for name, value in positive.items():
+        if not 0 < value < math.inf:
+            raise Unsupported(f"{name} must be positive and finite")
+    if not sum(shares) < 1:
+        raise Unsupported("the shares must leave some of the budget to the steps: their sum must be below 1")
 
 
 def noise_of(curator: "Curator", release: Release, clip: float, factor: float) -> float:

@@ -35,7 +35,15 @@ from discreet.penalties.base import Penalty
 from discreet.solvers import whitened_rules as rules
 from discreet.solvers.base import Progress, Solution, count_release, public_count
 from discreet.solvers.descent import project
-from discreet.solvers.shape import declared_shape, noise_of, seen_shape, shape_releases, shares_to_noise
+from discreet.solvers.shape import (
+    check_settings,
+    declared_shape,
+    noise_of,
+    seen_shape,
+    shape_releases,
+    shares_to_noise,
+    step_release,
+)
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -93,15 +101,11 @@ class WhitenedDescent:
     def __post_init__(self) -> None:
         if self.form not in FORMS:
             raise Unsupported(f"form must be one of {', '.join(FORMS)}")
-        if isinstance(self.n_steps, bool) or int(self.n_steps) != self.n_steps or self.n_steps < 1:
-            raise Unsupported("n_steps must be a positive whole number")
-        for name in ("step", "slope", "constant", "floor", "mean_share", "scale_share", "moment_share"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise Unsupported(f"{name} must be positive and finite")
         if not 0 <= self.momentum < 1:
             raise Unsupported("momentum must lie in [0, 1)")
-        if not self.mean_share + self.scale_share + self.moment_share < 1:
-            raise Unsupported("the shares must leave some of the budget to the steps: their sum must be below 1")
+        shares = ("mean_share", "scale_share", "moment_share")
+        positive = {name: getattr(self, name) for name in ("step", "slope", "constant", "floor", *shares)}
+        check_settings(self.n_steps, positive, tuple(positive[name] for name in shares))
 
     @classmethod
     def for_facts(cls, domain: Domain, loss: Any, budget: Budget) -> Self:
@@ -132,7 +136,13 @@ class WhitenedDescent:
         check_penalty(penalty)
         if domain.sparse and self.form == "full":
             raise Unsupported("whitening would fill sparse records: use WhitenedDescent(form='diagonal')")
-        return Plan((*self._seeing(domain), self._steps(domain), *count_release(domain, shares_to_noise(rules.COUNT))))
+        return Plan(
+            (
+                *self._seeing(domain),
+                step_release(self._seeing(domain), self.n_steps),
+                *count_release(domain, shares_to_noise(rules.COUNT)),
+            )
+        )
 
     def _seeing(self, domain: Domain) -> tuple[Release, ...]:
         if self.form == "plain":
@@ -143,10 +153,6 @@ class WhitenedDescent:
             return shape
         noise = shares_to_noise(self.moment_share)
         return (*shape, Release("noisy_second_moment", 1, relative_noise=noise))
-
-    def _steps(self, domain: Domain) -> Release:
-        spent = sum(1.0 / release.relative_noise**2 for release in self._seeing(domain))
-        return Release("noisy_gradient", self.n_steps, relative_noise=shares_to_noise(1.0 - spent, self.n_steps))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
         """See, recode, descend, and take the coefficients back."""

@@ -34,7 +34,14 @@ from discreet.penalties.base import Penalty
 from discreet.solvers import whitened_rules as rules
 from discreet.solvers.base import Progress, Solution, count_release, public_count
 from discreet.solvers.metric_prox import metric_prox
-from discreet.solvers.shape import noise_of, seen_shape, shape_releases, shares_to_noise
+from discreet.solvers.shape import (
+    check_settings,
+    noise_of,
+    seen_shape,
+    shape_releases,
+    shares_to_noise,
+    step_release,
+)
 from discreet.solvers.whitened import affine
 
 if TYPE_CHECKING:
@@ -84,13 +91,9 @@ class WhitenedNewton:
     name: ClassVar[str] = "whitened_newton"
 
     def __post_init__(self) -> None:
-        if isinstance(self.n_steps, bool) or int(self.n_steps) != self.n_steps or self.n_steps < 1:
-            raise Unsupported("n_steps must be a positive whole number")
-        for name, value in asdict(self).items():
-            if not 0 < value < math.inf:
-                raise Unsupported(f"{name} must be positive and finite")
-        if not self.mean_share + self.scale_share + self.target_share + self.moment_share < 1:
-            raise Unsupported("the shares must leave some of the budget to the steps: their sum must be below 1")
+        positive = {name: value for name, value in asdict(self).items() if name != "n_steps"}
+        shares = tuple(value for name, value in positive.items() if name.endswith("_share"))
+        check_settings(self.n_steps, positive, shares)
 
     @classmethod
     def for_facts(cls, domain: Domain, loss: Any, budget: Budget) -> Self:
@@ -105,22 +108,26 @@ class WhitenedNewton:
             raise Unsupported("Newton steps know l2 and separable penalties: use solver='gd' for this one")
         if domain.sparse:
             raise Unsupported("Newton steps need dense records: use solver='cd' or 'gd' for sparse ones")
-        return Plan((*self._seeing(domain), self._steps(domain), *count_release(domain, shares_to_noise(rules.COUNT))))
+        return Plan(
+            (
+                *self._seeing(domain),
+                step_release(self._seeing(domain), self.n_steps),
+                *count_release(domain, shares_to_noise(rules.COUNT)),
+            )
+        )
 
     def _seeing(self, domain: Domain) -> tuple[Release, ...]:
         target = Release("noisy_target_moments", 1, relative_noise=shares_to_noise(self.target_share))
         moments = Release("noisy_second_moment", 1, relative_noise=shares_to_noise(self.moment_share))
         return (target, *shape_releases(domain, mean=self.mean_share, scale=self.scale_share), moments)
 
-    def _steps(self, domain: Domain) -> Release:
-        spent = sum(1.0 / release.relative_noise**2 for release in self._seeing(domain))
-        return Release("noisy_gradient", self.n_steps, relative_noise=shares_to_noise(1.0 - spent, self.n_steps))
-
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
         """See, standardize, step, and take the coefficients back."""
         n, quiet = public_count(curator), curator.noise_multiplier == 0
-        target, *shape, moments = self._seeing(curator.domain)
-        noise = noise_of(curator, self._steps(curator.domain), 1.0, float(curator.budget.neighbors.sum_factor)) / n
+        target, *shape, moments = seeing = self._seeing(curator.domain)
+        noise = (
+            noise_of(curator, step_release(seeing, self.n_steps), 1.0, float(curator.budget.neighbors.sum_factor)) / n
+        )
         center, scale = self._target(curator, target, n)
         seen = seen_shape(curator, tuple(shape), n).recoding
         longest = self.row * math.sqrt(len(seen.center) + 1.0)
