@@ -20,6 +20,8 @@ Vector = NDArray[np.float64]
 
 GRID_STEP = 2.0**-14
 """How far the door's rounding may put a feature beyond its range."""
+SHRUNK = 1 - 1e-9
+"""A row norm below this part of what the ranges imply was declared, and shrinks rows; above is rounding."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +96,10 @@ class Recoding:
         low, high = -admitted.feature_bounds[:features], admitted.feature_bounds[:features]
         if admitted.ranges is not None:
             low, high = admitted.ranges.T
-            if admitted.row_norm < float(
-                np.linalg.norm(admitted.feature_bounds)
-            ):  # rows shrunk toward 0, out of ranges
+            if admitted.row_norm < SHRUNK * float(np.linalg.norm(admitted.feature_bounds)):  # out of ranges, toward 0
                 low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
-        entries[:features] = (
-            np.maximum(np.abs(low - self.center), np.abs(high - self.center)) + GRID_STEP
-        ) / self.scale
+        farthest = np.maximum(np.abs(low - self.center), np.abs(high - self.center))
+        entries[:features] = (farthest + GRID_STEP) / self.scale
         length = min(self.row_norm, float(np.linalg.norm(entries)))
         entries = np.minimum(entries, length)
         if self.matrix is not None and self.matrix.ndim == 1:

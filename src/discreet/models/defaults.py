@@ -73,7 +73,7 @@ from discreet.solvers.smoothness import Geometry
 from discreet.solvers.svrg import VarianceReducedDescent
 from discreet.solvers.whitened import WhitenedDescent
 from discreet.solvers.whitened_newton import WhitenedNewton
-from discreet.solvers.whitened_rules import WIDEST, form_for
+from discreet.solvers.whitened_rules import UNKNOWN_N, WIDEST, form_for
 
 NAMES = ("auto", "whitened", "gd", "sgd", "cd", "gcd", "svrg", "agd", "output", "objective", "exponential")
 
@@ -84,7 +84,6 @@ SGD_BATCH, SGD_EPOCHS = 1024, 10
 TYPICAL_LENGTH, CURVATURE_SHARE = 25.0, 0.25
 LIMIT_LOSS = 1e3  # beyond any loss on the way to an optimum
 LIMIT_STRENGTH = 1e-9  # without noise any strong convexity will do
-UNKNOWN_N = 10_000  # stands for n in the rule for n_steps where n is private
 
 
 def choose_solver(

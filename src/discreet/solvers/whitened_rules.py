@@ -9,7 +9,7 @@ are noise.
     How far a mean over all records stands out of the noise, if it got the whole budget, for a row of length sqrt(p).
 ``plain`` below J = 10 (classes), J = 25 (numbers)
     There is nothing to see: the shape would cost more than it shows. Gradient steps in declared coordinates with a
-    large constant feature, so that the intercept is learned first and the model is never worse than the trivial one.
+    large constant feature, so that the intercept is learned first and the model falls back on the trivial one.
     On 500 rows at epsilon 0.1 the whitened steps lost 1 to 5 points of accuracy to the trivial predictor, the plain
     ones none.
 ``diagonal`` where records are sparse or p^2 is dear
@@ -42,6 +42,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 
 UNKNOWN_N = 10_000
+"""Stands for n where that is private."""
 PLAIN_CLASSES, PLAIN_NUMBERS = 10.0, 25.0
 MEAN, SCALE, MOMENTS, TARGET = 0.04, 0.08, 0.20, 0.05
 MEAN_NUMBERS, SCALE_NUMBERS, MOMENTS_NUMBERS = 0.05, 0.10, 0.30
