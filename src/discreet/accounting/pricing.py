@@ -21,7 +21,7 @@ P~(S) <= P(S) + d <= e^epsilon Q(S) + delta + d <= e^epsilon (Q~(S) + d) + delta
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from discreet.accounting import gaussian, objective, pure, rdp, selection
@@ -40,6 +40,7 @@ from discreet.accounting.events import (
     merged,
 )
 from discreet.accounting.plan import Plan
+from discreet.accounting.search import solve
 from discreet.budget import Budget, Neighbors
 from discreet.errors import AccountingError, Unsupported
 
@@ -119,10 +120,10 @@ def calibrate(plan: Plan, budget: Budget) -> float:
     if budget.is_pure:
         spent = math.fsum(count_of(event) * pure.epsilon_of(event) for event in events)
         start = (spent - floor) / (budget.epsilon - floor)
-        return _solve(cost, budget.epsilon, start, tolerance=1e-9)
+        return solve(cost, budget.epsilon, start, tolerance=1e-9)
     if all(isinstance(event, Gaussian) for event in events):
         start = _gaussian_mu(events) / gaussian.mu_of(budget.epsilon, budget.delta)
-        return _solve(cost, budget.epsilon, start * (1 + 1e-14), tolerance=1e-9)
+        return solve(cost, budget.epsilon, start * (1 + 1e-14), tolerance=1e-9)
     if _is_integrable(events):
         return _calibrate_perturbed(plan, budget)
     return _calibrate_numerically(plan, budget)
@@ -192,7 +193,7 @@ def _calibrate_perturbed(plan: Plan, budget: Budget) -> float:
 
     # Just below the budget's delta, so that the search for the price, which rounds up, ends below its epsilon.
     target, start = budget.delta * (1 - 1e-9), at_one / gaussian.mu_of(budget.epsilon, budget.delta)
-    answer = _solve(cost, target, start, slope=-20.0, tolerance=1e-6)
+    answer = solve(cost, target, start, slope=-20.0, tolerance=1e-6)
     checked = price(plan, answer, budget.delta, budget.neighbors)
     _must_hold(checked <= budget.epsilon, "the calibrated plan is over its budget")
     return answer
@@ -339,62 +340,11 @@ def _calibrate_numerically(plan: Plan, budget: Budget) -> float:
     def numerical(noise_multiplier: float) -> float:
         return _search_epsilon(released(noise_multiplier), budget.delta, budget.neighbors)
 
-    start = _solve(guess, budget.epsilon, 1.0, tolerance=1e-2)
+    start = solve(guess, budget.epsilon, 1.0, tolerance=1e-2)
     slope = min(math.log(guess(1.05 * start) / guess(start)) / math.log(1.05), -0.5)
     quick = _selects(plan.events(1.0, pure=False))
     tolerance = 1e-6 if quick else CALIBRATION_TOLERANCE
-    answer = _solve(numerical, budget.epsilon, start, slope=slope, tolerance=tolerance)
+    answer = solve(numerical, budget.epsilon, start, slope=slope, tolerance=tolerance)
     checked = price(plan, answer, budget.delta, budget.neighbors)
     _must_hold(checked <= budget.epsilon, "the calibrated plan is over its budget")
     return answer
-
-
-def _solve(
-    cost: Callable[[float], float],
-    target: float,
-    start: float,
-    *,
-    tolerance: float = CALIBRATION_TOLERANCE,
-    slope: float = -1.0,
-) -> float:
-    """A z with (1 - tolerance) target <= cost(z) <= target, for a decreasing cost.
-
-    Log-cost is almost a line in log z: a secant step aimed just inside the target, kept within the
-    bracket. Ends on a point whose cost was computed and found affordable.
-    """
-    aim = math.log(target) + math.log1p(-0.4 * tolerance)
-    short: tuple[float, float] | None = None  # the largest z known to be too little, with its log-cost
-    enough: tuple[float, float] | None = None  # the smallest z known to be enough
-    z = start
-    for _ in range(200):
-        spent = cost(z)
-        here = (z, math.log(max(spent, 1e-300)))
-        if spent <= target:
-            if spent >= target * (1 - tolerance) or (short and z - short[0] <= 1e-13 * z):
-                return z
-            enough = here
-        else:
-            short = here
-        if short and enough and short[1] > enough[1]:
-            slope = (enough[1] - short[1]) / math.log(enough[0] / short[0])
-        z = _next(here, aim, slope, short, enough)
-    if enough is None:
-        raise AccountingError("no amount of noise meets this budget: allow a larger epsilon or take fewer steps")
-    return enough[0]
-
-
-def _next(
-    here: tuple[float, float],
-    aim: float,
-    slope: float,
-    short: tuple[float, float] | None,
-    enough: tuple[float, float] | None,
-) -> float:
-    """The secant's guess from the nearest point; the middle of the bracket where it would leave it."""
-    jump = min(max((aim - here[1]) / slope, -3.0), 3.0)
-    guess = here[0] * math.exp(jump)
-    low = short[0] if short else 0.0
-    high = enough[0] if enough else math.inf
-    if low < guess < high:
-        return guess
-    return math.sqrt(low * high) if short and enough else (2 * low if short else 0.5 * high)
