@@ -15,6 +15,7 @@ _HOME = {
     "AdaptiveClip": "discreet.solvers.cd",
     "AdaptiveDescent": "discreet.solvers.agd",
     "AdaptivePlan": "discreet.accounting.plan",
+    "AlreadyReleased": "discreet.errors",
     "Bounds": "discreet.bounds",
     "Box": "discreet.penalties",
     "Budget": "discreet.budget",
@@ -45,6 +46,8 @@ _HOME = {
     "L1": "discreet.penalties",
     "L2": "discreet.penalties",
     "L2Ball": "discreet.penalties",
+    "Ledger": "discreet.ledger.ledger",
+    "LedgerError": "discreet.errors",
     "Logistic": "discreet.losses",
     "MissingBounds": "discreet.errors",
     "Neighbors": "discreet.budget",
@@ -60,8 +63,10 @@ _HOME = {
     "Problem": "discreet.curator.one_shot",
     "Recoding": "discreet.curator.recoding",
     "Release": "discreet.accounting.plan",
+    "Reservation": "discreet.ledger.reservation",
     "SmoothedHinge": "discreet.losses",
     "Softmax": "discreet.losses",
+    "Spent": "discreet.ledger.account",
     "Squared": "discreet.losses",
     "StaleKernels": "discreet.errors",
     "StochasticGradientDescent": "discreet.solvers.sgd",
@@ -81,6 +86,7 @@ __all__ = [
     "AdaptiveClip",
     "AdaptiveDescent",
     "AdaptivePlan",
+    "AlreadyReleased",
     "Bounds",
     "Box",
     "Budget",
@@ -109,6 +115,8 @@ __all__ = [
     "Huber",
     "InvalidBudget",
     "L2Ball",
+    "Ledger",
+    "LedgerError",
     "Logistic",
     "MissingBounds",
     "Neighbors",
@@ -124,8 +132,10 @@ __all__ = [
     "Problem",
     "Recoding",
     "Release",
+    "Reservation",
     "SmoothedHinge",
     "Softmax",
+    "Spent",
     "Squared",
     "StaleKernels",
     "StochasticGradientDescent",
@@ -151,14 +161,19 @@ if TYPE_CHECKING:
     from discreet.curator.recoding import Recoding
     from discreet.errors import (
         AccountingError,
+        AlreadyReleased,
         BudgetExceeded,
         DiscreetError,
+        LedgerError,
         MissingBounds,
         NotConverged,
         PlanViolation,
         StaleKernels,
         Unsupported,
     )
+    from discreet.ledger.account import Spent
+    from discreet.ledger.ledger import Ledger
+    from discreet.ledger.reservation import Reservation
     from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
     from discreet.models import (
         DPElasticNet,

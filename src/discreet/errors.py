@@ -31,3 +31,15 @@ class NotConverged(DiscreetError, RuntimeError):
 
 class AccountingError(DiscreetError, RuntimeError):
     """Two independent accountants disagree about a price."""
+
+
+class LedgerError(DiscreetError, RuntimeError):
+    """The ledger cannot be used, was asked for something that it does not have, or does not hold together."""
+
+
+class AlreadyReleased(DiscreetError, RuntimeError):
+    """A request was answered before: ``release`` is its answer, and nothing was charged or read again."""
+
+    def __init__(self, release: str) -> None:
+        super().__init__("this request was answered before: its answer is in `release`, and nothing was charged again")
+        self.release = release

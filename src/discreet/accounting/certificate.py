@@ -29,7 +29,7 @@ from discreet.accounting.stopping import Stopping
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
 
-FORMAT = 2
+FORMAT = 3
 UNITS = ("record", "person")
 ARITHMETICS = ("exact lattice", "idealised")
 
@@ -79,6 +79,8 @@ class Certificate:
         event without noise are found without being listed.
     trace
         For adaptive runs: what each answer cost, in which round, and what the filter refused.
+    ledger
+        Where the fit was charged: the ledger's name, the data set, the entry and the chain's head. None: nowhere.
     """
 
     epsilon: float
@@ -98,12 +100,13 @@ class Certificate:
     created: str | None = None
     not_private: tuple[str, ...] = ()
     trace: tuple[Charge, ...] = ()
+    ledger: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbors", Neighbors(self.neighbors))
         for name in ("events", "notes", "not_private", "trace"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in ("solver", "accountants", "assumed_public"):
+        for name in ("solver", "accountants", "assumed_public", "ledger"):
             object.__setattr__(self, name, _plain(getattr(self, name)))
         for name in ("epsilon", "delta", "noise_multiplier"):
             object.__setattr__(self, name, float(getattr(self, name)))
@@ -225,6 +228,7 @@ def _lines(certificate: Certificate) -> list[str]:
     )
     lines.append("  Taken as public, not measured")
     lines += [f"    {name:<22}{value}" for name, value in certificate.assumed_public.items()] or ["    nothing"]
+    lines += _ledger_lines(certificate.ledger)
     lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")
     lines += [f"  Note          {note}" for note in certificate.notes]
     made = " ".join(part for part in (certificate.library_version, certificate.created) if part)
@@ -241,6 +245,13 @@ def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:
         lines.append(f"    {query:<22}{said}")
     rounds = max((charge.round for charge in trace), default=0)
     return [f"  Spent         in {rounds} rounds", *lines] if lines else []
+
+
+def _ledger_lines(ledger: Mapping[str, Any] | None) -> list[str]:
+    if ledger is None:
+        return ["  Ledger        none: what else was released of these records is not known"]
+    entry = f"entry {ledger['entry']} of ledger {ledger['ledger']}"
+    return [f"  Ledger        charged to {ledger['dataset']!r}, {entry}", f"                head {ledger['head']}"]
 
 
 def _phrase(event: Event) -> str:

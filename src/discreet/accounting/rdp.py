@@ -228,9 +228,10 @@ def amplified_pure(epsilon: float, probability: float) -> float:
     return math.log1p(probability * math.expm1(epsilon)) * (1 + 2.0**-49)
 
 
-def moments_of(event: Event, neighbors: Neighbors) -> Array:
-    """The log-moments of an event at ``orders()``."""
-    event, alphas = objective.simplified(unwrapped(event), neighbors), orders()
+def moments_of(event: Event, neighbors: Neighbors, alphas: Array | None = None) -> Array:
+    """The log-moments of an event at whole orders: ``orders()`` unless others are given."""
+    alphas = orders() if alphas is None else alphas
+    event = objective.simplified(unwrapped(event), neighbors)
     probability = 1.0
     if isinstance(event, PoissonSampled):
         probability, event = float(event.probability), event.event

@@ -101,7 +101,7 @@ def _run(train: "Table", public: "Table", epsilon: float, repeats: int, console:
     from discreet.experiments.sweep import EPSILONS, accuracy_sweep, references
     from discreet.models import DPLogisticRegression
 
-    model = DPLogisticRegression(epsilon=epsilon, bounds=train.bounds, verbose=True)
+    model = DPLogisticRegression(epsilon=epsilon, bounds=train.bounds, ledger=False, verbose=True)
     model.fit(train.X, train.y)
     compared = references(train, public)
     columns = (

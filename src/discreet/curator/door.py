@@ -215,7 +215,8 @@ def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
     return out
 
 
-def _blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+def blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+    """Runs of rows as numbers, with where they start and end."""
     step = max(1, _BLOCK_VALUES // max(1, width))
     for first in range(0, n, step):
         last = min(n, first + step)
@@ -267,7 +268,7 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
     if targets.shape != (n,) or n_columns != len(scaling.scale):
         raise Unsupported("X or y changed its size while it was being read: pass a copy")
     if is_sparse(X):
-        X = _canonical(X)
+        X = canonical(X)
     valid = np.isfinite(targets)
     targets = np.where(valid, targets, 0.0)
     order = starts = shares = None
@@ -287,13 +288,13 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
         sparse = _encode_sparse(X, valid, declared, scaling, norms, sums)
         return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid)
     rows = np.empty((n, width), dtype=scaling.grid.dtype)
-    for first, last, block in _blocks(X, n, n_columns):
+    for first, last, block in blocks(X, n, n_columns):
         part = slice(first, last)
         encode.encode_rows(block, valid[part], *declared, rows[part], norms[part], sums[part])
     return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid)
 
 
-def _canonical(X: Any) -> Any:
+def canonical(X: Any) -> Any:
     """A copy in compressed rows, its indices checked and its duplicate entries added up."""
     if X.dtype.kind not in "fiub":
         raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")

@@ -1,11 +1,13 @@
 """The closed wall: ``PrivateData`` takes a table and declared facts, and gives out a ``Curator`` for a plan."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.events import Event
 from discreet.accounting.plan import Plan
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds, Domain
@@ -13,8 +15,12 @@ from discreet.budget import Budget, Neighbors
 from discreet.curator import door
 from discreet.curator.curator import Curator
 from discreet.curator.engines.choice import engine_for
+from discreet.curator.fingerprint import fingerprint_of
 from discreet.curator.selftest import check_kernels
-from discreet.errors import MissingBounds, Unsupported
+from discreet.curator.session import check_answers_match_prices
+from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
+from discreet.ledger.reservation import Reservation
+from discreet.ledger.settings import account_of
 
 
 class PrivateData:
@@ -33,12 +39,27 @@ class PrivateData:
         person's loss is the mean over that person's rows.
     fit_intercept
         Whether to append a constant feature, which is clipped, noised and penalized like any other.
+    ledger, dataset
+        The ledger (its path, its URL, or itself) and the name under which the records are registered there: every
+        plan is charged before it is opened. None: the configured ledger, if there is one. False: none.
     """
 
-    def __init__(self, X: Any, y: Any, bounds: Bounds, *, groups: Any = None, fit_intercept: bool = True) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        bounds: Bounds,
+        *,
+        groups: Any = None,
+        fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
+    ) -> None:
         self.__X = door.two_dimensional(X)
         self.__y = door.one_dimensional(y)
         self.__groups = groups
+        self.__ledger = account_of(ledger, dataset)
+        self.dataset = dataset
         self.bounds = bounds
         self.n_columns = int(self.__X.shape[1])
         if self.n_columns == 0:
@@ -85,12 +106,45 @@ class PrivateData:
             grouped=self.__groups is not None,
         )
 
-    def open(self, plan: Plan, budget: Budget, loss: Any) -> Curator:
-        """Price the plan, then read the records into a private integer copy behind a curator."""
+    @property
+    def unit(self) -> str:
+        """Whom a guarantee protects: a record, or a person with several."""
+        return "record" if self.__groups is None else "person"
+
+    def reserve(
+        self, events: Sequence[Event], budget: Budget, *, request: str | None = None, label: str = ""
+    ) -> Reservation | None:
+        """Charge what will be released to the ledger, durably, before any record is read; None without a ledger.
+
+        A request that was answered before raises AlreadyReleased, with its answer.
+        """
+        if self.__ledger is None or self.dataset is None:
+            return None
+        self.__ledger.key()  # missing, it is missed before anything is charged
+        reservation = self.__ledger.reserve(self.dataset, events, budget, request, unit=self.unit, label=label)
+        if reservation.release is not None:
+            raise AlreadyReleased(reservation.release)
+        return reservation
+
+    def recognize(self, reservation: Reservation | None) -> None:
+        """Let the ledger's owner know whose records were charged for: see ``Ledger.recognize``."""
+        if reservation is not None:
+            found = fingerprint_of(self.__X, reservation.ledger.key())
+            reservation.ledger.recognize(reservation.dataset, found)
+
+    def open(self, plan: Plan, budget: Budget, loss: Any, *, request: str | None = None, label: str = "") -> Curator:
+        """Price the plan, charge it, then read the records into a private integer copy behind a curator.
+
+        ``request`` and ``label`` are for the ledger: see ``Ledger.reserve``.
+        """
         noise_multiplier = calibrate(plan, budget)
         domain = self.domain(budget.neighbors, loss)
+        check_answers_match_prices(plan, budget)
         check_kernels(loss, sparse=door.is_sparse(self.__X))
+        events = plan.events(noise_multiplier, pure=budget.is_pure)
+        reservation = self.reserve(events, budget, request=request, label=label)
         records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
+        self.recognize(reservation)
         return Curator(
             engine_for(records),
             domain,
@@ -99,6 +153,7 @@ class PrivateData:
             budget=budget,
             noise_multiplier=noise_multiplier,
             facts=self.__facts(domain),
+            reservation=reservation,
         )
 
     def target_scale(self, loss: Any) -> float:
@@ -138,7 +193,7 @@ class PrivateData:
     def __facts(self, domain: Domain) -> dict[str, Any]:
         bounds = self.bounds
         return {
-            "unit": "record" if self.__groups is None else "person",
+            "unit": self.unit,
             "features": bounds.features
             if isinstance(bounds.features, (float, dict))
             else [list(r) for r in bounds.features],

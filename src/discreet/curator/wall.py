@@ -14,6 +14,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator.engines.base import Engine
 from discreet.curator.session import Session, idealised
+from discreet.ledger.reservation import Reservation
 
 
 class Wall:
@@ -29,7 +30,9 @@ class Wall:
         budget: Budget,
         noise_multiplier: float,
         facts: dict[str, Any],
+        reservation: Reservation | None = None,
     ) -> None:
+        self.reservation = reservation
         self.domain, self.loss, self.plan, self.budget = domain, loss, plan, budget
         self.noise_multiplier = noise_multiplier
         self._session = Session(engine, domain, plan, budget, noise_multiplier)
@@ -75,4 +78,5 @@ class Wall:
             created=date.today().isoformat(),
             not_private=tuple(self._session.reasons()),
             trace=() if self._session.filter is None else self._session.filter.trace,
+            ledger=None if self.reservation is None else self.reservation.reference,
         )

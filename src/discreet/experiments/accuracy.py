@@ -160,7 +160,8 @@ def private_run(point: Point, train: DeclaredTable, test: DeclaredTable, seed: i
     """One fit with nothing set, and what it scores; its noise is replayable."""
     table = point.table(train)
     kind: Any = DPLogisticRegression if table.is_classification else DPLinearRegression
-    model = kind(epsilon=point.epsilon, bounds=table.bounds, solver=point.method, neighbors=point.relation)
+    settings = {"solver": point.method, "neighbors": point.relation, "ledger": False}
+    model = kind(epsilon=point.epsilon, bounds=table.bounds, **settings)
     start = time.perf_counter()
     with use_entropy(Replayed(point.noise(seed))):
         model.fit(table.X, table.y)

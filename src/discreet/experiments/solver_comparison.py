@@ -104,6 +104,7 @@ def private_accuracy(
         alpha=protocol.alpha,
         solver=method.solver(Budget(epsilon, protocol.delta, NEIGHBORS)),
         neighbors=str(NEIGHBORS),
+        ledger=False,
     )
     with use_entropy(Replayed(seed)):
         model.fit(table.X[train], table.y[train])

@@ -27,7 +27,7 @@ class DPLinearModel(BaseEstimator):
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
 
-    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any) -> Self:
+    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, request: str | None) -> Self:
         validate_data(self, X, skip_check_array=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -49,6 +49,9 @@ class DPLinearModel(BaseEstimator):
                 delta=self.delta,
                 neighbors=self.neighbors,
                 fit_intercept=self.fit_intercept,
+                ledger=self.ledger,
+                dataset=self.dataset,
+                request=request,
                 progress=progress,
             )
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate

@@ -28,14 +28,17 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, n_classes: int) -> Any: ...
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit privately; ``groups`` names the person behind each row, where a person has several."""
+    def fit(self, X: Any, y: Any, groups: Any = None, *, request: str | None = None) -> Self:
+        """Fit privately; ``groups`` names the person behind each row, where a person has several.
+
+        ``request`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
+        """
         bounds = declared(self.bounds, classes=self.classes)
         if bounds.classes is None:
             raise MissingBounds(
                 "the classes are not declared: pass classes=(0, 1), from what is publicly known, not from the data"
             )
-        self._fit(X, y, groups, bounds, self._loss(len(bounds.classes)))
+        self._fit(X, y, groups, bounds, self._loss(len(bounds.classes)), request)
         self.classes_ = _label_array(bounds.classes)
         return self
 
@@ -73,6 +76,9 @@ class DPLogisticRegression(_DPClassifier):
         ``"exponential"``, or a solver object: ``GradientDescent(n_steps=50)``.
     neighbors
         ``"replace_one"``, ``"zero_out"`` or ``"add_remove"``.
+    ledger, dataset
+        The ledger (a path, a URL or a ``Ledger``) and the registered name of the data: every fit is charged there
+        before it reads a record, and refused where the budget is spent. None: the configured ledger; False: none.
     verbose
         Show a progress bar.
 
@@ -96,6 +102,8 @@ class DPLogisticRegression(_DPClassifier):
         solver: Any = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -107,6 +115,8 @@ class DPLogisticRegression(_DPClassifier):
         self.solver = solver
         self.neighbors = neighbors
         self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
         self.verbose = verbose
 
     def _loss(self, n_classes: int) -> Any:
@@ -150,6 +160,8 @@ class DPLinearSVC(_DPClassifier):
         solver: Any = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -162,6 +174,8 @@ class DPLinearSVC(_DPClassifier):
         self.solver = solver
         self.neighbors = neighbors
         self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
         self.verbose = verbose
 
     def _loss(self, n_classes: int) -> Any:

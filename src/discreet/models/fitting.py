@@ -1,5 +1,8 @@
 """The way of a fit, the same for every model: declare, plan, price, open, solve, certify, map back."""
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,7 +13,8 @@ from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
 from discreet.curator.private_data import PrivateData
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
+from discreet.ledger.reservation import Reservation
 from discreet.models.defaults import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
@@ -26,6 +30,18 @@ class Fitted:
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
     certificate: Certificate
+
+    def text(self) -> str:
+        """All of it as JSON: what a ledger keeps under a request's name."""
+        stored = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist()}
+        return json.dumps({**stored, "certificate": self.certificate.to_json()})
+
+    @classmethod
+    def from_text(cls, text: str) -> "Fitted":
+        """The inverse of ``text``."""
+        stored = json.loads(text)
+        certificate = Certificate.from_json(stored["certificate"])
+        return cls(np.array(stored["coef"], dtype=float), np.array(stored["intercept"], dtype=float), certificate)
 
 
 def declared(bounds: Any, **facts: Any) -> Bounds:
@@ -79,22 +95,43 @@ def fit_model(
     delta: float | None,
     neighbors: str,
     fit_intercept: bool,
+    ledger: Any = None,
+    dataset: str | None = None,
+    request: str | None = None,
     progress: Progress | None = None,
 ) -> Fitted:
     """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
     relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
-    data = PrivateData(X, y, bounds, groups=groups, fit_intercept=fit_intercept)
+    data = PrivateData(X, y, bounds, groups=groups, fit_intercept=fit_intercept, ledger=ledger, dataset=dataset)
     domain = data.domain(relation, loss)
     if domain.row_norm == 0:
         raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
     penalty.value(np.zeros(domain.shape))  # a penalty that does not fit the coefficients fails here, before any release
     budget = budget_of(epsilon, delta, relation, domain.n)
     chosen, reason = choose_solver(solver, domain, loss, penalty, budget)
-    curator = data.open(chosen.plan(domain, loss, penalty), budget, loss)
-    solution = chosen.solve(curator, penalty, progress)
-    certificate = curator.certificate(model=model, solver=chosen.settings(), notes=reason)
-    coef, intercept = _in_own_units(solution.coefficients, data, loss, fit_intercept)
-    return Fitted(coef, intercept, certificate)
+    try:
+        curator = data.open(chosen.plan(domain, loss, penalty), budget, loss, request=request, label=model)
+    except AlreadyReleased as answered:
+        return Fitted.from_text(answered.release)
+    with _settled(curator.reservation):
+        solution = chosen.solve(curator, penalty, progress)
+        certificate = curator.certificate(model=model, solver=chosen.settings(), notes=reason)
+        coef, intercept = _in_own_units(solution.coefficients, data, loss, fit_intercept)
+    fitted = Fitted(coef, intercept, certificate)
+    if curator.reservation is None or request is None:
+        return fitted
+    return Fitted.from_text(curator.reservation.settle(fitted.text()))
+
+
+@contextmanager
+def _settled(reservation: Reservation | None) -> Iterator[None]:
+    """A run that fails is never run again under the same charge: its failure was an answer."""
+    try:
+        yield
+    except BaseException:
+        if reservation is not None:
+            reservation.abandon()
+        raise
 
 
 def _in_own_units(

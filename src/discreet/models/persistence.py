@@ -5,8 +5,8 @@
 
 The body holds the format's version, the estimator's name, its parameters, the certificate, the names of
 the features, the declared classes, and the SHA-256 of each array's file. Everything in it is declared or
-released; nothing of the records is stored. The checksums find damage and careless edits. They are no
-signature: whoever may write the file may write another one.
+released; nothing of the records is stored, nor is the ledger's address. The checksums find damage and careless
+edits. They are no signature: whoever may write the file may write another one.
 """
 
 import hashlib
@@ -103,11 +103,12 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
     arrays = {"coef.npy": _array_bytes(model.coef_), "intercept.npy": _array_bytes(model.intercept_)}
     names = getattr(model, "feature_names_in_", None)
     classes = getattr(model, "classes_", None)
+    params = {**model.get_params(deep=False), "ledger": None}  # an address, perhaps with a password
     body = {
         "format": FORMAT,
         "library_version": __version__,
         "model": type(model).__name__,
-        "params": {name: _encoded(value) for name, value in sorted(model.get_params(deep=False).items())},
+        "params": {name: _encoded(value) for name, value in sorted(params.items())},
         "certificate": model.certificate_.to_json(),
         "n_features": int(model.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],

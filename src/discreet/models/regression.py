@@ -19,15 +19,18 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, bounds: Bounds) -> Any: ...
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit privately; ``groups`` names the person behind each row, where a person has several."""
+    def fit(self, X: Any, y: Any, groups: Any = None, *, request: str | None = None) -> Self:
+        """Fit privately; ``groups`` names the person behind each row, where a person has several.
+
+        ``request`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
+        """
         bounds = declared(self.bounds, target=self.target)
         if bounds.target is None:
             raise MissingBounds(
                 "the target's range is not declared: pass target=(low, high), "
                 "from what is publicly known, not from the data"
             )
-        self._fit(X, y, groups, bounds, self._loss(bounds))
+        self._fit(X, y, groups, bounds, self._loss(bounds), request)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         return self
 
@@ -54,6 +57,8 @@ class DPLinearRegression(_DPRegressor):
         solver: Any = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -63,6 +68,8 @@ class DPLinearRegression(_DPRegressor):
         self.solver = solver
         self.neighbors = neighbors
         self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
         self.verbose = verbose
 
     def _loss(self, bounds: Bounds) -> Any:
@@ -95,6 +102,8 @@ class DPRidge(_DPRegressor):
         solver: Any = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -105,6 +114,8 @@ class DPRidge(_DPRegressor):
         self.solver = solver
         self.neighbors = neighbors
         self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
         self.verbose = verbose
 
     penalty = "l2"
@@ -134,6 +145,8 @@ class DPLasso(_DPRegressor):
         solver: Any = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -144,6 +157,8 @@ class DPLasso(_DPRegressor):
         self.solver = solver
         self.neighbors = neighbors
         self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
         self.verbose = verbose
 
     def _loss(self, bounds: Bounds) -> Any:
@@ -168,6 +183,8 @@ class DPElasticNet(_DPRegressor):
         solver: Any = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -179,6 +196,8 @@ class DPElasticNet(_DPRegressor):
         self.solver = solver
         self.neighbors = neighbors
         self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
         self.verbose = verbose
 
     @property
@@ -211,6 +230,8 @@ class DPHuberRegressor(_DPRegressor):
         solver: Any = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -222,6 +243,8 @@ class DPHuberRegressor(_DPRegressor):
         self.solver = solver
         self.neighbors = neighbors
         self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
         self.verbose = verbose
 
     def _loss(self, bounds: Bounds) -> Any:
@@ -252,6 +275,8 @@ class DPPoissonRegressor(_DPRegressor):
         solver: Any = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -263,6 +288,8 @@ class DPPoissonRegressor(_DPRegressor):
         self.solver = solver
         self.neighbors = neighbors
         self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
         self.verbose = verbose
 
     def _loss(self, bounds: Bounds) -> Any:

@@ -57,7 +57,12 @@ class Runs:
         candidate, run = self.candidates[index], paid.run
         bounds = candidate.facts.bounds.with_facts(n=self.sizes[0])
         model = clone(candidate.estimator).set_params(
-            bounds=bounds, epsilon=run.epsilon, delta=run.delta, neighbors=str(run.neighbors), verbose=False
+            bounds=bounds,
+            epsilon=run.epsilon,
+            delta=run.delta,
+            neighbors=str(run.neighbors),
+            ledger=False,  # the selection is charged as a whole
+            verbose=False,
         )
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a warning of a run that is not released would tell of it
@@ -79,7 +84,7 @@ class Runs:
 
 def _private(candidate: Candidate, part: Part, n: int | None) -> PrivateData:
     bounds, intercept = candidate.facts.bounds.with_facts(n=n), candidate.estimator.fit_intercept
-    return PrivateData(part.X, part.y, bounds, groups=part.groups, fit_intercept=intercept)
+    return PrivateData(part.X, part.y, bounds, groups=part.groups, fit_intercept=intercept, ledger=False)
 
 
 def in_training_units(model: DPLinearModel, data: PrivateData, loss: Any) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ from discreet.curator.observation import current_observer
 from discreet.curator.parts import Part, split
 from discreet.curator.private_data import PrivateData
 from discreet.errors import MissingBounds, Unsupported
+from discreet.ledger.reservation import Reservation
 from discreet.models.base import DPLinearModel
 from discreet.models.candidates import candidates_of
 from discreet.models.fitting import budget_of
@@ -59,6 +60,8 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
         Its mean; None: the number of candidates, at most 10.
     validation
         The share of records (persons) that scores, and fits nothing.
+    ledger, dataset
+        Where the whole selection is charged, once, as in the estimators. Those of the candidates do not count.
 
     Attributes
     ----------
@@ -91,6 +94,8 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
         stopping: str = "auto",
         mean_runs: float | None = None,
         validation: float = 0.2,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.candidates = candidates
@@ -100,13 +105,16 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
         self.stopping = stopping
         self.mean_runs = mean_runs
         self.validation = validation
+        self.ledger = ledger
+        self.dataset = dataset
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Select and fit privately; ``groups`` names the person behind each row, where a person has several."""
         if y is None:
             raise ValueError("DPSelectCV requires y to be passed, but the target y is None")
         listed, relation = self._listed(), self._relation
-        n = PrivateData(X, y, listed[0].facts.bounds, groups=groups).public_n(relation)
+        data = PrivateData(X, y, listed[0].facts.bounds, groups=groups, ledger=self.ledger, dataset=self.dataset)
+        n = data.public_n(relation)
         if n is None:
             raise MissingBounds("n is private here: declare about how many records there are, Bounds(n=...)")
         budget = budget_of(self.epsilon, self.delta, relation, n)
@@ -115,8 +123,10 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
             raise Unsupported("too few records to hold some of them out: use one of the candidates as it is")
         runs = Runs(listed, *parts, (None, None) if relation.n_is_public else self._sizes(n))
         paid = runs.offer(budget, self._law(len(listed), budget))
+        reservation = data.reserve(paid.events, budget, label="DPSelectCV")
+        data.recognize(reservation)
         best = _best(runs, paid) or _untrained(listed[0], X)
-        self._release(best, paid, n, "record" if groups is None else "person")
+        self._release(best, paid, n, data.unit, reservation)
         return self
 
     def offer(self, n: int, n_features: int) -> Offer:
@@ -150,16 +160,23 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
     def _listed(self) -> tuple[Candidate, ...]:
         return candidates_of(self.estimator, self.candidates)
 
-    def _release(self, best: Outcome, paid: Offer, n: int, unit: str) -> None:
+    def _release(self, best: Outcome, paid: Offer, n: int, unit: str, reservation: Reservation | None) -> None:
         candidate, total = best.candidate, paid.total
         self.best_estimator_, self.best_params_, self.best_score_ = best.model, candidate.params, best.score
-        self.certificate_ = self._certificate(best, paid, n, unit)
+        self.certificate_ = self._certificate(best, paid, n, unit, reservation)
         self.best_estimator_.certificate_ = self.certificate_
         self.best_estimator_.set_params(
-            bounds=candidate.estimator.bounds, epsilon=total.epsilon, delta=total.delta, neighbors=str(total.neighbors)
+            bounds=candidate.estimator.bounds,
+            epsilon=total.epsilon,
+            delta=total.delta,
+            neighbors=str(total.neighbors),
+            ledger=self.ledger,
+            dataset=self.dataset,
         )
 
-    def _certificate(self, best: Outcome, paid: Offer, n: int, unit: str) -> Certificate:
+    def _certificate(
+        self, best: Outcome, paid: Offer, n: int, unit: str, reservation: Reservation | None
+    ) -> Certificate:
         law, run, entropy = paid.stopping, paid.run, current_entropy()
         made = getattr(best.model, "certificate_", None)
         settings = {
@@ -194,6 +211,7 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
             ),
             created=date.today().isoformat(),
             not_private=tuple(reasons),
+            ledger=None if reservation is None else reservation.reference,
         )
 
     # --- what the released model does, unchanged ----------------------------------------------------

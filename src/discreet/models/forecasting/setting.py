@@ -53,7 +53,7 @@ class Setting:
         """The estimator with declared bounds, and some settings changed."""
         bounds = self.bounds if self.bounds.n is None else self.bounds.with_facts(n=rows)
         facts = {"classes": None} if isinstance(self.target, Classes) else {"target": None}
-        return clone(self.estimator).set_params(bounds=bounds, verbose=False, **facts, **changes)
+        return clone(self.estimator).set_params(bounds=bounds, ledger=False, verbose=False, **facts, **changes)
 
     def facts(self) -> PrivateData:
         """Two public rows, through which declared bounds are read as a fit reads them."""
@@ -62,7 +62,7 @@ class Setting:
         assert ends is not None
         two = np.array(ends[:2], dtype=object)
         bounds = self.bounds.with_facts(n=None)
-        return PrivateData(np.stack([low, low]), two, bounds, fit_intercept=self.estimator.fit_intercept)
+        return PrivateData(np.stack([low, low]), two, bounds, fit_intercept=self.estimator.fit_intercept, ledger=False)
 
     def truth(self, table: Rehearsal) -> Array:
         """The law's coefficients in training coordinates, (p + 1, K); of a softmax the shortest that say the same."""

@@ -1,0 +1,1 @@
+"""The durable account of everything that was ever spent on a data set."""

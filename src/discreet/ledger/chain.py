@@ -1,0 +1,58 @@
+"""Entries, each bound to the one before by its hash: whoever changes one changes every hash after it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+from discreet.ledger.currency import FREE, Amounts
+
+GENESIS = "0" * 64
+KINDS = ("grant", "part", "charge")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger: a cap granted, a part declared, or a charge."""
+
+    seq: int
+    kind: str
+    dataset: str
+    request: str | None
+    charge: Amounts
+    body: str
+    prev: str
+    hash: str
+
+    @classmethod
+    def after(
+        cls,
+        seq: int,
+        prev: str,
+        kind: str,
+        dataset: str,
+        body: Mapping[str, Any],
+        *,
+        request: str | None = None,
+        charge: Amounts = FREE,
+    ) -> "Entry":
+        """The next entry of a chain whose last one has this number and hash."""
+        return cls(seq + 1, kind, dataset, request, charge, canonical(body), prev, "").sealed()
+
+    def sealed(self) -> "Entry":
+        """With the hash of everything else in it."""
+        parts = [self.seq, self.kind, self.dataset, self.request, *astuple(self.charge), self.body, self.prev]
+        digest = hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode()).hexdigest()
+        return replace(self, hash=digest)
+
+    @property
+    def contents(self) -> dict[str, Any]:
+        """The body, read."""
+        found: dict[str, Any] = json.loads(self.body)
+        return found
+
+
+def canonical(body: Mapping[str, Any]) -> str:
+    """One text for one meaning: sorted, without spaces, floats exact, no NaN."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,73 @@
+"""Whether two tables hold the same records, from keyed hashes of their rows that mean nothing to others.
+
+A fingerprint depends on the multiset of rows alone: neither on their order, nor on that of the columns, nor on the
+container. The sketch (the smallest of the rows' hashes) tells how many rows two tables share. Both stay in the
+ledger: they depend on every record, so that they appear in no certificate, no report and no message to an analyst,
+and nothing that an analyst sees depends on them.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SKETCH = 256
+NOTICEABLE = 0.1
+"""The share of a table's rows in another one from which on the owner is told."""
+_RANGE = 2**64
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """A digest that equal tables share, and the ``SKETCH`` smallest hashes of distinct rows."""
+
+    digest: str
+    sketch: tuple[int, ...]
+
+    def share_in(self, other: "Fingerprint") -> float:
+        """About how much of this table's distinct rows the other one holds.
+
+        Hashes are uniform, so that those below the smaller of the two sketches' ends are a fair sample of both.
+        """
+        if self.digest == other.digest:
+            return 1.0
+        end = min(_end(self.sketch), _end(other.sketch))
+        mine = [value for value in self.sketch if value < end]
+        theirs = set(other.sketch)
+        return sum(value in theirs for value in mine) / len(mine) if mine else 0.0
+
+    def text(self) -> str:
+        """The sketch as it is stored."""
+        return json.dumps(self.sketch)
+
+    @classmethod
+    def stored(cls, digest: str, sketch: str) -> "Fingerprint":
+        """From what was stored."""
+        return cls(digest, tuple(json.loads(sketch)))
+
+
+def _end(sketch: Sequence[int]) -> int:
+    """Up to where a sketch is complete: everywhere, where the table has fewer rows than it holds."""
+    return sketch[-1] + 1 if len(sketch) >= SKETCH else _RANGE
+
+
+@dataclass(frozen=True)
+class Notice:
+    """For the owner: about ``share`` of the records charged to ``dataset`` are those of ``other``.
+
+    ``other`` is the data set itself where few of its own records were seen: other records under its name.
+    """
+
+    dataset: str
+    other: str
+    share: float
+
+    def __str__(self) -> str:
+        if self.dataset == self.other:
+            return (
+                f"a fit charged to {self.dataset!r} saw other records than those first seen under this name "
+                f"(about {self.share:.0%} the same)"
+            )
+        return (
+            f"about {self.share:.0%} of the records of a fit charged to {self.dataset!r} are in {self.other!r} too: "
+            "whoever is in both is protected by neither cap alone"
+        )

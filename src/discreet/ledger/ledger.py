@@ -1,0 +1,370 @@
+"""``Ledger``: caps are granted, fits are charged before they touch a record, and nothing is ever forgotten."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import Event, to_dict
+from discreet.accounting.plan import Plan
+from discreet.accounting.pricing import calibrate, epsilon_of
+from discreet.budget import Budget, Neighbors
+from discreet.errors import BudgetExceeded, LedgerError, Unsupported
+from discreet.ledger import books
+from discreet.ledger.account import Account, Spent
+from discreet.ledger.chain import Entry, canonical
+from discreet.ledger.fingerprint import NOTICEABLE, Fingerprint, Notice
+from discreet.ledger.reservation import Reservation
+from discreet.ledger.store import FORMAT, Connection, OverCap
+from discreet.ledger.stores import MEMORY, store_for
+from discreet.ledger.verification import Verified, check_certificate, verified
+
+_KEEP = "INSERT INTO release (request, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
+
+
+class Ledger:
+    """The account of everything that is ever spent on data sets, across fits, processes, people and years.
+
+    Parameters
+    ----------
+    address
+        A file (SQLite), ``postgresql://...``, or ``":memory:"`` for a ledger that ends with the process.
+        ``Ledger.create`` makes a new one.
+
+    Examples
+    --------
+    >>> from discreet import Budget, Ledger, Plan, Release
+    >>> ledger = Ledger(":memory:")
+    >>> _ = ledger.grant("census", epsilon=1.0, delta=1e-6)
+    >>> for _ in range(2):
+    ...     _ = ledger.reserve("census", Plan([Release("noisy_gradient", 10)]), Budget(0.6, 1e-7))
+    >>> spent = ledger.spent("census")
+    >>> round(spent.summed_epsilon, 3), round(spent.epsilon, 3)
+    (1.2, 0.814)
+    """
+
+    def __init__(self, address: str | Path) -> None:
+        self._address = address if "://" in str(address) or str(address) == MEMORY else Path(address).absolute()
+        self._store = store_for(self._address)
+        self._terms: dict[str, Account] = {}  # for what never changes: delta, relation, unit and orders
+        if str(address) == MEMORY:
+            self._store.create(secrets.token_hex(8), secrets.token_bytes(32))
+
+    @classmethod
+    def create(cls, address: str | Path) -> "Ledger":
+        """A new, empty ledger; an error where there is one already."""
+        ledger = cls(address)
+        if str(address) != MEMORY:
+            ledger._store.create(secrets.token_hex(8), secrets.token_bytes(32))
+        return ledger
+
+    @property
+    def address(self) -> str:
+        """Where the ledger is, without a password."""
+        return self._store.address
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.address!r})"
+
+    def __deepcopy__(self, memo: Any) -> "Ledger":
+        return self  # a copy of an account would be a second budget
+
+    def __reduce__(self) -> Any:
+        if str(self._address) == MEMORY:
+            raise TypeError("a ledger in memory cannot leave its process: use a ledger file for parallel work")
+        return type(self), (str(self._address),)
+
+    # --- the owner ---------------------------------------------------------------------------------
+
+    def grant(
+        self,
+        dataset: str,
+        epsilon: float,
+        delta: float | None = None,
+        *,
+        neighbors: Neighbors | str | None = None,
+        unit: str | None = None,
+    ) -> Account:
+        """Register a data set with a cap on all that is ever released of it; or change the cap's epsilon.
+
+        Parameters
+        ----------
+        dataset
+            The name under which fits are charged.
+        epsilon, delta
+            The cap. Without a delta only pure budgets are admitted. The guarantee is the largest cap that you would
+            ever grant: a cap that is raised because of what was released was never a cap.
+        neighbors, unit
+            The relation (``"replace_one"`` unless told) and the unit (``"record"`` or ``"person"``) of the guarantee.
+            They cannot be changed, nor can delta.
+        """
+        _check_name(dataset)
+        with self._store.writing() as at:
+            found = books.account(at, dataset)
+            if found is None:
+                new = Account.opened(dataset, epsilon, delta or 0.0, neighbors or "replace_one", unit or "record")
+                self._append(at, "grant", dataset, _cap(new))
+                books.add(at, new)
+                return new
+            if found.parent is not None:
+                raise LedgerError("a part has the cap of the whole: grant to the whole")
+            if (
+                Neighbors(neighbors or found.neighbors) is not found.neighbors
+                or (unit or found.unit) != found.unit
+                or (found.delta if delta is None else delta) != found.delta
+            ):
+                raise LedgerError("delta, the relation and the unit of a data set cannot be changed: only epsilon can")
+            changed = [one.granted(epsilon) for one in books.family(at, dataset)]
+            if not all(one.is_within for one in changed):
+                raise LedgerError("more than this cap is spent already: a cap cannot be lowered below that")
+            self._append(at, "grant", dataset, _cap(changed[0]))
+            books.set_caps(at, changed)
+            return next(one for one in changed if one.name == dataset)
+
+    def divide(self, dataset: str, parts: Sequence[str]) -> list[Account]:
+        """Declare disjoint parts of a data set, each with an account: what is spent on one costs the others nothing.
+
+        Whoever is in one part is in no other, so that only charges to that part and to the whole concern them
+        (parallel composition). It is the owner's declaration. It holds where the part follows from who somebody is;
+        where it follows from a value in the record, exchanging the record may move it, so that ``replace_one`` and
+        ``zero_out`` would have to count two parts: divide such data under ``add_remove`` only.
+        """
+        with self._store.writing() as at:
+            whole = self._account(at, dataset)
+            if whole.parent is not None:
+                raise LedgerError("a part cannot be divided: declare finer parts of the whole")
+            made = []
+            for name in parts:
+                _check_name(name)
+                if books.account(at, name) is not None:
+                    raise LedgerError(f"there is a data set {name!r} already: choose another name for the part")
+                made.append(whole.part(name))
+                self._append(at, "part", name, {"of": dataset})
+                books.add(at, made[-1])
+            return made
+
+    def notices(self) -> list[Notice]:
+        """For the owner's eyes: which data sets' records were seen under another name."""
+        with self._store.reading() as at:
+            return [Notice(*row) for row in at.rows("SELECT dataset, other, share FROM notice ORDER BY dataset, other")]
+
+    # --- fits --------------------------------------------------------------------------------------
+
+    def reserve(
+        self,
+        dataset: str,
+        plan: Plan | Sequence[Event],
+        budget: Budget,
+        request: str | None = None,
+        *,
+        unit: str = "record",
+        label: str = "",
+    ) -> Reservation:
+        """Charge a plan to a data set; when this returns, the charge is durable. BudgetExceeded where it is too dear.
+
+        Parameters
+        ----------
+        dataset
+            Its registered name.
+        plan
+            What will be released: a plan, whose noise is calibrated to the budget, or the events themselves.
+        budget
+            What may be claimed of it afterwards.
+        request
+            A name for this request. Asked again under the same name, the same thing is charged once, and released
+            once (``Reservation.settle``).
+        unit
+            Whom the fit protects: ``"record"`` or ``"person"``. It must be the data set's.
+        label
+            What the charge is for, for the history.
+        """
+        events = _events(plan, budget)
+        known = self._terms.get(dataset) or self._terms.setdefault(dataset, self.account(dataset))
+        if known.neighbors is not budget.neighbors or known.unit != unit:
+            raise LedgerError(
+                f"{dataset!r} is registered for {known.neighbors} per {known.unit}: "
+                f"fit with neighbors={str(known.neighbors)!r}, and groups= for persons only"
+            )
+        charge = known.charge(events, budget)
+        body = {
+            "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": str(budget.neighbors)},
+            "events": [to_dict(event) for event in events],
+            "label": label,
+        }
+        try:
+            with self._store.writing() as at:
+                if request is not None and (old := books.entry_of_request(at, request)):
+                    return self._again(at, old, dataset, body)
+                family = books.family(at, dataset)
+                if not all(one.charged(charge).is_within for one in family):
+                    raise OverCap
+                entry = self._append(at, "charge", dataset, {**body, "time": _now()}, request=request, charge=charge)
+                return self._reservation(at, entry)
+        except OverCap:
+            raise BudgetExceeded(_exhausted(self.spent(dataset))) from None
+
+    def recognize(self, dataset: str, fingerprint: Fingerprint) -> None:
+        """Compare the records of a fit with those of all data sets, and note for the owner what does not fit.
+
+        Nothing that anybody but the owner sees depends on it: a refusal would tell of the records.
+        """
+        with self._store.reading() as at:
+            rows = at.rows("SELECT dataset, digest, sketch FROM known")
+            own = self._account(at, dataset)
+            parents = dict(at.rows("SELECT name, parent FROM account"))
+        known = {name: Fingerprint.stored(digest, sketch) for name, digest, sketch in rows}
+        found = []
+        for name, other in known.items():
+            share = fingerprint.share_in(other)
+            if name == dataset:
+                if share < NOTICEABLE:
+                    found.append(Notice(dataset, dataset, share))
+            elif name != own.parent and parents[name] != dataset:
+                share = max(share, other.share_in(fingerprint))
+                if share >= NOTICEABLE:
+                    found.append(Notice(dataset, name, share))
+        if dataset in known and not found:
+            return
+        with self._store.writing() as at:
+            if dataset not in known:
+                at.run(
+                    "INSERT INTO known (dataset, digest, sketch) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                    *(dataset, fingerprint.digest, fingerprint.text()),
+                )
+            for notice in found:
+                at.run(
+                    "INSERT INTO notice (dataset, other, share) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                    *(notice.dataset, notice.other, notice.share),
+                )
+
+    def key(self) -> bytes:
+        """The key of the fingerprints: for whoever reads the records, and nobody else."""
+        return self._store.key()
+
+    # --- everybody ---------------------------------------------------------------------------------
+
+    def account(self, dataset: str) -> Account:
+        """The state of one data set's account."""
+        with self._store.reading() as at:
+            return self._account(at, dataset)
+
+    def accounts(self) -> list[Account]:
+        """All accounts, by name."""
+        with self._store.reading() as at:
+            return books.accounts(at)
+
+    def spent(self, dataset: str) -> Spent:
+        """What was spent on a data set, added up and composed, and what is left."""
+        return self.account(dataset).statement()
+
+    def entries(self, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
+        """The entries in order, of one data set where one is named; the last ``limit``."""
+        with self._store.reading() as at:
+            return books.entries(at, dataset, limit)
+
+    def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
+        """Work the whole ledger out again from its entries; LedgerError names the first thing amiss.
+
+        ``prices`` works out anew what every charge's events cost, too, which takes longer. With a certificate: is its
+        charge in this ledger, as it says? A ledger that was rolled back to an older copy is whole in itself, and only
+        the certificates issued since then can tell.
+        """
+        with self._store.reading() as at:
+            name, entries, accounts = self._name(at), books.entries(at), books.accounts(at)
+        found = verified(entries, accounts, prices=prices)
+        if certificate is not None:
+            check_certificate(certificate, name, entries)
+        return found
+
+    # --- inside ------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _name(at: Connection) -> str:
+        stored, name = at.rows("SELECT format, name FROM ledger")[0]
+        if stored != FORMAT:
+            raise LedgerError(f"the ledger has another format than {FORMAT}: use the version of discreet that made it")
+        return str(name)
+
+    @staticmethod
+    def _account(at: Connection, dataset: str) -> Account:
+        found = books.account(at, dataset)
+        if found is None:
+            raise LedgerError(
+                f"the ledger has no data set {dataset!r}: its owner registers it with `discreet budget grant`"
+            )
+        return found
+
+    @staticmethod
+    def _append(at: Connection, kind: str, dataset: str, body: dict[str, Any], **more: Any) -> Entry:
+        entry = Entry.after(*books.last(at), kind, dataset, body, **more)
+        books.append(at, entry)
+        return entry
+
+    def _reservation(self, at: Connection, entry: Entry, release: str | None = None) -> Reservation:
+        return Reservation(self, self._name(at), entry.dataset, entry.seq, entry.hash, entry.request, release)
+
+    def _again(self, at: Connection, old: Entry, dataset: str, body: dict[str, Any]) -> Reservation:
+        """The same request once more: what it released, or leave to run under the charge that stands."""
+        before = {name: value for name, value in old.contents.items() if name != "time"}
+        if old.dataset != dataset or canonical(before) != canonical(body):
+            raise LedgerError("this request was made before, for something else: give each request a name of its own")
+        return self._reservation(at, old, _released(at, old.request))
+
+    def settle(self, request: str, release: str) -> str:
+        """Keep what a request released, the first time; return what is kept (``Reservation.settle``)."""
+        with self._store.writing() as at:
+            at.run(_KEEP, request, release)
+            return _released(at, request) or ""
+
+    def abandon(self, request: str) -> None:
+        """A request's run failed, unless it has released something (``Reservation.abandon``)."""
+        with self._store.writing() as at:
+            at.run(_KEEP, request, None)
+
+
+def _released(at: Connection, request: str | None) -> str | None:
+    """What a request released; an error where its run failed."""
+    found = at.rows("SELECT body FROM release WHERE request = ?", request)
+    if found and found[0][0] is None:
+        raise LedgerError("this request failed after it was charged: ask again under another name, at another charge")
+    return found[0][0] if found else None
+
+
+def _events(plan: Plan | Sequence[Event], budget: Budget) -> tuple[Event, ...]:
+    """What will be released, at no more than the budget."""
+    if isinstance(plan, Plan):
+        return plan.events(calibrate(plan, budget), pure=budget.is_pure)
+    events = tuple(plan)
+    if not epsilon_of(events, budget.delta, budget.neighbors).epsilon <= budget.epsilon:
+        raise Unsupported("these events cost more than their budget: nothing was charged")
+    return events
+
+
+def _exhausted(spent: Spent) -> str:
+    return (
+        f"the budget of {spent.dataset!r} does not allow this fit: of its cap (epsilon {spent.cap_epsilon:g}, "
+        f"delta {spent.cap_delta:g}) about epsilon {spent.left:.3g} is left for one more. Ask for less, or ask the "
+        "data's owner for a grant (`discreet budget grant`). Nothing was charged, no record was read"
+    )
+
+
+def _check_name(dataset: str) -> None:
+    if not isinstance(dataset, str) or not dataset.strip() or not dataset.isprintable() or len(dataset) > 200:
+        raise Unsupported("a data set's name is a short, printable text")
+
+
+def _cap(account: Account) -> dict[str, Any]:
+    return {
+        "epsilon": account.epsilon,
+        "delta": account.delta,
+        "neighbors": str(account.neighbors),
+        "unit": account.unit,
+        "time": _now(),
+    }
+
+
+def _now() -> str:
+    """For people: nothing depends on the clock."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

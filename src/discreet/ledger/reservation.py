@@ -1,0 +1,40 @@
+"""A charge that is on disk, and what its request released."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.ledger.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A charge that is on disk: the fit that it pays for may begin.
+
+    ``release`` is what the same request released before, if it did: then there is nothing to run.
+    """
+
+    ledger: "Ledger"
+    name: str
+    dataset: str
+    entry: int
+    head: str
+    request: str | None = None
+    release: str | None = None
+
+    @property
+    def reference(self) -> dict[str, Any]:
+        """For the certificate: the ledger, the data set, the entry, and the chain's head when it was written."""
+        return {"ledger": self.name, "dataset": self.dataset, "entry": self.entry, "head": self.head}
+
+    def settle(self, release: str) -> str:
+        """Keep what was released under the request's name, and return what is kept: the first one, ever.
+
+        Publish nothing but what this returns. Without a request there is nothing to keep.
+        """
+        return release if self.request is None else self.ledger.settle(self.request, release)
+
+    def abandon(self) -> None:
+        """The run failed. The charge stands, and the request cannot be tried again under it."""
+        if self.request is not None:
+            self.ledger.abandon(self.request)

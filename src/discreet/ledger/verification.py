@@ -1,0 +1,114 @@
+"""Does a ledger hold together? The chain, the rules and the accounts, worked out again from the entries alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import event_from_dict, to_dict
+from discreet.budget import Budget
+from discreet.errors import DiscreetError, LedgerError
+from discreet.ledger.account import Account
+from discreet.ledger.chain import GENESIS, Entry
+from discreet.ledger.currency import Amounts
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A ledger that holds together: how many entries and data sets it has, and the hash of the last entry."""
+
+    entries: int
+    datasets: int
+    head: str
+
+
+def verified(entries: Sequence[Entry], accounts: Iterable[Account], *, prices: bool) -> Verified:
+    """Replay the entries, compare with the accounts as they stand; LedgerError names the first thing amiss."""
+    head = _chained(entries)
+    found = _replayed(entries, _Prices() if prices else None)
+    stated = {account.name: account for account in accounts}
+    for name in found.keys() | stated.keys():
+        if found.get(name) != stated.get(name):
+            raise LedgerError(f"the account of {name!r} is not what its entries come to: restore the ledger")
+    return Verified(len(entries), len(found), head)
+
+
+def _chained(entries: Sequence[Entry]) -> str:
+    head = GENESIS
+    for number, entry in enumerate(entries, start=1):
+        if entry.seq != number or entry.prev != head or entry.sealed().hash != entry.hash:
+            raise LedgerError(
+                f"the chain is broken at entry {number}: it, or one before, was changed, removed or inserted"
+            )
+        head = entry.hash
+    return head
+
+
+def _replayed(entries: Iterable[Entry], prices: "_Prices | None") -> dict[str, Account]:
+    """The accounts that the entries make; an entry that no ledger would have written is an error."""
+    accounts: dict[str, Account] = {}
+    for entry in entries:
+        try:
+            _apply(entry, accounts, prices)
+        except (DiscreetError, LookupError, TypeError, ValueError, AttributeError):
+            raise LedgerError(f"entry {entry.seq} is not one that a ledger writes: do not rely on it") from None
+    return accounts
+
+
+def _apply(entry: Entry, accounts: dict[str, Account], prices: "_Prices | None") -> None:
+    name = entry.dataset
+    body = {} if entry.kind == "charge" and prices is None else entry.contents
+    if entry.kind == "part":
+        accounts[name] = accounts[body["of"]].part(name)
+    elif entry.kind == "grant" and name not in accounts:
+        accounts[name] = Account.opened(name, body["epsilon"], body["delta"], body["neighbors"], body["unit"])
+    elif entry.kind == "grant":
+        for one in _moved(accounts, name):
+            accounts[one.name] = one.granted(body["epsilon"])
+    elif entry.kind == "charge":
+        if prices is not None and not prices.covered(entry.charge, accounts[name], body):
+            raise LedgerError("less was charged than the events cost")
+        for one in _moved(accounts, name):
+            accounts[one.name] = one.charged(entry.charge)
+            if not accounts[one.name].is_within:
+                raise LedgerError("a charge over the cap")
+    else:
+        raise LedgerError("an unknown kind")
+
+
+def _moved(accounts: dict[str, Account], name: str) -> list[Account]:
+    return [one for one in accounts.values() if name in (one.name, one.parent)]
+
+
+class _Prices:
+    """What events cost today; equal ones are priced once."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, Amounts] = {}
+
+    def covered(self, charge: Amounts, account: Account, body: dict[str, Any]) -> bool:
+        """Whether a charge is what its events cost, but for rounding, which differs between machines."""
+        key = (repr(body["events"]), repr(body["budget"]), account.orders, account.delta)
+        if key not in self._found:
+            events = [event_from_dict(event) for event in body["events"]]
+            self._found[key] = account.charge(events, Budget(**body["budget"]))
+        pairs = zip(astuple(charge), astuple(self._found[key]), strict=True)
+        return all(stored >= found * (1 - 1e-6) - 2 for stored, found in pairs)
+
+
+def check_certificate(certificate: Certificate, name: str, entries: Sequence[Entry]) -> None:
+    """Is the certificate's charge an entry of the ledger of this name? LedgerError where it is not."""
+    stated = certificate.ledger
+    if stated is None:
+        raise LedgerError("the certificate names no ledger: its fit was charged nowhere")
+    if stated["ledger"] != name:
+        raise LedgerError("the certificate names another ledger: verify it there")
+    number = stated["entry"]
+    entry = entries[number - 1] if isinstance(number, int) and 0 < number <= len(entries) else None
+    if entry is None or entry.hash != stated["head"] or entry.dataset != stated["dataset"]:
+        raise LedgerError(
+            "the certificate's charge is not in this ledger: it was rolled back to an older copy, or the certificate "
+            "was changed"
+        )
+    if entry.contents["events"] != [to_dict(event) for event in certificate.events]:
+        raise LedgerError("the certificate lists other releases than were charged: do not rely on it")
