@@ -1,6 +1,6 @@
 """What the tests share: records on the integer grid, and seeded noise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -29,6 +29,15 @@ class Table:
         self.labels = scores.argmax(axis=1)
         self.numbers = np.clip(margins / 5 + 0.1 * rng.normal(size=n), -1, 1)
         self.counts = np.minimum(rng.poisson(np.exp(margins / 2)), 20)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_configured_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The ledger of whoever runs the tests is charged for nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DISCREET_LEDGER", raising=False)
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield
 
 
 @pytest.fixture(scope="session")

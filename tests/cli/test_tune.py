@@ -139,3 +139,72 @@ def test_cells_that_are_no_numbers_make_null_records_and_drop_none(tmp_path):
     X, y = _csv(table, "ill", None)
     assert X.shape == (5, 2)
     assert np.isnan(np.column_stack([X, y])).any(axis=1).tolist() == [False, True, True, True, True]
+
+
+# --- the ledger -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ledger(tmp_path, monkeypatch):
+    """The configured ledger."""
+    made = discreet.Ledger.create(tmp_path / "budget.db")
+    made.grant("wards", 5.0, 1e-4)
+    monkeypatch.setenv("DISCREET_LEDGER", str(tmp_path / "budget.db"))
+    return made
+
+
+def refused(run, *arguments):
+    result = run("tune", *arguments)
+    assert result.exit_code == UNSERVED, result.output
+    assert len(result.stderr.strip().splitlines()) == 1
+    return result.stderr
+
+
+def test_the_whole_selection_is_charged_once(run, settings, rows, ledger, tmp_path):
+    out = tmp_path / "best.discreet"
+    found = answer(run, rows, "-s", settings, "-e", 4, "-o", out, "--dataset", "wards")
+    (_, entry) = ledger.entries()
+    assert (entry.dataset, entry.contents["label"]) == ("wards", "DPSelectCV")
+    assert found["ledger"] == discreet.load(out).certificate_.ledger
+    assert found["ledger"]["head"] == entry.hash
+    assert run("budget", "verify", "--certificate", out).exit_code == 0
+
+
+def test_a_named_ledger_comes_before_the_configured_one(run, settings, rows, ledger, tmp_path):
+    other = discreet.Ledger.create(tmp_path / "other.db")
+    other.grant("wards", 5.0, 1e-4)
+    out = tmp_path / "best.discreet"
+    answer(run, rows, "-s", settings, "-e", 4, "-o", out, "-l", tmp_path / "other.db", "--dataset", "wards")
+    assert other.spent("wards").fits == 1
+    assert ledger.spent("wards").fits == 0
+
+
+def test_a_spent_budget_stops_the_selection(run, settings, rows, ledger, tmp_path):
+    out = tmp_path / "best.discreet"
+    assert "does not allow" in refused(run, rows, "-s", settings, "-e", 6, "-o", out, "--dataset", "wards")
+    assert ledger.spent("wards").fits == 0
+    assert not out.exists()
+
+
+def test_what_the_ledger_refuses_is_refused_before_the_table_is_opened(run, settings, ledger, tmp_path, monkeypatch):
+    nowhere = tmp_path / "nowhere.csv"
+    assert "--public" in refused(run, nowhere, "-s", settings)
+    assert "no data set 'beds'" in refused(run, nowhere, "-s", settings, "--dataset", "beds")
+    told = refused(run, nowhere, "-s", settings, "--dataset", "wards", "--neighbors", "zero_out")
+    assert "registered for replace_one per record" in told
+    ledger.grant("patients", 5.0, 1e-4, unit="person")
+    assert "per person" in refused(run, nowhere, "-s", settings, "--dataset", "patients")
+    assert "no ledger here" in refused(run, nowhere, "-s", settings, "-l", tmp_path / "no.db", "--dataset", "wards")
+    monkeypatch.delenv("DISCREET_LEDGER")
+    assert "no ledger: give" in refused(run, nowhere, "-s", settings, "--dataset", "wards")
+
+
+def test_public_and_synthetic_records_are_charged_nowhere(run, settings, rows, ledger, tmp_path):
+    out = tmp_path / "best.discreet"
+    assert answer(run, rows, "-s", settings, "-e", 4, "-o", out, "--public")["ledger"] is None
+    assert answer(run, "--demo", "--rows", 500, "-o", out)["ledger"] is None
+    assert "ledger" not in answer(run, "-s", settings, "--dry-run", "--rows", 500)
+    assert "ledger" not in answer(run, "-s", settings, "--dry-run", "--rows", 500, "--dataset", "wards")
+    assert ledger.spent("wards").fits == 0
+    assert "charged nowhere" in refused(run, rows, "-s", settings, "--public", "--dataset", "wards")
+    assert "charged nowhere" in refused(run, "--demo", "--ledger", tmp_path / "budget.db")

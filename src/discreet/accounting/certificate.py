@@ -112,6 +112,8 @@ class Certificate:
             object.__setattr__(self, name, float(getattr(self, name)))
         if not (self.epsilon >= 0 and 0 <= self.delta < 1 and self.noise_multiplier >= 0):
             raise AccountingError("a certificate needs epsilon >= 0, delta in [0, 1) and noise_multiplier >= 0")
+        if self.ledger is not None and not _is_reference(self.ledger):
+            raise AccountingError("a certificate names a ledger, a data set, an entry and its head, or none of them")
         if self.unit not in UNITS or self.arithmetic not in ARITHMETICS:
             raise AccountingError(f"unit must be one of {UNITS} and arithmetic one of {ARITHMETICS}")
 
@@ -275,6 +277,12 @@ def _phrase(event: Event) -> str:
     kind, count = stored.pop("kind"), stored.pop("count", 1)
     settings = ", ".join(f"{name} {value}" for name, value in stored.items() if value is not None)
     return f"{count} x {kind.replace('_', ' ')}" + (f" ({settings})" if settings else "")
+
+
+def _is_reference(ledger: Any) -> bool:
+    """Whether this says where in a ledger a fit was charged."""
+    kinds = {"ledger": str, "dataset": str, "entry": int, "head": str}
+    return isinstance(ledger, dict) and {name: type(value) for name, value in ledger.items()} == kinds
 
 
 def _close(stated: float, found: float) -> bool:

@@ -46,6 +46,8 @@ from discreet.errors import AccountingError, Unsupported
 
 # A calibrated plan costs at least this fraction of its budget.
 CALIBRATION_TOLERANCE = 1e-3
+# A price ends this much below its budget, so that rounded up by a ledger it is no more than the budget rounded down.
+_SHY = 1 - 2.0**-32
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ def calibrate(plan: Plan, budget: Budget) -> float:
     """
     known = plan.multiplier_for(budget)
     if known is not None:
-        if known > 0 and not price(plan, known, budget.delta, budget.neighbors) <= budget.epsilon:
+        promised = known > 0 and budget.is_private
+        if promised and not price(plan, known, budget.delta, budget.neighbors) <= budget.epsilon:
             raise Unsupported("this budget is too small to be accounted for: raise epsilon or delta")
         return known
     if not budget.is_private or plan.count == 0:
@@ -120,10 +123,10 @@ def calibrate(plan: Plan, budget: Budget) -> float:
     if budget.is_pure:
         spent = math.fsum(count_of(event) * pure.epsilon_of(event) for event in events)
         start = (spent - floor) / (budget.epsilon - floor)
-        return solve(cost, budget.epsilon, start, tolerance=1e-9)
+        return solve(cost, budget.epsilon * _SHY, start, tolerance=1e-9)
     if all(isinstance(event, Gaussian) for event in events):
         start = _gaussian_mu(events) / gaussian.mu_of(budget.epsilon, budget.delta)
-        return solve(cost, budget.epsilon, start * (1 + 1e-14), tolerance=1e-9)
+        return solve(cost, budget.epsilon * _SHY, start * (1 + 1e-14), tolerance=1e-9)
     if _is_integrable(events):
         return _calibrate_perturbed(plan, budget)
     return _calibrate_numerically(plan, budget)

@@ -128,7 +128,7 @@ def zcdp_of_budget(epsilon: float, delta: float) -> float:
     for _ in range(100):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if epsilon_of_zcdp(middle, delta) <= epsilon else (low, middle)
-    return low * (1 - 1e-12)
+    return low * (1 - 2.0**-32)  # as shy of the budget as any price (``pricing``)
 
 
 def epsilon_of_curve(moments: Array, delta: float) -> float:
@@ -153,21 +153,40 @@ def epsilon_of_curve(moments: Array, delta: float) -> float:
 # --- log-moments (a - 1) D_a of single mechanisms ------------------------------------------------
 
 
-def moments_of_pure(epsilon: float, alphas: Array) -> Array:
-    """Randomized response, the worst epsilon-DP mechanism: log[sinh(a e) - sinh((a-1) e)] - log sinh e.
+_ULPS = 1 + 8 * 2.0**-52
 
-    Written as log[p e^{(a-1)e} + (1-p) e^{-(a-1)e}] with p = e^e/(1+e^e), and capped by epsilon.
+
+def moments_of_pure(epsilon: float, alphas: Array) -> Array:
+    """Randomized response, the worst epsilon-DP mechanism: log[p e^r + (1-p) e^-r], p = e^e/(1+e^e), r = (a-1) e.
+
+    Written as log1p((1-p) (1 - e^-r) (e^(r+e) - 1)), in which nothing cancels, and capped by r.
     """
     reach = (alphas - 1) * epsilon
     log_p, log_rest = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
-    return np.minimum(np.logaddexp(log_p + reach, log_rest - reach), reach)
+    near = np.minimum(reach, 30.0)
+    small = np.log1p(math.exp(log_rest) * -np.expm1(-near) * np.expm1(np.minimum(near + epsilon, 60.0)))
+    large = np.logaddexp(log_p + reach, log_rest - reach)
+    return np.minimum(np.where(reach + epsilon < 30, small, large) * _ULPS, reach)
 
 
 def moments_of_laplace(epsilon: float, alphas: Array) -> Array:
-    """The scalar Laplace mechanism, exactly (Mironov 2017)."""
-    first = np.log(alphas / (2 * alphas - 1)) + (alphas - 1) * epsilon
-    second = np.log((alphas - 1) / (2 * alphas - 1)) - alphas * epsilon
-    return np.logaddexp(first, second)
+    """The scalar Laplace mechanism, exactly (Mironov 2017): log[a e^x + (a-1) e^-y] - log(2a-1), x = (a-1) e, y = a e.
+
+    For small epsilon log1p of (a g(x) + (a-1) g(-y)) / (2a-1) with g(u) = e^u - 1 - u: the linear terms cancel exactly.
+    """
+    x, y = (alphas - 1) * epsilon, alphas * epsilon
+    large = np.logaddexp(np.log(alphas / (2 * alphas - 1)) + x, np.log((alphas - 1) / (2 * alphas - 1)) - y)
+    small = np.log1p((alphas * _beyond_linear(x) + (alphas - 1) * _beyond_linear(-y)) / (2 * alphas - 1))
+    return np.where(y < 30, small, large) * _ULPS
+
+
+def _beyond_linear(u: Array) -> Array:
+    """e^u - 1 - u without cancellation, for u up to 30."""
+    near, far = np.clip(u, -0.1, 0.1), np.clip(u, -1e300, 30.0)
+    series = np.ones_like(u)
+    for k in range(12, 2, -1):  # 1 + u/3 (1 + u/4 (1 + ...))
+        series = 1 + near / k * series
+    return np.where(np.abs(u) <= 0.1, near * near / 2 * series, np.expm1(far) - far)
 
 
 @lru_cache(maxsize=512)

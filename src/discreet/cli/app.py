@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.budget import budget
 from discreet.cli.demo import demo
 from discreet.cli.errors import OneLineErrors
 from discreet.cli.experiment import experiment
@@ -63,4 +64,5 @@ app.command()(verify)
 app.command()(inspect)
 app.command()(selftest)
 app.command()(version)
+app.add_typer(budget, name="budget")
 app.add_typer(experiment, name="experiment")

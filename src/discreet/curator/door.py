@@ -192,15 +192,31 @@ def one_dimensional(y: Any) -> NDArray[Any]:
     return array
 
 
+def _are_numbers(classes: Sequence[Any]) -> bool:
+    return all(isinstance(label, (int, float, bool)) for label in classes)
+
+
+def check_containers(X: Any, y: NDArray[Any], scaling: Scaling, classes: Sequence[Any] | None) -> None:
+    """Refuse what the containers alone show to be amiss, before anything is charged or read."""
+    if classes is not None:
+        texts = any(isinstance(label, str) for label in classes)
+        if (y.dtype.kind in "US" and _are_numbers(classes)) or (y.dtype.kind == "S" and texts):
+            raise MissingBounds(
+                "the labels in y are of another type than the declared classes: declare them as they stand in y"
+            )
+    if is_sparse(X):
+        if X.dtype.kind not in "fiub":
+            raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")
+        if (scaling.low > 0).any() or (scaling.high < 0).any():
+            raise Unsupported(
+                "sparse data needs ranges that contain 0, since absent entries are 0: widen them, or pass a dense array"
+            )
+
+
 def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
     """Each label's position among the declared classes; NaN for any other label."""
     labels = one_dimensional(y)
-    numeric = all(isinstance(label, (int, float, bool)) for label in classes)
-    texts = any(isinstance(label, str) for label in classes)
-    if (labels.dtype.kind in "US" and numeric) or (labels.dtype.kind == "S" and texts):
-        raise MissingBounds(
-            "the labels in y are of another type than the declared classes: declare them as they stand in y"
-        )
+    numeric = _are_numbers(classes)
     out = np.full(len(labels), np.nan)
     if labels.dtype.kind in "fiub" and numeric:
         for index, label in enumerate(classes):
@@ -296,8 +312,6 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
 
 def canonical(X: Any) -> Any:
     """A copy in compressed rows, its indices checked and its duplicate entries added up."""
-    if X.dtype.kind not in "fiub":
-        raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")
     with np.errstate(all="ignore"):
         csr = X.astype(np.float64).tocsr(copy=True)
         try:
@@ -311,10 +325,6 @@ def canonical(X: Any) -> Any:
 def _encode_sparse(
     csr: Any, valid: NDArray[np.bool_], declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
-    if (scaling.low > 0).any() or (scaling.high < 0).any():
-        raise Unsupported(
-            "sparse data needs ranges that contain 0, since absent entries are 0: widen them, or pass a dense array"
-        )
     n, n_columns = csr.shape
     extra = int(scaling.intercept)
     indptr = csr.indptr.astype(np.int64)

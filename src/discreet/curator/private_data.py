@@ -111,17 +111,16 @@ class PrivateData:
         """Whom a guarantee protects: a record, or a person with several."""
         return "record" if self.__groups is None else "person"
 
-    def reserve(
-        self, events: Sequence[Event], budget: Budget, *, request: str | None = None, label: str = ""
-    ) -> Reservation | None:
+    def reserve(self, events: Sequence[Event], budget: Budget, **words: Any) -> Reservation | None:
         """Charge what will be released to the ledger, durably, before any record is read; None without a ledger.
 
-        A request that was answered before raises AlreadyReleased, with its answer.
+        ``words`` are those of ``Ledger.reserve``: request, label, about. A request that was answered before raises
+        AlreadyReleased, with its answer.
         """
         if self.__ledger is None or self.dataset is None:
             return None
         self.__ledger.key()  # missing, it is missed before anything is charged
-        reservation = self.__ledger.reserve(self.dataset, events, budget, request, unit=self.unit, label=label)
+        reservation = self.__ledger.reserve(self.dataset, events, budget, unit=self.unit, **words)
         if reservation.release is not None:
             raise AlreadyReleased(reservation.release)
         return reservation
@@ -132,17 +131,28 @@ class PrivateData:
             found = fingerprint_of(self.__X, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, found)
 
-    def open(self, plan: Plan, budget: Budget, loss: Any, *, request: str | None = None, label: str = "") -> Curator:
+    def open(self, plan: Plan, budget: Budget, loss: Any, *, label: str = "") -> Curator:
         """Price the plan, charge it, then read the records into a private integer copy behind a curator.
 
-        ``request`` and ``label`` are for the ledger: see ``Ledger.reserve``.
+        ``label`` says in the ledger what the charge is for.
+        """
+        return self.open_to_settle(plan, budget, loss, label=label)
+
+    def open_to_settle(self, plan: Plan, budget: Budget, loss: Any, **words: Any) -> Curator:
+        """``open`` for whoever publishes nothing but what ``curator.reservation.settle`` returns.
+
+        ``words`` are those of ``reserve``. A request that was charged and not settled is opened again under its
+        charge, with other noise: two of its answers may never both be seen.
         """
         noise_multiplier = calibrate(plan, budget)
         domain = self.domain(budget.neighbors, loss)
         check_answers_match_prices(plan, budget)
+        door.check_containers(
+            self.__X, self.__y, self.scaling, self.bounds.classes if loss.task == "classification" else None
+        )
         check_kernels(loss, sparse=door.is_sparse(self.__X))
         events = plan.events(noise_multiplier, pure=budget.is_pure)
-        reservation = self.reserve(events, budget, request=request, label=label)
+        reservation = self.reserve(events, budget, **words)
         records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
         self.recognize(reservation)
         return Curator(

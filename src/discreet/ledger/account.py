@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 
 from discreet.accounting import gaussian
 from discreet.accounting.events import Event
@@ -25,12 +25,15 @@ class Spent:
     summed_epsilon, summed_delta
         The sums over the fits: what a naive account would show.
     epsilon
-        What they cost together at the cap's delta. It is a reading, not a promise: the promise is the cap.
+        What they would cost together at the cap's delta had they been planned together. It is a reading, not a
+        promise: the promise is the cap.
     share
         How much of the cap is gone, from 0 to 1, in the currency that has most left.
     left
-        The epsilon (at the cap's delta) of the largest fit with Gaussian noise that would still be granted; with
-        Laplace noise where the cap has no delta.
+        The epsilon of the largest fit with Gaussian noise at ``left_delta`` that would still be granted; of the
+        largest pure fit where that is 0.
+    left_delta
+        The cap's delta; what is left of it where epsilons are added up.
     """
 
     dataset: str
@@ -40,6 +43,7 @@ class Spent:
     epsilon: float
     share: float
     left: float
+    left_delta: float
     cap_epsilon: float
     cap_delta: float
 
@@ -63,9 +67,7 @@ class Account:
     @classmethod
     def opened(cls, name: str, epsilon: float, delta: float, neighbors: Neighbors | str, unit: str) -> "Account":
         """An account of which nothing is spent. Epsilon, delta and the relation are checked as those of a budget."""
-        cap = Budget(epsilon, delta, neighbors)  # type: ignore[arg-type]
-        if not cap.is_private:
-            raise Unsupported("a cap is a finite epsilon, such as 3.0")
+        cap = _cap(epsilon, delta, neighbors)
         if unit not in UNITS:
             raise Unsupported(f"the unit of privacy is one of {', '.join(UNITS)}")
         orders = currency.orders_for(cap.epsilon, cap.delta)
@@ -78,7 +80,7 @@ class Account:
 
     def granted(self, epsilon: float) -> "Account":
         """With another cap on epsilon; delta and the currencies stay those that it was opened with."""
-        cap = Budget(epsilon, self.delta, self.neighbors)
+        cap = _cap(epsilon, self.delta, self.neighbors)
         return replace(self, epsilon=cap.epsilon, caps=currency.caps_for(cap.epsilon, self.delta, self.orders))
 
     def charge(self, events: Sequence[Event], budget: Budget) -> Amounts:
@@ -87,7 +89,7 @@ class Account:
 
     def charged(self, charge: Amounts) -> "Account":
         """After a charge, granted or not; the first one decides whether epsilons are added up."""
-        if not any(astuple(charge)):
+        if not any(charge):
             return self
         adds = self.adds if self.charges else not charge.within_a_share(self.caps)
         return replace(self, spent=self.spent + charge, charges=self.charges + 1, adds=adds)
@@ -102,7 +104,8 @@ class Account:
         """What was spent, for a person."""
         added, composed = self.spent.epsilon / UNIT, 0.0
         if self.charges:
-            composed = added if self.adds else currency.epsilon_spent(self.spent, self.delta, self.orders)
+            composed = math.inf if self.adds else currency.epsilon_spent(self.spent, self.delta, self.orders)
+            composed = min(composed, added) if self.spent.delta <= self.caps.delta else composed
         return Spent(
             dataset=self.name,
             fits=self.charges,
@@ -111,22 +114,27 @@ class Account:
             epsilon=composed,
             share=self._share(),
             left=self._left(),
+            left_delta=self.delta * (1 - self.spent.delta / WHOLE_DELTA if self.adds else 1.0),
             cap_epsilon=self.epsilon,
             cap_delta=self.delta,
         )
 
     def _share(self) -> float:
-        pairs = list(zip(astuple(self.spent), astuple(self.caps), strict=True))
-        if self._is_summed:
-            return min(1.0, max(spent / cap if cap > 0 else float(spent > 0) for spent, cap in pairs[3:]))
-        return min(1.0, min(spent / cap if cap > 0 else 1.0 for spent, cap in pairs[:3]))
+        shares = [spent / cap if cap > 0 else 1.0 for spent, cap in self._pairs]
+        if self.adds:
+            return min(1.0, max(shares[3:]))
+        return min(1.0, *shares[: 4 if self.spent.is_pure else 3])
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        return list(zip(self.spent, self.caps, strict=True))
 
     def _left(self) -> float:
-        if self._is_summed:
-            exhausted = self.delta > 0 and self.spent.delta >= self.caps.delta
-            return 0.0 if exhausted else max(0, self.caps.epsilon - self.spent.epsilon) / UNIT
-        if not self.charges:
-            return self.epsilon
+        added = max(0, self.caps.epsilon - self.spent.epsilon) / UNIT
+        if self.adds:
+            return added
+        if not self.charges or self.delta == 0:
+            return added
         squares = [max(0, self.caps.gaussian - self.spent.gaussian) / UNIT]
         for order, cap, spent in zip(
             self.orders, (self.caps.low, self.caps.high), (self.spent.low, self.spent.high), strict=True
@@ -134,6 +142,9 @@ class Account:
             squares.append(2 * max(0, cap - spent) / UNIT / order)
         return gaussian.epsilon_of(math.sqrt(max(squares)) * (1 - 1e-9), self.delta)
 
-    @property
-    def _is_summed(self) -> bool:
-        return self.adds or self.delta == 0
+
+def _cap(epsilon: float, delta: float, neighbors: Neighbors | str) -> Budget:
+    cap = Budget(epsilon, delta, neighbors)  # type: ignore[arg-type]
+    if not cap.is_private:
+        raise Unsupported("a cap is a finite epsilon, such as 3.0")
+    return cap

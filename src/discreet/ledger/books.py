@@ -1,7 +1,6 @@
 """The tables as objects: entries and accounts, read and written inside one transaction."""
 
 from collections.abc import Iterable
-from dataclasses import astuple
 from typing import Any
 
 from discreet.budget import Neighbors
@@ -51,7 +50,7 @@ def last(at: Connection) -> tuple[int, str]:
 
 def append(at: Connection, entry: Entry) -> None:
     """Write an entry down; a charge moves its accounts by the database's own rule."""
-    values = (entry.seq, entry.kind, entry.dataset, entry.request, *astuple(entry.charge))
+    values = (entry.seq, entry.kind, entry.dataset, entry.request, *entry.charge)
     at.run(f"INSERT INTO entry ({_ENTRY}) VALUES ({_marks(_ENTRY)})", *values, entry.body, entry.prev, entry.hash)
 
 
@@ -94,8 +93,17 @@ def family(at: Connection, name: str) -> list[Account]:
 
 def add(at: Connection, new: Account) -> None:
     """A new account."""
-    caps, spent = astuple(new.caps), astuple(new.spent)
-    values = (new.name, new.parent, str(new.neighbors), new.unit, new.epsilon, new.delta, *new.orders, *caps, *spent)
+    values = (
+        new.name,
+        new.parent,
+        str(new.neighbors),
+        new.unit,
+        new.epsilon,
+        new.delta,
+        *new.orders,
+        *new.caps,
+        *new.spent,
+    )
     at.run(f"INSERT INTO account ({_ACCOUNT}) VALUES ({_marks(_ACCOUNT)})", *values, new.charges, int(new.adds))
 
 
@@ -105,5 +113,5 @@ def set_caps(at: Connection, changed: Iterable[Account]) -> None:
     for one in changed:
         at.run(
             f"UPDATE account SET epsilon = ?, {columns} WHERE name = ?",
-            *(one.epsilon, *astuple(one.caps), one.name),
+            *(one.epsilon, *one.caps, one.name),
         )

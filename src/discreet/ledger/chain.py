@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.ledger.currency import FREE, Amounts
@@ -42,9 +42,12 @@ class Entry:
 
     def sealed(self) -> "Entry":
         """With the hash of everything else in it."""
-        parts = [self.seq, self.kind, self.dataset, self.request, *astuple(self.charge), self.body, self.prev]
-        digest = hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode()).hexdigest()
-        return replace(self, hash=digest)
+        return replace(self, hash=self.digest())
+
+    def digest(self) -> str:
+        """The hash of everything else in it."""
+        parts = [self.seq, self.kind, self.dataset, self.request, *self.charge, self.body, self.prev]
+        return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode()).hexdigest()
 
     @property
     def contents(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What a fit costs an account, in whole numbers: the currencies in which a cap may be spent over a lifetime.
 
 An account outlives any one fit, and whoever plans the next fit has seen the last one's model. Composition of a fixed
-list does not cover that; a *filter* does, which refuses whatever would cross a limit fixed in advance. Three are kept
+list does not cover that; a *filter* does, which refuses whatever would cross a limit fixed in advance. Four are kept
 side by side, each with a share of the cap's delta:
 
 =============  ======  ==========================================================================================
@@ -10,6 +10,7 @@ currency       share   a filter because
 ``gaussian``   1/2     Gaussian noise only: the mu^2 add up, also when chosen adaptively (Smith and Thakurta 2022)
 ``low``        1/4     Renyi divergences of one fixed order add up, also when chosen adaptively
 ``high``       1/4     (Feldman and Zrnic 2021); the same at three times that order
+``epsilon``    0       pure fits only: epsilons add up, also when chosen adaptively (Rogers et al. 2016)
 =============  ======  ==========================================================================================
 
 A fit is granted while at least one currency is within its cap.
@@ -17,21 +18,22 @@ A fit is granted while at least one currency is within its cap.
 *Theorem.* All that is ever released on the account together is (epsilon, delta)-DP, whoever chooses what.
 *Proof.* Let Y be the transcript, refusals included, and l(Y) the first currency that ends within its cap. What was
 spent never falls, so that this currency was within its cap all along: on {l(Y) = l} the transcript is that of the
-process Y_l which obeys the filter of currency l alone, and Y_l is (epsilon, share_l delta)-DP. For any set S,
-P(Y in S) = sum_l P(Y_l in S, l(Y_l) = l) <= sum_l [e^epsilon Q(Y_l in S, l(Y_l) = l) + share_l delta], and this is
-e^epsilon Q(Y in S) + delta. QED
+process Y_l which obeys the filter of currency l alone, and Y_l is (epsilon, share_l delta)-DP. Let S_l be the
+transcripts in a set S that the account can produce and that have l(y) = l. Then P(Y in S) = sum_l P(Y_l in S_l) <=
+sum_l [e^epsilon Q(Y_l in S_l) + share_l delta] = e^epsilon Q(Y in S) + delta. QED (Fits that run side by side change
+nothing: divergences add up answer by answer, in whatever order they come.)
 
 A first fit that is too dear for every share may still be within the whole cap. Nothing has been released by then, so
 that its choice owes nothing to the data, and the account may be settled on one filter with all of delta: ``epsilon``
-and ``delta`` are added up from there on (Rogers et al. 2016). An account without a delta is always kept like this.
+and ``delta`` are added up from there on.
 
 Charges are rounded up and caps down, to multiples of 2^-40 (delta: 2^-50 of the cap's), and added as integers. The
 epsilon that is added up is the events' price at the delta that is charged, not the claim, which may be a little more.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -46,6 +48,7 @@ CURRENCIES = ("gaussian", "low", "high", "epsilon", "delta")
 GAUSSIAN_SHARE, RENYI_SHARE = 0.5, 0.25
 UNIT, WHOLE_DELTA = 2**40, 2**50
 """Units in an epsilon (or a divergence) of 1; in the cap's delta."""
+LEAST_DELTA = 1e-100
 NEVER = 2**60
 """More than any cap: what has no price in a currency. Sums stop here, so that they fit 64 bits."""
 
@@ -61,12 +64,26 @@ class Amounts:
     delta: int = 0
 
     def __add__(self, other: "Amounts") -> "Amounts":
-        both = zip(astuple(self), astuple(other), strict=True)
-        return type(self)(*(min(mine + theirs, NEVER) for mine, theirs in both))
+        both = zip(self, other, strict=True)
+        return type(self)(*[min(mine + theirs, NEVER) for mine, theirs in both])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.gaussian, self.low, self.high, self.epsilon, self.delta))
 
     def within_a_share(self, caps: "Amounts") -> bool:
         """Whether at least one filter with a share of delta is within its cap."""
-        return self.gaussian <= caps.gaussian or self.low <= caps.low or self.high <= caps.high
+        renyi = self.low <= caps.low or self.high <= caps.high
+        return renyi or self.gaussian <= caps.gaussian or (self.epsilon <= caps.epsilon and self.is_pure)
+
+    @property
+    def has_no_share(self) -> bool:
+        """Whether no filter with a share of delta has a price for it."""
+        return min(self.gaussian, self.low, self.high) >= NEVER
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether nothing in it has a delta."""
+        return self.delta == 0
 
     def within_the_whole(self, caps: "Amounts") -> bool:
         """Whether epsilon and delta, added up, are within the cap."""
@@ -82,7 +99,7 @@ def orders_for(epsilon: float, delta: float) -> tuple[int, int]:
     The best order for sampled Gaussian noise and for choices is hardly another (1 % of the budget, by a scan);
     selections among runs want a larger one.
     """
-    if delta == 0:
+    if delta < LEAST_DELTA:
         return 2, 6
     per_order = _renyi_limits(epsilon, delta, rdp.orders()) / rdp.orders()
     low = int(rdp.orders()[int(np.argmax(per_order))])
@@ -96,6 +113,8 @@ def caps_for(epsilon: float, delta: float, orders: tuple[int, int]) -> Amounts:
         raise Unsupported("a cap on epsilon must be below 2^20: nothing is protected by so much")
     if delta == 0:
         return Amounts(-1, -1, -1, added, 0)
+    if delta < LEAST_DELTA:
+        raise Unsupported(f"a cap's delta is 0, or at least {LEAST_DELTA}")
     mu = Fraction(gaussian.mu_of(epsilon, GAUSSIAN_SHARE * delta))
     renyi = _renyi_limits(epsilon, delta, np.array(orders, dtype=float)) * (1 - 1e-12)
     low, high = (_floor(Fraction(float(limit))) for limit in renyi)
@@ -115,9 +134,9 @@ def charge_of(events: Sequence[Event], budget: Budget, orders: tuple[int, int], 
 
 def epsilon_spent(spent: Amounts, delta: float, orders: tuple[int, int]) -> float:
     """What the account's releases cost together at the cap's delta: the least of the shares' conversions."""
+    found = [spent.epsilon / UNIT if spent.is_pure else math.inf]
     if delta == 0:
-        return math.inf
-    found = [math.inf]
+        return found[0]
     if spent.gaussian < NEVER:
         found.append(gaussian.epsilon_of(math.sqrt(spent.gaussian / UNIT) * (1 + 1e-15), GAUSSIAN_SHARE * delta))
     for divergence, order in zip((spent.low, spent.high), orders, strict=True):
@@ -132,7 +151,9 @@ def _added(events: tuple[Event, ...], budget: Budget, cap_delta: float) -> tuple
         return _ceil_float(epsilon_of(events, 0.0, budget.neighbors).epsilon), 0
     if cap_delta == 0:
         return NEVER, NEVER
-    units = min(math.floor(Fraction(budget.delta) / Fraction(cap_delta) * WHOLE_DELTA), NEVER)
+    units = math.floor(Fraction(budget.delta) / Fraction(cap_delta) * WHOLE_DELTA)
+    if units > WHOLE_DELTA:
+        return NEVER, NEVER
     if units == 0:
         return _ceil_float(epsilon_of(events, budget.delta, budget.neighbors).epsilon), 1
     charged = Fraction(cap_delta) * units / WHOLE_DELTA

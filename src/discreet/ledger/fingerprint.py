@@ -1,9 +1,9 @@
 """Whether two tables hold the same records, from keyed hashes of their rows that mean nothing to others.
 
-A fingerprint depends on the multiset of rows alone: neither on their order, nor on that of the columns, nor on the
-container. The sketch (the smallest of the rows' hashes) tells how many rows two tables share. Both stay in the
-ledger: they depend on every record, so that they appear in no certificate, no report and no message to an analyst,
-and nothing that an analyst sees depends on them.
+A fingerprint depends on the multiset of rows alone, in single precision: neither on their order nor on the container.
+The sketch (the smallest of the rows' hashes) tells how many rows two tables share. Both stay in the ledger: they depend
+on every record, so that they appear in no certificate, no report and no message to an analyst, and nothing that an
+analyst sees depends on them.
 """
 
 import json
@@ -18,10 +18,11 @@ _RANGE = 2**64
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A digest that equal tables share, and the ``SKETCH`` smallest hashes of distinct rows."""
+    """A digest that equal tables share, the ``SKETCH`` smallest hashes of distinct rows, and the number of rows."""
 
     digest: str
     sketch: tuple[int, ...]
+    rows: int = 0
 
     def share_in(self, other: "Fingerprint") -> float:
         """About how much of this table's distinct rows the other one holds.
@@ -30,19 +31,28 @@ class Fingerprint:
         """
         if self.digest == other.digest:
             return 1.0
+        if not (self.tells and other.tells):
+            return 0.0
         end = min(_end(self.sketch), _end(other.sketch))
         mine = [value for value in self.sketch if value < end]
         theirs = set(other.sketch)
         return sum(value in theirs for value in mine) / len(mine) if mine else 0.0
 
-    def text(self) -> str:
-        """The sketch as it is stored."""
-        return json.dumps(self.sketch)
+    @property
+    def tells(self) -> bool:
+        """Whether rows tell records apart: of a few zeros and ones, unrelated tables hold the same rows."""
+        distinct = len(self.sketch) * _RANGE / _end(self.sketch) if self.sketch else 0.0
+        return distinct >= self.rows / 2
+
+    def stores(self) -> tuple[str, str]:
+        """The digest and the rest as they are stored."""
+        return self.digest, json.dumps([self.rows, *self.sketch])
 
     @classmethod
-    def stored(cls, digest: str, sketch: str) -> "Fingerprint":
+    def stored(cls, digest: str, rest: str) -> "Fingerprint":
         """From what was stored."""
-        return cls(digest, tuple(json.loads(sketch)))
+        rows, *sketch = json.loads(rest)
+        return cls(digest, tuple(sketch), rows)
 
 
 def _end(sketch: Sequence[int]) -> int:

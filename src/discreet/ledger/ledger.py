@@ -2,6 +2,8 @@
 
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,9 @@ from discreet.ledger.store import FORMAT, Connection, OverCap
 from discreet.ledger.stores import MEMORY, store_for
 from discreet.ledger.verification import Verified, check_certificate, verified
 
+_SEEN = "INSERT INTO seen (dataset, times) VALUES (?, 1) ON CONFLICT (dataset) DO UPDATE SET times = seen.times + 1"
+_KNOWN = "SELECT dataset, digest, sketch FROM known"
+_NOTED = "INSERT INTO notice (dataset, other, share) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _KEEP = "INSERT INTO release (request, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
@@ -46,7 +51,8 @@ class Ledger:
     """
 
     def __init__(self, address: str | Path) -> None:
-        self._address = address if "://" in str(address) or str(address) == MEMORY else Path(address).absolute()
+        is_path = "://" not in str(address) and str(address) != MEMORY
+        self._address = Path(address).expanduser().absolute() if is_path else address
         self._store = store_for(self._address)
         self._terms: dict[str, Account] = {}  # for what never changes: delta, relation, unit and orders
         if str(address) == MEMORY:
@@ -111,7 +117,7 @@ class Ledger:
             if found.parent is not None:
                 raise LedgerError("a part has the cap of the whole: grant to the whole")
             if (
-                Neighbors(neighbors or found.neighbors) is not found.neighbors
+                Budget(1.0, 0.0, neighbors or found.neighbors).neighbors is not found.neighbors  # type: ignore[arg-type]
                 or (unit or found.unit) != found.unit
                 or (found.delta if delta is None else delta) != found.delta
             ):
@@ -135,13 +141,15 @@ class Ledger:
             whole = self._account(at, dataset)
             if whole.parent is not None:
                 raise LedgerError("a part cannot be divided: declare finer parts of the whole")
+            if len(books.family(at, dataset)) > 1:
+                raise LedgerError("the data set is divided already: whoever were in parts of both would have two caps")
             made = []
             for name in parts:
                 _check_name(name)
                 if books.account(at, name) is not None:
                     raise LedgerError(f"there is a data set {name!r} already: choose another name for the part")
                 made.append(whole.part(name))
-                self._append(at, "part", name, {"of": dataset})
+                self._append(at, "part", name, {"of": dataset, "time": _now()})
                 books.add(at, made[-1])
             return made
 
@@ -161,6 +169,7 @@ class Ledger:
         *,
         unit: str = "record",
         label: str = "",
+        about: str = "",
     ) -> Reservation:
         """Charge a plan to a data set; when this returns, the charge is durable. BudgetExceeded where it is too dear.
 
@@ -179,7 +188,11 @@ class Ledger:
             Whom the fit protects: ``"record"`` or ``"person"``. It must be the data set's.
         label
             What the charge is for, for the history.
+        about
+            What else must be the same for a request to be the same, such as a digest of public settings.
         """
+        if request is not None:
+            _check_name(request)
         events = _events(plan, budget)
         known = self._terms.get(dataset) or self._terms.setdefault(dataset, self.account(dataset))
         if known.neighbors is not budget.neighbors or known.unit != unit:
@@ -192,6 +205,7 @@ class Ledger:
             "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": str(budget.neighbors)},
             "events": [to_dict(event) for event in events],
             "label": label,
+            "about": about,
         }
         try:
             with self._store.writing() as at:
@@ -203,41 +217,27 @@ class Ledger:
                 entry = self._append(at, "charge", dataset, {**body, "time": _now()}, request=request, charge=charge)
                 return self._reservation(at, entry)
         except OverCap:
-            raise BudgetExceeded(_exhausted(self.spent(dataset))) from None
+            unpriced = not charge.is_pure and (known.delta == 0 or charge.has_no_share)
+            raise BudgetExceeded(_UNPRICED if unpriced else _exhausted(self.spent(dataset))) from None
 
     def recognize(self, dataset: str, fingerprint: Fingerprint) -> None:
         """Compare the records of a fit with those of all data sets, and note for the owner what does not fit.
 
-        Nothing that anybody but the owner sees depends on it: a refusal would tell of the records.
+        Nothing that anybody but the owner sees depends on it: a refusal would tell of the records, and so would
+        another number of durable writes.
         """
-        with self._store.reading() as at:
-            rows = at.rows("SELECT dataset, digest, sketch FROM known")
+        with suppress(LedgerError), self._store.writing() as at:  # a failure here alone would tell of the records
+            at.run(_SEEN, dataset)
             own = self._account(at, dataset)
             parents = dict(at.rows("SELECT name, parent FROM account"))
-        known = {name: Fingerprint.stored(digest, sketch) for name, digest, sketch in rows}
-        found = []
-        for name, other in known.items():
-            share = fingerprint.share_in(other)
-            if name == dataset:
-                if share < NOTICEABLE:
-                    found.append(Notice(dataset, dataset, share))
-            elif name != own.parent and parents[name] != dataset:
-                share = max(share, other.share_in(fingerprint))
-                if share >= NOTICEABLE:
-                    found.append(Notice(dataset, name, share))
-        if dataset in known and not found:
-            return
-        with self._store.writing() as at:
+            known = {name: Fingerprint.stored(*stored) for name, *stored in at.rows(_KNOWN)}
             if dataset not in known:
-                at.run(
-                    "INSERT INTO known (dataset, digest, sketch) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    *(dataset, fingerprint.digest, fingerprint.text()),
-                )
-            for notice in found:
-                at.run(
-                    "INSERT INTO notice (dataset, other, share) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    *(notice.dataset, notice.other, notice.share),
-                )
+                at.run("INSERT INTO known (dataset, digest, sketch) VALUES (?, ?, ?)", dataset, *fingerprint.stores())
+            for name, other in known.items():
+                if name != own.parent and parents[name] != dataset:
+                    notice = Notice(dataset, name, _share(fingerprint, other, is_own=name == dataset))
+                    if (notice.share < NOTICEABLE) == (name == dataset):
+                        at.run(_NOTED, notice.dataset, notice.other, notice.share)
 
     def key(self) -> bytes:
         """The key of the fingerprints: for whoever reads the records, and nobody else."""
@@ -256,11 +256,16 @@ class Ledger:
             return books.accounts(at)
 
     def spent(self, dataset: str) -> Spent:
-        """What was spent on a data set, added up and composed, and what is left."""
-        return self.account(dataset).statement()
+        """What was spent on a data set, added up and composed, and what is left: for a whole, in its fullest part."""
+        with self._store.reading() as at:
+            own = self._account(at, dataset).statement()
+            family = [one.statement() for one in books.family(at, dataset)]
+        return replace(own, left=min(one.left for one in family), share=max(one.share for one in family))
 
     def entries(self, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
         """The entries in order, of one data set where one is named; the last ``limit``."""
+        if limit is not None and limit < 0:
+            raise Unsupported("limit is how many entries to show: 0 or more")
         with self._store.reading() as at:
             return books.entries(at, dataset, limit)
 
@@ -324,6 +329,12 @@ class Ledger:
             at.run(_KEEP, request, None)
 
 
+def _share(fingerprint: Fingerprint, other: Fingerprint, *, is_own: bool) -> float:
+    """How much of the records seen is in another data set, or the other way round; in its own: the first alone."""
+    share = fingerprint.share_in(other)
+    return share if is_own else max(share, other.share_in(fingerprint))
+
+
 def _released(at: Connection, request: str | None) -> str | None:
     """What a request released; an error where its run failed."""
     found = at.rows("SELECT body FROM release WHERE request = ?", request)
@@ -342,23 +353,32 @@ def _events(plan: Plan | Sequence[Event], budget: Budget) -> tuple[Event, ...]:
     return events
 
 
+_UNPRICED = (
+    "this fit has no price in the data set's account: fit with delta=0 (a pure budget) where the cap has no delta, and "
+    "without an approximate sampler beside other fits. Nothing was charged, no record was read"
+)
+
+
 def _exhausted(spent: Spent) -> str:
     return (
         f"the budget of {spent.dataset!r} does not allow this fit: of its cap (epsilon {spent.cap_epsilon:g}, "
-        f"delta {spent.cap_delta:g}) about epsilon {spent.left:.3g} is left for one more. Ask for less, or ask the "
-        "data's owner for a grant (`discreet budget grant`). Nothing was charged, no record was read"
+        f"delta {spent.cap_delta:g}) about epsilon {spent.left:.3g} at delta {spent.left_delta:.3g} is left for one "
+        "more. Ask for less, or ask the data's owner for a grant (`discreet budget grant`). Nothing was charged, no "
+        "record was read"
     )
 
 
 def _check_name(dataset: str) -> None:
     if not isinstance(dataset, str) or not dataset.strip() or not dataset.isprintable() or len(dataset) > 200:
-        raise Unsupported("a data set's name is a short, printable text")
+        raise Unsupported("the name of a data set or of a request is a short, printable text")
 
 
 def _cap(account: Account) -> dict[str, Any]:
     return {
         "epsilon": account.epsilon,
         "delta": account.delta,
+        "orders": list(account.orders),
+        "caps": list(account.caps),
         "neighbors": str(account.neighbors),
         "unit": account.unit,
         "time": _now(),

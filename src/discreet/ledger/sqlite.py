@@ -27,6 +27,11 @@ from discreet.ledger.store import (
     tables,
 )
 
+REPLACED = {
+    "account": "name = NEW.name",
+    "entry": "seq = NEW.seq OR request = NEW.request OR prev = NEW.prev OR hash = NEW.hash",
+}
+"""What REPLACE would remove without a word where a shell leaves ``recursive_triggers`` off."""
 PATIENCE = 60.0
 """Seconds to wait for another writer."""
 
@@ -80,6 +85,11 @@ def _create(connection: sqlite3.Connection, name: str) -> None:
         for table in FROZEN:
             for change in ("UPDATE", "DELETE"):
                 at.run(trigger(f"BEFORE {change} ON {table}", "BEGIN SELECT RAISE(ABORT, 'append-only')"))
+        for table, same in REPLACED.items():
+            at.run(
+                f"CREATE TRIGGER no_{table}_is_replaced BEFORE INSERT ON {table} WHEN EXISTS "
+                f"(SELECT 1 FROM {table} WHERE {same}) BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+            )
         at.run(trigger("BEFORE DELETE ON account", "BEGIN SELECT RAISE(ABORT, 'append-only')"))
         at.run(trigger("BEFORE UPDATE ON account", f"WHEN {falls()} BEGIN SELECT RAISE(ABORT, 'no refunds')"))
         at.run(trigger("AFTER INSERT ON entry", f"WHEN {is_charge()} BEGIN {charge_accounts('min')[:-1]}"))
@@ -129,6 +139,7 @@ class SQLiteStore:
 
     def key(self) -> bytes:
         """The key, from its file."""
+        self._exists()
         try:
             return self._key_path.read_bytes()
         except OSError:
@@ -149,14 +160,18 @@ class SQLiteStore:
             yield at
 
     def _connected(self) -> sqlite3.Connection:
+        self._exists()
+        return _connected(self._path)
+
+    def _exists(self) -> None:
         if not self._path.is_file():
             raise LedgerError("there is no ledger here: create it with `discreet budget init`, or correct its name")
-        return _connected(self._path)
 
 
 def _connected(path: Path) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        connection.execute("PRAGMA journal_mode=WAL")  # a copy may have lost it
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA recursive_triggers=ON")  # so that REPLACE fires what guards against DELETE

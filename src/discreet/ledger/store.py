@@ -70,12 +70,14 @@ def tables() -> list[str]:
         "delta DOUBLE PRECISION NOT NULL, low_order BIGINT NOT NULL, high_order BIGINT NOT NULL, "
         f"{caps} {spent} charges BIGINT NOT NULL, adds BIGINT NOT NULL, CONSTRAINT {OVER_CAP} CHECK ("
         "charges = 0 OR (adds = 1 AND epsilon_spent <= epsilon_cap AND delta_spent <= delta_cap) OR (adds = 0 AND "
-        "(gaussian_spent <= gaussian_cap OR low_spent <= low_cap OR high_spent <= high_cap))))",
+        "(gaussian_spent <= gaussian_cap OR low_spent <= low_cap OR high_spent <= high_cap OR "
+        "(epsilon_spent <= epsilon_cap AND delta_spent = 0)))))",
         "CREATE INDEX entry_of ON entry (dataset, seq)",
         "CREATE INDEX part_of ON account (parent)",
         "CREATE TABLE release (request TEXT PRIMARY KEY REFERENCES entry (request), body TEXT)",
         "CREATE TABLE known (dataset TEXT PRIMARY KEY REFERENCES account (name), digest TEXT NOT NULL, "
         "sketch TEXT NOT NULL)",
+        "CREATE TABLE seen (dataset TEXT PRIMARY KEY REFERENCES account (name), times BIGINT NOT NULL)",
         "CREATE TABLE notice (dataset TEXT NOT NULL REFERENCES account (name), other TEXT NOT NULL, "
         "share DOUBLE PRECISION NOT NULL, PRIMARY KEY (dataset, other))",
     ]
@@ -91,6 +93,7 @@ def charge_accounts(least: str) -> str:
     """The statement by which an entry moves its account, and its parts; ``least`` is the dialect's minimum."""
     moved = ", ".join(f"{c}_spent = {least}({c}_spent + NEW.{c}, {NEVER})" for c in CURRENCIES)
     dear = " AND ".join(f"NEW.{c} > {c}_cap" for c in CURRENCIES[:3])
+    dear += " AND (NEW.epsilon > epsilon_cap OR NEW.delta > 0)"
     return (
         f"UPDATE account SET adds = CASE WHEN charges = 0 AND {dear} THEN 1 ELSE adds END, "
         f"charges = charges + 1, {moved} WHERE name = NEW.dataset OR parent = NEW.dataset;"

@@ -1,5 +1,6 @@
 """The way of a fit, the same for every model: declare, plan, price, open, solve, certify, map back."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -109,8 +110,11 @@ def fit_model(
     penalty.value(np.zeros(domain.shape))  # a penalty that does not fit the coefficients fails here, before any release
     budget = budget_of(epsilon, delta, relation, domain.n)
     chosen, reason = choose_solver(solver, domain, loss, penalty, budget)
+    about = _digest(model, bounds, loss, penalty, chosen.settings(), data.n_columns, domain.n, fit_intercept)
     try:
-        curator = data.open(chosen.plan(domain, loss, penalty), budget, loss, request=request, label=model)
+        curator = data.open_to_settle(
+            chosen.plan(domain, loss, penalty), budget, loss, request=request, label=model, about=about
+        )
     except AlreadyReleased as answered:
         return Fitted.from_text(answered.release)
     with _settled(curator.reservation):
@@ -121,6 +125,11 @@ def fit_model(
     if curator.reservation is None or request is None:
         return fitted
     return Fitted.from_text(curator.reservation.settle(fitted.text()))
+
+
+def _digest(*settings: Any) -> str:
+    """What tells one fit's public settings from another's, so that a request is never answered with another model."""
+    return hashlib.sha256(repr(settings).encode()).hexdigest()
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from discreet.curator.entropy import current_entropy
 from discreet.curator.observation import current_observer
 from discreet.curator.parts import Part, split
 from discreet.curator.private_data import PrivateData
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.base import DPLinearModel
 from discreet.models.candidates import candidates_of
@@ -113,6 +113,8 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
         if y is None:
             raise ValueError("DPSelectCV requires y to be passed, but the target y is None")
         listed, relation = self._listed(), self._relation
+        if self.dataset is None and any(one.estimator.ledger or one.estimator.dataset for one in listed):
+            raise LedgerError("a selection is charged as a whole: name ledger and dataset in DPSelectCV itself")
         data = PrivateData(X, y, listed[0].facts.bounds, groups=groups, ledger=self.ledger, dataset=self.dataset)
         n = data.public_n(relation)
         if n is None:

@@ -1,11 +1,11 @@
-"""A keyed hash of each row: of the multiset of its values, so that no order matters, and zeros do not.
+"""A keyed hash of each row, in which zeros do not count, so that dense and compressed rows agree.
 
-Each value is mixed with a secret word (the finalizer of MurmurHash3 around it), the row's values are added, and the sum
-goes through SipHash-2-4 (Aumasson and Bernstein 2012) under another 128 secret bits: what leaves is a pseudo-random
-function of the row.
+Each value, with its column, is mixed with a secret word (the finalizer of MurmurHash3 around it), the row's are added,
+and the sum goes through SipHash-2-4 (Aumasson and Bernstein 2012) under another 128 secret bits: what leaves is a
+pseudo-random function of the row.
 """
 
-from numba import njit, uint64
+from numba import njit, uint32, uint64
 
 
 @njit(inline="always")
@@ -56,29 +56,30 @@ def siphash(word, k0, k1):
 
 
 @njit(inline="always")
-def _value_hash(bits, secret):
-    """Of a double's bits: nothing for both zeros, and one hash for every NaN."""
-    magnitude = bits & uint64(0x7FFFFFFFFFFFFFFF)
-    if magnitude == uint64(0):
+def _value_hash(bits, column, secret):
+    """Of a single's bits and its place: nothing for both zeros, and one hash for every NaN."""
+    magnitude = bits & uint32(0x7FFFFFFF)
+    if magnitude == uint32(0):
         return uint64(0)
-    return _mixed(uint64(0x7FF8000000000000) if magnitude > uint64(0x7FF0000000000000) else bits, secret)
+    kept = uint32(0x7FC00000) if magnitude > uint32(0x7F800000) else bits
+    return _mixed((uint64(column) << uint64(32)) | uint64(kept), secret)
 
 
 @njit(cache=True, nogil=True)
 def dense_hashes(block, secrets, out):
-    """The hash of each row of a block of doubles' bits."""
+    """The hash of each row of a block of singles' bits."""
     for i in range(block.shape[0]):
         total = uint64(0)
         for j in range(block.shape[1]):
-            total += _value_hash(block[i, j], secrets[0])
+            total += _value_hash(block[i, j], j, secrets[0])
         out[i] = siphash(total, secrets[1], secrets[2])
 
 
 @njit(cache=True, nogil=True)
-def sparse_hashes(indptr, data, secrets, out):
+def sparse_hashes(indptr, indices, data, secrets, out):
     """The same for compressed rows: absent entries are zeros."""
     for i in range(indptr.size - 1):
         total = uint64(0)
         for k in range(indptr[i], indptr[i + 1]):
-            total += _value_hash(data[k], secrets[0])
+            total += _value_hash(data[k], indices[k], secrets[0])
         out[i] = siphash(total, secrets[1], secrets[2])

@@ -1,0 +1,766 @@
+import hashlib
+import json
+import os
+import shlex
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from discreet import Budget, DPLogisticRegression, Ledger, Plan, Release
+from discreet.cli.budget_default import check_default, write_default
+from discreet.cli.budget_tables import _short, released
+from discreet.cli.errors import NO, UNSERVED, Refused
+from discreet.experiments.synthetic import hospital
+from discreet.ledger.fingerprint import Fingerprint
+from discreet.ledger.settings import config_file, default_address
+
+PLAN = Plan([Release("noisy_gradient", 10)])
+COMMANDS = ("init", "grant", "divide", "show", "history", "verify", "export", "roles")
+SECRET = "hunter2"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """No ledger is configured, and the configuration is a folder of the test's own."""
+    monkeypatch.delenv("DISCREET_LEDGER", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def ledger(home, monkeypatch):
+    """A ledger with a whole, two parts and a pure data set, some of them charged."""
+    made = Ledger.create(home / "budget.db")
+    made.grant("census", 3.0, 1e-6)
+    made.grant("clinics", 1.0, 1e-7, neighbors="add_remove", unit="person")
+    made.divide("clinics", ["north", "south"])
+    made.grant("pure", 2.0)
+    for _ in range(2):
+        made.reserve("census", PLAN, Budget(0.6, 1e-7), label="DPLogisticRegression")
+    made.reserve("north", PLAN, Budget(0.9, 1e-8, "add_remove"), "november", unit="person", label="DPRidge")
+    made.reserve("pure", PLAN, Budget(0.5))
+    monkeypatch.setenv("DISCREET_LEDGER", str(home / "budget.db"))
+    return made
+
+
+def ok(run, *arguments):
+    result = run("budget", *arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def answer(run, *arguments):
+    return json.loads(ok(run, *arguments, "--json"))
+
+
+def refused(run, *arguments, code=UNSERVED):
+    result = run("budget", *arguments)
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in result.output
+    assert "unexpected" not in result.stderr
+    return result.stderr
+
+
+def changed(path, *statements):
+    """Somebody with the file, who takes the rules out first."""
+    with closing(sqlite3.connect(path)) as database, database:
+        rules = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
+        for rule in rules:
+            database.execute(f"DROP TRIGGER {rule}")
+        for statement in statements:
+            database.execute(statement)
+
+
+# --- the group ------------------------------------------------------------------------------------
+
+
+def test_the_group_is_listed_and_explains_itself(run):
+    assert "budget" in run("--help").stdout
+    text = run("budget", "--help").stdout
+    assert all(command in text for command in COMMANDS)
+    assert "dataset=" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_explains_itself(run, command):
+    text = ok(run, command, "--help")
+    assert len(text.split()) > 60
+    assert "[bold]" not in text
+
+
+@pytest.mark.parametrize("arguments", ["show", "history", "verify", "export -", "divide a b", "init", "grant a -e 1"])
+def test_without_a_ledger_the_remedies_are_named(run, arguments):
+    told = refused(run, *arguments.split())
+    assert "--ledger" in told
+    assert "DISCREET_LEDGER" in told
+    assert "budget init" in told
+
+
+@pytest.mark.parametrize("arguments", ["show", "history", "verify", "export -", "divide a b", "grant a -e 1 -d 0"])
+def test_a_ledger_that_is_not_there(run, home, arguments):
+    assert "no ledger here" in refused(run, *arguments.split(), "--ledger", home / "none.db")
+    assert not (home / "none.db").exists()
+
+
+@pytest.mark.parametrize("arguments", ["show", "history", "verify", "export -"])
+def test_a_file_that_is_no_ledger(run, home, arguments):
+    (home / "letter.db").write_text("Dear Sir or Madam, " * 100)
+    refused(run, *arguments.split(), "-l", home / "letter.db")
+
+
+@pytest.mark.parametrize("arguments", ["show nobody", "history nobody", "divide nobody a b"])
+def test_an_unknown_data_set(run, ledger, arguments):
+    assert "no data set 'nobody'" in refused(run, *arguments.split())
+
+
+def test_the_ledger_is_the_named_one_then_the_environments_then_the_files(run, home, monkeypatch):
+    for name in ("named", "environment", "file"):
+        Ledger.create(home / f"{name}.db").grant(name, 1.0, 1e-6)
+    write_default("file.db")
+    assert answer(run, "show")["datasets"][0]["dataset"] == "file"
+    monkeypatch.setenv("DISCREET_LEDGER", "environment.db")
+    assert answer(run, "show")["datasets"][0]["dataset"] == "environment"
+    assert answer(run, "show", "-l", "named.db")["datasets"][0]["dataset"] == "named"
+
+
+def test_a_ledger_in_memory_is_refused(run):
+    assert "in memory" in refused(run, "init", ":memory:")
+    assert "in memory" in refused(run, "show", "--ledger", ":memory:")
+
+
+def test_help_stays_light():
+    heavy = ("numpy", "scipy", "numba", "sklearn", "dp_accounting", "sqlite3", "psycopg")
+    code = (
+        "import sys\nfrom discreet.cli import main\nsys.argv = ['discreet', 'budget', '--help']\n"
+        f"try:\n    main()\nexcept SystemExit:\n    pass\nprint([name for name in {heavy} if name in sys.modules])"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip().splitlines()[-1] == "[]"
+
+
+# --- init -----------------------------------------------------------------------------------------
+
+
+def test_init_makes_a_ledger_and_says_what_is_next(run, home):
+    text = ok(run, "init", "a budget.db")
+    path = home / "a budget.db"
+    assert str(path) in text
+    assert f"{path}.key" in text
+    assert "back it up" in text
+    assert f"export DISCREET_LEDGER={shlex.quote(str(path))}" in text
+    assert "budget grant" in text
+    assert stat.S_IMODE((home / "a budget.db.key").stat().st_mode) == 0o600
+    assert default_address() is None
+    assert "already" in refused(run, "init", "a budget.db")
+
+
+def test_init_by_option_environment_and_json(run, home, monkeypatch):
+    found = answer(run, "init", "--ledger", "one.db")
+    assert found == {"ledger": str(home / "one.db"), "key": str(home / "one.db.key"), "default": None}
+    monkeypatch.setenv("DISCREET_LEDGER", "two.db")
+    assert answer(run, "init")["ledger"] == str(home / "two.db")
+    assert "once" in refused(run, "init", "three.db", "--ledger", "four.db")
+
+
+def test_init_default_names_the_ledger_for_every_directory(run, home, monkeypatch):
+    text = ok(run, "init", "budget.db", "--default")
+    assert str(config_file()) in text
+    assert "export" not in text
+    (home / "elsewhere").mkdir()
+    monkeypatch.chdir(home / "elsewhere")
+    assert default_address() == str(home / "budget.db")
+    assert "No data sets yet" in ok(run, "show")
+
+
+def test_other_settings_stay_as_they_are(home):
+    path = config_file()
+    path.parent.mkdir(parents=True)
+    before = '# mine\nthreads = 2\n[plot]\nstyle = "dark"  # of course\n'
+    path.write_text(before)
+    path.chmod(0o640)
+    assert write_default("b.db") == path
+    assert path.read_text() == f'ledger = "{home}/b.db"\n{before}'
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    write_default("b.db")
+    assert path.read_text().count("ledger") == 1
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
+
+
+def test_another_default_is_not_replaced_and_nothing_is_made(run, home):
+    write_default("first.db")
+    before = config_file().read_text()
+    assert "another ledger" in refused(run, "init", "second.db", "--default")
+    assert config_file().read_text() == before
+    assert not (home / "second.db").exists()
+    config_file().write_text("ledger = [")
+    assert "TOML" in refused(run, "init", "second.db", "--default")
+    assert not (home / "second.db").exists()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://ana:{SECRET}@localhost:1/db",
+        f"postgresql://ana@localhost:1/db?password={SECRET}",
+        f"postgresql://ana@localhost:1/db?sslpassword={SECRET}",
+        f"postgresql://ana:{SECRET}/x@localhost:1/db",
+        f"postgresql://ana:{SECRET}#x@localhost:1/db",
+        f"postgresql://[ana:{SECRET}@localhost:1/db",
+    ],
+)
+def test_a_password_is_neither_kept_nor_printed(run, url):
+    told = refused(run, "init", url, "--default")
+    assert SECRET not in told
+    assert not config_file().exists()
+    assert SECRET not in run("budget", "show", "-l", url).output
+
+
+def test_a_url_without_a_password_may_be_the_default():
+    url = "postgresql://ana@localhost:5433/db?sslmode=require"
+    check_default(url)
+    write_default(url)
+    assert default_address() == url
+
+
+def test_a_name_that_toml_cannot_hold_is_refused():
+    with pytest.raises(Refused, match="plain letters"):
+        check_default("bud\x7fget.db")
+    with pytest.raises(Refused, match="plain letters"):
+        check_default("bud\udcffget.db")
+
+
+def test_another_kind_of_database_is_refused(run):
+    assert "postgresql://" in refused(run, "init", f"mysql://ana:{SECRET}@host/db")
+
+
+# --- grant and divide -----------------------------------------------------------------------------
+
+
+def test_grant_registers_raises_and_lowers(run, home):
+    Ledger.create("b.db")
+    text = ok(run, "grant", "census", "--epsilon", 3, "--delta", "1e-6", "-l", "b.db")
+    assert "registered" in text
+    assert "replace_one, record" in text
+    assert "3, 1e-06" in text
+    assert "100%" in text
+    found = answer(run, "grant", "census", "-e", 4, "-l", "b.db")
+    assert found["datasets"][0]["cap"] == {"epsilon": 4.0, "delta": 1e-6}
+    assert "epsilon 4 before, 2 from now on" in ok(run, "grant", "census", "-e", 2, "-l", "b.db")
+    (told,) = answer(
+        run, "grant", "staff", "-e", 1, "-d", 0, "--neighbors", "zero_out", "--unit", "person", "-l", "b.db"
+    )["datasets"]
+    assert (told["neighbors"], told["unit"], told["cap"]["delta"]) == ("zero_out", "person", 0)
+
+
+def test_what_cannot_be_undone_is_asked_for(run, ledger):
+    told = refused(run, "grant", "new", "-e", 1)
+    assert "--delta" in told
+    assert "cannot be changed" in told
+    assert "new" not in {account.name for account in ledger.accounts()}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("census -e 0.1", "cannot be lowered"),
+        ("census -e 3 -d 1e-5", "cannot be changed"),
+        ("census -e 3 --neighbors zero_out", "cannot be changed"),
+        ("census -e 3 --unit person", "cannot be changed"),
+        ("north -e 2", "grant to the whole"),
+        ("census -e 0", "--epsilon must be positive"),
+        ("census -e -1", "--epsilon must be positive"),
+        ("census -e inf", "--epsilon must be positive"),
+        ("census -e nan", "--epsilon must be positive"),
+        ("new -e 1 -d 1", "--delta must lie"),
+        ("new -e 1 -d nan", "--delta must lie"),
+        ("new -e 2e6 -d 1e-6", "below 2"),
+    ],
+)
+def test_grants_that_are_refused_change_nothing(run, ledger, arguments, message):
+    before = ledger.entries()
+    assert message in refused(run, "grant", *arguments.split())
+    assert ledger.entries() == before
+
+
+def test_grant_needs_an_epsilon_and_known_words(run, ledger):
+    for arguments in ("census", "census -e three", "x -e 1 -d 0 --unit people", "x -e 1 -d 0 --neighbors any"):
+        result = run("budget", "grant", *arguments.split())
+        assert result.exit_code == UNSERVED
+        assert "Traceback" not in result.output
+
+
+def test_an_unprintable_name_is_refused(run, ledger):
+    assert "printable" in refused(run, "grant", "a\x1b[31mb", "-e", 1, "-d", 0)
+
+
+def test_divide_declares_parts(run, ledger):
+    text = ok(run, "divide", "census", "east", "west")
+    assert "\n  east " in text
+    assert "\n  west " in text
+    found = answer(run, "show", "census")["datasets"]
+    assert [(one["dataset"], one["part_of"]) for one in found] == [
+        ("census", None),
+        ("east", "census"),
+        ("west", "census"),
+    ]
+    assert found[1]["fits"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [("census pure", "already"), ("census a a", "already"), ("north a", "cannot be divided")],
+)
+def test_parts_that_are_refused_change_nothing(run, ledger, arguments, message):
+    before = ledger.entries()
+    assert message in refused(run, "divide", *arguments.split())
+    assert ledger.entries() == before
+
+
+# --- show -----------------------------------------------------------------------------------------
+
+
+def test_show_has_caps_what_was_spent_and_a_bar(run, ledger):
+    lines = ok(run, "show").splitlines()
+    rows = {line.split()[0]: line for line in lines if line.strip()}
+    spent = ledger.spent("census")
+    assert "3, 1e-06" in rows["census"]
+    assert " 2 " in rows["census"]
+    assert _short(spent.epsilon) in rows["census"]
+    assert "1.2" in rows["census"]
+    assert _short(spent.left, down=True) in rows["census"]
+    assert f"{int(100 * (1 - spent.share))}%" in rows["census"]
+    assert set("█░") <= set(rows["census"])
+    assert next(line for line in lines if "north" in line).startswith("  north")
+    assert "add_remove, person" in rows["add_remove,"]
+    assert lines[-1] == f"{len(ledger.entries())} entries, head {ledger.entries()[-1].hash}"
+
+
+@pytest.mark.parametrize("columns", [20, 80, 120])
+def test_no_number_is_cut(run, ledger, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ledger.grant("x" * 200, 123456.0, 1.23456e-12, neighbors="replace_one")
+    text = ok(run, "show")
+    assert "…" not in text
+    assert "123456, 1.23456e-12" in text
+    assert text.replace("\n", "").count("x") >= 200
+
+
+def test_the_bar_needs_neither_unicode_nor_color(ledger):
+    code = "from discreet.cli import main; main()"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PYTHONIOENCODING": "ascii",
+        "PYTHONUTF8": "0",
+    }
+    ledger.grant("zähler", 1.0, 1e-6)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "budget", "show"], capture_output=True, check=True, env=environment
+    )
+    text = done.stdout.decode("ascii")
+    assert "##########" in text
+    assert "z?hler" in text
+    assert "\x1b" not in text
+
+
+def test_a_whole_has_no_more_room_than_its_fullest_part(run, ledger):
+    whole, north, south = answer(run, "show", "clinics")["datasets"]
+    assert whole["fits"] == 0
+    assert whole["room"] == north["room"] < south["room"] == 1.0
+    assert whole["left"] == north["left"] < south["left"] == 1.0
+
+
+def test_one_part_is_shown_with_its_whole_named(run, ledger):
+    text = ok(run, "show", "north")
+    assert "part of clinics" in text
+    assert "1, 1e-07" in text
+    assert "south" not in text
+
+
+def test_show_as_json(run, ledger):
+    found = answer(run, "show")
+    assert set(found) == {"ledger", "head", "datasets", "notices"}
+    assert found["head"] == {"entry": 9, "hash": ledger.entries()[-1].hash}
+    assert [one["dataset"] for one in found["datasets"]] == ["census", "clinics", "north", "south", "pure"]
+    keys = {"dataset", "part_of", "cap", "neighbors", "unit", "fits", "spent", "added_up", "left", "room"}
+    assert all(set(one) == keys for one in found["datasets"])
+    census, spent = found["datasets"][0], ledger.spent("census")
+    assert census["spent"] == {"epsilon": spent.epsilon, "delta": 1e-6}
+    assert census["added_up"] == {"epsilon": spent.summed_epsilon, "delta": spent.summed_delta}
+    assert (census["room"], census["left"]) == (spent.left, 1 - spent.share)
+    assert census["spent"]["epsilon"] < census["added_up"]["epsilon"]
+
+
+def test_an_empty_ledger(run, home):
+    Ledger.create("b.db")
+    assert "budget grant" in ok(run, "show", "-l", "b.db")
+    assert answer(run, "show", "-l", "b.db") == {
+        "ledger": str(home / "b.db"),
+        "head": None,
+        "datasets": [],
+        "notices": [],
+    }
+    assert "No entries yet" in ok(run, "history", "-l", "b.db")
+    assert answer(run, "history", "-l", "b.db")["entries"] == []
+    assert "holds: 0 entries, 0 data sets" in ok(run, "verify", "-l", "b.db")
+    assert ok(run, "export", "-", "-l", "b.db") == ""
+
+
+def test_the_owner_is_warned(run, ledger):
+    ledger.recognize("census", Fingerprint("a", tuple(range(100))))
+    ledger.recognize("south", Fingerprint("b", tuple(range(50, 150))))
+    text = ok(run, "show")
+    assert "Warning: about 50% of the records of a fit charged to 'south' are in 'census'" in " ".join(text.split())
+    assert answer(run, "show")["notices"] == [{"dataset": "south", "other": "census", "share": 0.5}]
+    assert "Warning" in ok(run, "show", "clinics")
+    assert "Warning" not in ok(run, "show", "pure")
+    assert answer(run, "show", "pure")["notices"] == []
+
+
+def test_spent_is_rounded_up_and_room_down():
+    assert _short(0.84505) == "0.846"
+    assert _short(0.48729, down=True) == "0.487"
+    assert _short(0.6000000000001) == "0.6"
+    assert _short(2.9999, down=True) == "2.99"
+    assert _short(0.0) == "0"
+    assert _short(3.0) == _short(3.0, down=True) == "3"
+
+
+# --- history --------------------------------------------------------------------------------------
+
+
+def test_history_tells_what_happened(run, ledger):
+    text = " ".join(ok(run, "history").split())
+    for part in (
+        "cap epsilon 3, delta 1e-06",
+        "part of clinics",
+        "epsilon 0.9, delta 1e-08",
+        "DPRidge: 10 gaussian",
+        "request november",
+        "10 laplace",
+    ):
+        assert part in text
+    assert "earlier" not in text
+
+
+def test_the_last_entries_of_one_data_set(run, ledger):
+    found = answer(run, "history", "census", "--last", 2)
+    assert [one["entry"] for one in found["entries"]] == [6, 7]
+    assert found["earlier"] is True
+    assert "--last" in ok(run, "history", "-n", 2)
+    assert answer(run, "history", "census", "--last", 3)["earlier"] is False
+    assert run("budget", "history", "--last", 0).exit_code == UNSERVED
+
+
+def test_history_as_json(run, ledger):
+    grant, _, part, *_, north, pure = answer(run, "history")["entries"]
+    assert grant["cap"] == {"epsilon": 3.0, "delta": 1e-6}
+    assert (grant["neighbors"], grant["unit"], grant["kind"]) == ("replace_one", "record", "grant")
+    assert (part["kind"], part["dataset"], part["part_of"]) == ("part", "north", "clinics")
+    assert north == {
+        "entry": 8,
+        "kind": "charge",
+        "dataset": "north",
+        "hash": ledger.entries()[7].hash,
+        "time": ledger.entries()[7].contents["time"],
+        "label": "DPRidge",
+        "request": "november",
+        "budget": {"epsilon": 0.9, "delta": 1e-8, "neighbors": "add_remove"},
+        "released": "10 gaussian",
+    }
+    assert pure["request"] is None
+
+
+def test_an_analysts_words_cannot_command_the_owners_terminal(run, ledger):
+    words = "\x1b[2J\x1b]0;owned\x07\r[red]november[/red]\nholds: everything"
+    ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request=words, label=words)
+    text = ok(run, "history", "census", "--last", 1)
+    assert not set("\x1b\x07\r") & set(text)
+    assert "[red]november[/red]?holds" in text.replace("\n", "").replace(" ", "")
+    assert "\x1b" not in ok(run, "history", "census", "--last", 1, "--json")
+    assert answer(run, "history", "census", "--last", 1)["entries"][0]["request"] == words
+
+
+def test_what_was_released_in_short():
+    sampled = {"kind": "poisson_sampled", "numerator": 9, "event": {"kind": "gaussian", "count": 1000}}
+    once, eight = {"kind": "gaussian", "count": 1}, {"kind": "gaussian", "count": 8}
+    assert released([once, eight, sampled]) == "9 gaussian, 1,000 gaussian on samples"
+    assert released([{"kind": "repeated_selection"}]) == "1 repeated selection"
+    assert released([]) == "nothing"
+
+
+@pytest.mark.parametrize("body", ["nonsense", "[]", "{}", '{"time": 3, "label": "x", "budget": [], "events": [1]}'])
+def test_an_entry_that_cannot_be_read_is_said_to_be_so(run, ledger, home, body):
+    changed(home / "budget.db", f"UPDATE entry SET body = '{body}' WHERE seq = 8")
+    assert "cannot be read" in ok(run, "history", "north")
+    assert answer(run, "history", "north")["entries"][-1]["unreadable"] is True
+
+
+# --- verify ---------------------------------------------------------------------------------------
+
+
+def test_verify_holds(run, ledger):
+    head = ledger.entries()[-1].hash
+    assert ok(run, "verify") == f"holds: 9 entries, 5 data sets\n       head {head}\n"
+    assert "every charge covers its events" in ok(run, "verify", "--prices")
+    assert answer(run, "verify", "--prices") == {"holds": True, "entries": 9, "datasets": 5, "head": head}
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DELETE FROM entry WHERE seq = 7", "broken at entry 7"),
+        ("UPDATE entry SET dataset = 'pure' WHERE seq = 6", "broken at entry 6"),
+        ("UPDATE entry SET epsilon = 0 WHERE seq = 6", "broken at entry 6"),
+        ("UPDATE entry SET body = 'nonsense' WHERE seq = 1", "broken at entry 1"),
+        ("DELETE FROM entry WHERE seq = 9", "account of 'pure'"),
+        ("UPDATE account SET gaussian_spent = 0 WHERE name = 'census'", "account of 'census'"),
+        ("UPDATE account SET epsilon = 99 WHERE name = 'pure'", "account of 'pure'"),
+        ("DELETE FROM account WHERE name = 'south'", "account of 'south'"),
+    ],
+)
+def test_a_tampered_ledger_does_not_hold(run, ledger, home, statement, message):
+    changed(home / "budget.db", statement)
+    told = refused(run, "verify", code=NO)
+    assert told.startswith("does not hold: ")
+    assert message in told
+    result = run("budget", "verify", "--json")
+    assert result.exit_code == NO
+    found = json.loads(result.stdout)
+    assert found["holds"] is False
+    assert message in found["reason"]
+
+
+@pytest.fixture(scope="module")
+def charged(tmp_path_factory):
+    """A ledger's file and a model that was charged to it."""
+    path = tmp_path_factory.mktemp("charged") / "budget.db"
+    Ledger.create(path).grant("stays", 3.0, 1e-3)
+    table = hospital(n=400)
+    model = DPLogisticRegression(1.0, bounds=table.bounds, solver="gd", ledger=path, dataset="stays")
+    return path, model.fit(table.X, table.y)
+
+
+def test_a_certificate_is_found_in_its_ledger(run, charged, home):
+    path, model = charged
+    saved = model.save(home / "model.discreet")
+    (home / "certificate.json").write_text(model.certificate_.to_json())
+    for file in (saved, home / "certificate.json"):
+        assert "the certificate's charge is one of them" in ok(run, "verify", "-c", file, "-l", path)
+    assert answer(run, "verify", "--certificate", saved, "-l", path)["holds"] is True
+
+
+def other_head(stored):
+    stored["ledger"]["head"] = "0" * 64
+
+
+def no_ledger(stored):
+    stored["ledger"] = None
+
+
+def later_entry(stored):
+    stored["ledger"]["entry"] = 3
+
+
+def lower_claim(stored):
+    stored["epsilon"] = 0.5
+
+
+def less_released(stored):
+    stored["events"][0]["noise_multiplier"] *= 2
+
+
+@pytest.mark.parametrize("change", [other_head, no_ledger, later_entry, lower_claim, less_released])
+def test_a_changed_certificate_does_not_hold(run, charged, home, change):
+    path, model = charged
+    stored = json.loads(model.certificate_.to_json())
+    change(stored)
+    (home / "certificate.json").write_text(json.dumps(stored))
+    told = refused(run, "verify", "-c", home / "certificate.json", "-l", path, code=NO)
+    assert told.startswith("does not hold: ")
+
+
+def test_a_certificate_of_another_ledger(run, charged, ledger, home):
+    saved = charged[1].save(home / "model.discreet")
+    assert "another ledger" in refused(run, "verify", "-c", saved, code=NO)
+    (home / "letter").write_text("Dear Sir")
+    assert "does not hold" in refused(run, "verify", "-c", home / "letter", code=NO)
+    assert "no such file" in refused(run, "verify", "-c", home / "nothing")
+
+
+def test_a_certificate_that_points_at_a_grant_does_not_hold(run, charged, home):
+    path, model = charged
+    stored = json.loads(model.certificate_.to_json())
+    stored["ledger"] |= {"entry": 1, "head": Ledger(path).entries()[0].hash}
+    (home / "certificate.json").write_text(json.dumps(stored))
+    refused(run, "verify", "-c", home / "certificate.json", "-l", path, code=NO)
+
+
+@pytest.mark.parametrize("stated", [[], "x", {}, 3])
+def test_a_certificate_with_a_malformed_reference_does_not_hold(run, charged, home, stated):
+    path, model = charged
+    stored = json.loads(model.certificate_.to_json()) | {"ledger": stated}
+    (home / "certificate.json").write_text(json.dumps(stored))
+    refused(run, "verify", "-c", home / "certificate.json", "-l", path, code=NO)
+
+
+# --- export ---------------------------------------------------------------------------------------
+
+RECIPE = """
+import hashlib, json, sys
+head = "0" * 64
+for line in sys.stdin:
+    *hashed, digest = json.loads(line).values()
+    assert hashed[-1] == head
+    head = hashlib.sha256(json.dumps(hashed, separators=(",", ":")).encode()).hexdigest()
+    assert head == digest
+print(head)
+"""
+
+
+def recheck(lines):
+    return subprocess.run([sys.executable, "-c", RECIPE], input=lines, capture_output=True, text=True, check=False)
+
+
+def test_an_outsider_can_recheck_the_chain(run, ledger, home):
+    ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request="“november” ✓", label="é")
+    lines = ok(run, "export", "-")
+    assert len(lines.splitlines()) == 10
+    assert recheck(lines).stdout.strip() == ledger.verify().head
+    assert recheck(lines.replace('"census"', '"pure"', 1)).returncode != 0
+    assert recheck("\n".join(lines.splitlines()[1:])).returncode != 0
+    assert list(json.loads(lines.splitlines()[0])) == [
+        *("seq", "kind", "dataset", "request", "gaussian", "low", "high", "epsilon", "delta", "body", "prev", "hash")
+    ]
+
+
+def test_the_recipe_is_the_one_of_the_documentation():
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert RECIPE.strip() in page
+
+
+def test_export_writes_a_file_once(run, ledger, home):
+    result = run("budget", "export", "chain.jsonl")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert "9 entries" in result.stderr
+    written = (home / "chain.jsonl").read_text()
+    assert written == ok(run, "export", "-")
+    assert "already" in refused(run, "export", "chain.jsonl")
+    assert (home / "chain.jsonl").read_text() == written
+    assert "no such file" in refused(run, "export", "nowhere/chain.jsonl")
+
+
+def test_export_has_neither_key_nor_fingerprints_nor_releases(run, ledger):
+    digest = hashlib.sha256(b"rows").hexdigest()
+    ledger.recognize("census", Fingerprint(digest, (1234567890123, 2345678901234)))
+    ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request="again").settle("the released coefficients")
+    lines = ok(run, "export", "-") + ok(run, "history", "--json") + ok(run, "show", "--json")
+    for secret in (ledger.key().hex(), digest, "1234567890123", "the released coefficients"):
+        assert secret not in lines
+
+
+# --- PostgreSQL -----------------------------------------------------------------------------------
+
+
+def test_the_rights_of_a_role_are_printed(run):
+    text = ok(run, "roles", 'fit"ting')
+    assert all(line.startswith("GRANT ") and line.endswith(";") for line in text.splitlines())
+    assert 'TO "fit""ting";' in text
+    assert len(json.loads(ok(run, "roles", "fitting", "--json"))) == len(text.splitlines())
+    assert "role" in refused(run, "roles", "")
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A running server; skips where none can be had."""
+    pytest.importorskip("psycopg", reason="PostgreSQL is not tested: psycopg is not installed")
+    from tests.ledger.postgres import NoServer, Server
+
+    try:
+        running = Server()
+    except NoServer as why:
+        pytest.skip(f"PostgreSQL is not tested: {why}")
+    yield running
+    running.close()
+
+
+def test_a_ledger_in_postgresql(run, server, monkeypatch):
+    database = server.fresh()
+    owner = server.url(database, password=SECRET)
+    text = ok(run, "init", owner)
+    assert SECRET not in text
+    assert "The key is in the database" in text
+    monkeypatch.setenv("DISCREET_LEDGER", owner)
+    assert "already" in refused(run, "init")
+    found = answer(run, "grant", "census", "-e", 1, "-d", 1e-6)
+    assert SECRET not in found["ledger"]
+    made = Ledger(owner)
+    made.reserve("census", PLAN, Budget(0.5, 1e-7))
+    made.recognize("census", Fingerprint("a", (1, 2, 3)))
+    made.recognize("census", Fingerprint("b", (4, 5, 6)))
+    assert "Warning" in ok(run, "show")
+    assert "holds: 2 entries, 1 data set" in ok(run, "verify", "--prices")
+    assert recheck(ok(run, "export", "-")).stdout.strip() == made.verify().head
+
+
+def test_the_role_that_fits_run_under(run, server, monkeypatch):
+    """It shows what everybody may see; the warnings stay with the owner, and so do caps."""
+    database, role = server.fresh(), server.role()
+    owner = Ledger.create(server.url(database))
+    owner.grant("census", 1.0, 1e-6)
+    for statement in ok(run, "roles", role).splitlines():
+        server.execute(statement, database=database)
+    monkeypatch.setenv("DISCREET_LEDGER", server.url(database, role))
+    Ledger(server.url(database, role)).reserve("census", PLAN, Budget(0.5, 1e-7))
+    owner.recognize("census", Fingerprint("a", (1, 2, 3)))
+    owner.recognize("census", Fingerprint("b", (4, 5, 6)))
+    assert owner.notices()
+    assert answer(run, "show")["notices"] == []
+    assert "census" in ok(run, "show")
+    assert "holds" in ok(run, "verify")
+    refused(run, "grant", "census", "-e", 2)
+    refused(run, "divide", "census", "a", "b")
+    assert owner.account("census").epsilon == 1.0
+
+
+def test_a_server_that_does_not_answer(run, home):
+    pytest.importorskip("psycopg")
+    url = f"postgresql://ana:{SECRET}@/db?host={home}"
+    for command in ("init", "show", "verify", "history"):
+        assert SECRET not in refused(run, command, "-l", url)
+
+
+# --- what the ledger itself should do ------------------------------------------------------------
+
+
+def test_what_is_left_of_a_whole_is_what_its_fullest_part_has(ledger):
+    assert ledger.spent("clinics").left == ledger.spent("north").left
+
+
+def test_a_cap_cannot_be_changed_to_infinity(ledger):
+    from discreet.errors import DiscreetError
+
+    with pytest.raises(DiscreetError):
+        ledger.grant("census", float("inf"))
+
+
+def test_an_unknown_relation_is_refused_for_a_known_data_set_too(ledger):
+    from discreet.errors import DiscreetError
+
+    with pytest.raises(DiscreetError):
+        ledger.grant("census", 3.0, neighbors="any")
+
+
+def test_a_path_may_begin_with_the_home_folder(home, monkeypatch):
+    monkeypatch.setenv("HOME", str(home / "ana"))
+    assert Ledger("~/budget.db").address == str(home / "ana" / "budget.db")
