@@ -8,8 +8,8 @@ import pytest
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
+from discreet.audit.compare import differences
 from discreet.budget import Neighbors
-from discreet.testing.compare import differences
 
 
 @dataclass(frozen=True)

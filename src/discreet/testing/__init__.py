@@ -9,9 +9,7 @@ Everything fitted in these contexts is stamped NOT PRIVATE, and findings may nam
 use synthetic data.
 """
 
-from discreet.testing.contexts import noiseless, seeded
-from discreet.testing.neighbors import Data, Pair, neighbor_pairs
-from discreet.testing.replay import (
+from discreet.audit.frozen import (
     Finding,
     ReplayReport,
     assert_fresh_noise,
@@ -19,6 +17,8 @@ from discreet.testing.replay import (
     fresh_noise,
     replay,
 )
+from discreet.audit.neighbors import Data, Pair, neighbor_pairs
+from discreet.testing.contexts import noiseless, seeded
 
 __all__ = [
     "Data",

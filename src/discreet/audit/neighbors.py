@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.audit import tables
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.testing import tables
 
 _SMALL = 1e-3
 _FAR = 1e6

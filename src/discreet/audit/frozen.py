@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting.events import BoundedRange, Event, Gaussian, Laplace, PoissonSampled, PureDP
+from discreet.audit.compare import differences
+from discreet.audit.transcripts import Fit, Transcript, run
 from discreet.budget import Neighbors
 from discreet.curator.observation import Measurement
-from discreet.testing.compare import differences
-from discreet.testing.transcripts import Fit, Transcript, run
 
 CHOICES = ("linf", "range")
 """Norms of measurements that are choices: their answer is an index, not a sum with noise."""

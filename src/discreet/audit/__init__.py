@@ -1,0 +1,22 @@
+"""Audits: try to refute a claim of privacy. ``REFUTED``, or ``NOT REFUTED``; never "proved".
+
+    from discreet import audit
+
+    audit.replay(fit, X, y, bounds=bounds)     # deterministic: does anything depend on a record that must not?
+    audit.gradient(epsilon=1.0)                # one answer of the curator, with a canary at the clip bound
+    audit.transcript(fit, data, neighbor)      # a whole fit, from all that was released
+    audit.model(fit, data, neighbor, epsilon=1.0)   # a black box: anybody's fit function
+    audit.one_run(epsilon=4.0, canaries=2000)  # a single release of a wide model
+
+Audits run on synthetic data. What a finding says may depend on the records: name the data (``named="..."``) where you
+audit on real ones, and keep the result with them.
+"""
+
+from discreet.audit.black_box import model
+from discreet.audit.canary import gradient
+from discreet.audit.history import transcript
+from discreet.audit.many_canaries import one_run
+from discreet.audit.replaying import replay
+from discreet.audit.result import NOT_REFUTED, REFUTED, Audit
+
+__all__ = ["NOT_REFUTED", "REFUTED", "Audit", "gradient", "model", "one_run", "replay", "transcript"]

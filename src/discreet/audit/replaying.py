@@ -1,0 +1,68 @@
+"""Audit without statistics: neighbors of the nastiest kinds, with the mechanisms' outputs frozen."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discreet.audit.frozen import fresh_noise
+from discreet.audit.frozen import replay as replay_pair
+from discreet.audit.neighbors import neighbor_pairs
+from discreet.audit.result import SYNTHETIC, Audit
+from discreet.bounds import Bounds
+from discreet.budget import Neighbors
+
+
+def replay(
+    fit: Callable[..., Any],
+    X: Any,
+    y: Any,
+    groups: Any = None,
+    *,
+    bounds: Bounds,
+    neighbors: str = "replace_one",
+    sampled: bool = False,
+    private: Sequence[str] = (),
+    subject: str = "a fit",
+    named: str = SYNTHETIC,
+) -> Audit:
+    """Replay a fit on every kind of worst neighbor, and look for noise that is missing or comes twice.
+
+    Parameters
+    ----------
+    fit
+        ``fit(X, y, groups)`` returns the fitted object.
+    X, y, groups
+        A small data set: a few rows are enough.
+    bounds
+        The declared ranges, with classes or target: what is extreme.
+    sampled
+        For fits that draw Poisson samples.
+    private
+        Patterns of attributes that are not public and may differ.
+    """
+    relation = Neighbors(neighbors)
+    findings: list[str] = []
+    pairs = list(neighbor_pairs(X, y, groups, relation=str(relation), bounds=bounds, sampled=sampled))
+    for pair in pairs:
+        found = replay_pair(fit, pair.data, pair.neighbor, str(relation), private=private)
+        findings += [f"{pair.name}: {finding}" for finding in found.findings]
+    findings += [str(finding) for finding in fresh_noise(fit, pairs[0].data).findings]
+    claim = getattr(_fitted(fit, pairs[0].data), "certificate_", None)
+    return Audit(
+        level="replay",
+        subject=subject,
+        neighbors=str(relation),
+        claimed=math.inf if claim is None else claim.epsilon,
+        delta=0.0 if claim is None else claim.delta,
+        runs=len(pairs),
+        findings=tuple(dict.fromkeys(findings)),
+        data=named,
+    )
+
+
+def _fitted(fit: Callable[..., Any], data: Sequence[Any]) -> Any:
+    """A fit outside the replay; None where it raises, which the replay has found already."""
+    try:
+        return fit(*data)
+    except Exception:
+        return None
