@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.rows import table
 
-NAMES = ("gradient", "sgd", "fit", "startup", "noise", "sparse", "coordinates", "minimize", "whitened")
+NAMES = ("gradient", "sgd", "fit", "startup", "noise", "sparse", "coordinates", "minimize", "whitened", "ledger")
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "opacus", "jax", "jax-privacy", "skglm")
 
 

@@ -6,7 +6,7 @@ Everything is written to a temporary folder. The records are synthetic.
 import tempfile
 from pathlib import Path
 
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 
 from discreet import BudgetExceeded, DPLogisticRegression, DPSelectCV, Ledger
 from discreet.experiments.synthetic import Table, hospital
@@ -39,7 +39,7 @@ def bob(ledger: Ledger, table: Table) -> None:
     say(ledger, "Bob selects among 3 settings, epsilon 0.5")
     model.set_params(epsilon=0.2, delta=1e-7, **account)
     try:
-        GridSearchCV(model, grid, cv=5, error_score="raise").fit(table.X, table.y)
+        GridSearchCV(model, grid, cv=KFold(5), error_score="raise").fit(table.X, table.y)
     except BudgetExceeded:
         say(ledger, "GridSearchCV, 16 fits at 0.2, is cut short")
 

@@ -15,6 +15,7 @@ from discreet import Budget, DPLogisticRegression, Ledger, Plan, Release
 from discreet.cli.budget_default import check_default, write_default
 from discreet.cli.budget_tables import _short, released
 from discreet.cli.errors import NO, UNSERVED, Refused
+from discreet.errors import Unsupported
 from discreet.experiments.synthetic import hospital
 from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.settings import config_file, default_address
@@ -482,12 +483,15 @@ def test_history_as_json(run, ledger):
 
 def test_an_analysts_words_cannot_command_the_owners_terminal(run, ledger):
     words = "\x1b[2J\x1b]0;owned\x07\r[red]november[/red]\nholds: everything"
-    ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request=words, label=words)
+    with pytest.raises(Unsupported, match="printable"):
+        ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request=words)
+    ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request="[red]november[/red]", label=words)
     text = ok(run, "history", "census", "--last", 1)
     assert not set("\x1b\x07\r") & set(text)
     assert "[red]november[/red]?holds" in text.replace("\n", "").replace(" ", "")
     assert "\x1b" not in ok(run, "history", "census", "--last", 1, "--json")
-    assert answer(run, "history", "census", "--last", 1)["entries"][0]["request"] == words
+    (entry,) = answer(run, "history", "census", "--last", 1)["entries"]
+    assert (entry["request"], entry["label"]) == ("[red]november[/red]", words)
 
 
 def test_what_was_released_in_short():

@@ -21,8 +21,11 @@ P~(S) <= P(S) + d <= e^epsilon Q(S) + delta + d <= e^epsilon (Q~(S) + d) + delta
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from discreet.accounting import gaussian, objective, pure, rdp, selection
 from discreet.accounting.events import (
@@ -49,6 +52,9 @@ CALIBRATION_TOLERANCE = 1e-3
 # A price ends this much below its budget, so that rounded up by a ledger it is no more than the budget rounded down.
 _SHY = 1 - 2.0**-32
 
+Answer = TypeVar("Answer")
+_memory: ContextVar[dict[Any, Any] | None] = ContextVar("discreet_prices", default=None)
+
 
 @dataclass(frozen=True)
 class Price:
@@ -60,10 +66,32 @@ class Price:
 
 def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors | str = Neighbors.REPLACE_ONE) -> Price:
     """The price of a composition of events, by two accountants that agree."""
-    relation = Neighbors(neighbors)
-    listed = merged(events)
     if not 0 <= delta < 1:
         raise AccountingError("delta must lie in [0, 1)")
+    return _remembered(_price, merged(events), delta, Neighbors(neighbors))
+
+
+@contextmanager
+def remembered_prices() -> Iterator[None]:
+    """Inside the block no price is worked out twice: for the same fit many times over, as in an audit."""
+    token = _memory.set({})
+    try:
+        yield
+    finally:
+        _memory.reset(token)
+
+
+def _remembered(rule: Callable[..., Answer], *asked: Any) -> Answer:
+    memory = _memory.get()
+    if memory is None:
+        return rule(*asked)
+    if (rule, asked) not in memory:
+        memory[rule, asked] = rule(*asked)
+    answer: Answer = memory[rule, asked]
+    return answer
+
+
+def _price(listed: tuple[Event, ...], delta: float, relation: Neighbors) -> Price:
     if any(isinstance(event, NonPrivate) for event in listed):
         return Price(math.inf, {"none": math.inf})
     if not listed:
@@ -97,6 +125,10 @@ def calibrate(plan: Plan, budget: Budget) -> float:
     0.0 where epsilon is infinite, and where nothing is released. The price at the answer is at most
     the budget's epsilon and, but for the last thousandth, no less.
     """
+    return _calibrated(plan, budget) if plan.least_noise is not None else _remembered(_calibrated, plan, budget)
+
+
+def _calibrated(plan: Plan, budget: Budget) -> float:
     known = plan.multiplier_for(budget)
     if known is not None:
         promised = known > 0 and budget.is_private

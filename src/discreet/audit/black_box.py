@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.pricing import remembered_prices
 from discreet.audit import evidence
 from discreet.audit.result import SYNTHETIC, Audit, Sides
 from discreet.budget import Neighbors
@@ -61,11 +62,12 @@ def model(
         What the data are called in the result; they should be synthetic.
     """
     outputs: tuple[list[Array], list[Array]] = ([], [])
-    for index in range(runs):
-        for side, given in zip(outputs, (data, neighbor), strict=True):
-            side.append(vector(fit(*given)))
-        if progress is not None:
-            progress(index + 1, runs)
+    with remembered_prices():
+        for index in range(runs):
+            for side, given in zip(outputs, (data, neighbor), strict=True):
+                side.append(vector(fit(*given)))
+            if progress is not None:
+                progress(index + 1, runs)
     low, high = (np.stack(side) for side in outputs)
     half = runs // 2
     score = _learned(low[:half], high[:half])

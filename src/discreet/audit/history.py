@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian, PoissonSampled
+from discreet.accounting.pricing import remembered_prices
 from discreet.audit import evidence
 from discreet.audit.result import SYNTHETIC, Audit, Sides
 from discreet.curator.observation import Measurement, observe
@@ -52,12 +53,12 @@ def transcript(
     if any(isinstance(event, PoissonSampled) for event in claim.events):
         raise Unsupported("a fit on samples has no transcript score: audit its gradient, or its model")
     sides: list[list[float]] = [[], []]
-    for index in range(runs):
-        for side, (own, other) in enumerate(((data, neighbor), (neighbor, data))):
-            ratio = _ratio(fit, own, other)
-            sides[side].append(-ratio if side == 0 else ratio)
-        if progress is not None:
-            progress(index + 1, runs)
+    with remembered_prices():
+        for index in range(runs):
+            sides[0].append(-_ratio(fit, data, neighbor))
+            sides[1].append(_ratio(fit, neighbor, data))
+            if progress is not None:
+                progress(index + 1, runs)
     low, high = (np.array(side) for side in sides)
     # A score of exactly 0 tells nothing: it is a guess by a fair coin, half a right one.
     right = int((high > 0).sum() + (low < 0).sum()) + int((high == 0).sum() + (low == 0).sum()) // 2

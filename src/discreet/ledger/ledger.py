@@ -26,7 +26,10 @@ from discreet.ledger.verification import Verified, check_certificate, verified
 _SEEN = "INSERT INTO seen (dataset, times) VALUES (?, 1) ON CONFLICT (dataset) DO UPDATE SET times = seen.times + 1"
 _KNOWN = "SELECT dataset, digest, sketch FROM known"
 _NOTED = "INSERT INTO notice (dataset, other, share) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-_KEEP = "INSERT INTO release (request, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_KEEP = (
+    "INSERT INTO release (request, body) SELECT CAST(? AS TEXT), CAST(? AS TEXT) "
+    "WHERE NOT EXISTS (SELECT 1 FROM release WHERE request = ?)"
+)
 
 
 class Ledger:
@@ -320,13 +323,13 @@ class Ledger:
     def settle(self, request: str, release: str) -> str:
         """Keep what a request released, the first time; return what is kept (``Reservation.settle``)."""
         with self._store.writing() as at:
-            at.run(_KEEP, request, release)
+            at.run(_KEEP, request, release, request)
             return _released(at, request) or ""
 
     def abandon(self, request: str) -> None:
         """A request's run failed, unless it has released something (``Reservation.abandon``)."""
         with self._store.writing() as at:
-            at.run(_KEEP, request, None)
+            at.run(_KEEP, request, None, request)
 
 
 def _share(fingerprint: Fingerprint, other: Fingerprint, *, is_own: bool) -> float:

@@ -1,39 +1,44 @@
 """A ledger in one file (SQLite), and one in memory for trying things out.
 
-Every operation opens its own connection: nothing is shared between threads or inherited by a fork, and an exception at
-any point leaves no transaction behind. A commit is in the write-ahead log on disk (``synchronous=FULL``) before it
-returns.
+Every operation opens its own connection, and no fork happens while one is open: nothing is shared between threads or
+inherited by a child, and an exception at any point leaves no transaction behind. A commit is in the write-ahead log on
+disk (``synchronous=FULL``) before it returns.
 """
 
 import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from discreet.errors import LedgerError
-from discreet.ledger.store import (
-    FROZEN,
-    NAMED,
-    OVER_CAP,
-    Connection,
-    OverCap,
-    charge_accounts,
-    falls,
-    is_charge,
-    tables,
-)
+from discreet.ledger.rules import create
+from discreet.ledger.store import OVER_CAP, Connection, OverCap
 
-REPLACED = {
-    "account": "name = NEW.name",
-    "entry": "seq = NEW.seq OR request = NEW.request OR prev = NEW.prev OR hash = NEW.hash",
-}
-"""What REPLACE would remove without a word where a shell leaves ``recursive_triggers`` off."""
 PATIENCE = 60.0
 """Seconds to wait for another writer."""
+KEY_BYTES = 32
+
+
+# A child that is forked while another thread has a connection open would inherit SQLite's idea of who holds which lock
+# without the locks, and could lose what it writes. So a fork waits until the other threads' transactions are over.
+_begun: "WeakSet[_Transaction]" = WeakSet()
+_gate = threading.RLock()
+
+
+def _before_fork() -> None:
+    _gate.acquire()
+    end = time.monotonic() + PATIENCE
+    while any(one.is_open_elsewhere for one in list(_begun)) and time.monotonic() < end:
+        time.sleep(1e-3)
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_gate.release, after_in_child=_gate.release)
 
 
 class _Open:
@@ -50,56 +55,81 @@ class _Open:
         self._connection.execute(statement, values)
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Connection]:
-    try:
-        if connection.in_transaction:  # an earlier one was interrupted before its own rollback
-            connection.execute("ROLLBACK")
-        connection.execute(begin)
-        yield _Open(connection)
-        connection.execute("COMMIT")
-    except sqlite3.IntegrityError as error:
+class _Transaction:
+    """A transaction on a connection of its own (or on one that is kept, behind a lock), which ends with the block.
+
+    A class, not a generator: an interrupt on the way in is caught here too. One on the way out, before ``__exit__``
+    has begun, leaves it to ``__del__``.
+    """
+
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], begin: str, *, lock: "threading.RLock | None" = None
+    ) -> None:
+        self._connect, self._begin, self._lock = connect, begin, lock
+        self._connection: sqlite3.Connection | None = None
+        self._thread, self._is_open = threading.get_ident(), False
+
+    @property
+    def is_open_elsewhere(self) -> bool:
+        """Whether another thread is inside."""
+        return self._is_open and self._thread != threading.get_ident()
+
+    def __enter__(self) -> Connection:
+        try:
+            with _gate:
+                self._is_open = True
+                _begun.add(self)
+            if self._lock is not None:
+                self._lock.acquire()
+            self._connection = self._connect()
+            if self._connection.in_transaction:  # an earlier one was interrupted before its own rollback
+                self._connection.execute("ROLLBACK")
+            self._connection.execute(self._begin)
+            return _Open(self._connection)
+        except BaseException as error:
+            self._end()
+            raise _translated(error) from None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        try:
+            if error is None and self._connection is not None:
+                self._connection.execute("COMMIT")
+        except sqlite3.Error as failed:
+            error = failed
+        finally:
+            self._end()
+        if isinstance(error, sqlite3.Error):
+            raise _translated(error) from None
+
+    def __del__(self) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        if not self._is_open:
+            return
+        with suppress(sqlite3.Error):
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        if self._lock is None and self._connection is not None:
+            self._connection.close()
+        self._is_open = False
+        if self._lock is not None:
+            with suppress(RuntimeError):  # where it was interrupted before it had the lock
+                self._lock.release()
+
+
+def _translated(error: BaseException) -> BaseException:
+    """A database's error in the ledger's words; any other as it is."""
+    if isinstance(error, sqlite3.IntegrityError):
         if OVER_CAP in str(error):
-            raise OverCap from None
-        raise LedgerError("the ledger's database refused an entry: run `discreet budget verify`") from None
-    except sqlite3.Error as error:
-        raise LedgerError(
+            return OverCap()
+        return LedgerError("the ledger's database refused an entry: run `discreet budget verify`")
+    if isinstance(error, sqlite3.Error):
+        return LedgerError(
             f"the ledger cannot be used ({type(error).__name__}): is its disk full, read-only or busy? "
             "Nothing was granted"
-        ) from None
-    finally:
-        with suppress(sqlite3.Error):
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-
-
-def _create(connection: sqlite3.Connection, name: str) -> None:
-    def trigger(when: str, body: str) -> str:
-        return f"CREATE TRIGGER rule_{when.replace(' ', '_').lower()} {when} {body}; END"
-
-    connection.execute("PRAGMA journal_mode=WAL")
-    with _transaction(connection, "BEGIN IMMEDIATE") as at:
-        for statement in tables():
-            at.run(_strict(statement))
-        at.run(NAMED, name)
-        for table in FROZEN:
-            for change in ("UPDATE", "DELETE"):
-                at.run(trigger(f"BEFORE {change} ON {table}", "BEGIN SELECT RAISE(ABORT, 'append-only')"))
-        for table, same in REPLACED.items():
-            at.run(
-                f"CREATE TRIGGER no_{table}_is_replaced BEFORE INSERT ON {table} WHEN EXISTS "
-                f"(SELECT 1 FROM {table} WHERE {same}) BEGIN SELECT RAISE(ABORT, 'append-only'); END"
-            )
-        at.run(trigger("BEFORE DELETE ON account", "BEGIN SELECT RAISE(ABORT, 'append-only')"))
-        at.run(trigger("BEFORE UPDATE ON account", f"WHEN {falls()} BEGIN SELECT RAISE(ABORT, 'no refunds')"))
-        at.run(trigger("AFTER INSERT ON entry", f"WHEN {is_charge()} BEGIN {charge_accounts('min')[:-1]}"))
-
-
-def _strict(statement: str) -> str:
-    """With types that are enforced, in SQLite's own words."""
-    if not statement.startswith("CREATE TABLE"):
-        return statement
-    return statement.replace("BIGINT", "INTEGER").replace("DOUBLE PRECISION", "REAL") + " STRICT"
+        )
+    return error
 
 
 class SQLiteStore:
@@ -119,76 +149,90 @@ class SQLiteStore:
 
     def create(self, name: str, key: bytes) -> None:
         """Make the file, whole or not at all, and its key beside it. Nothing is overwritten."""
-        beside = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}.tmp")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            with closing(_connected(beside)) as connection:
-                _create(connection, name)
             with suppress(FileExistsError):  # that of a ledger whose making was interrupted
-                _write_key(self._key_path, key)
-            os.link(beside, self._path)
-            _sync_folder(self._path.parent)
+                _appear(self._key_path, lambda beside: beside.write_bytes(key))
+            _appear(self._path, lambda beside: _make(beside, name))
         except FileExistsError:
             raise LedgerError("there is a ledger of this name already: use it, or choose another name") from None
         except OSError:
             raise LedgerError("the ledger cannot be created here: choose a directory that can be written") from None
-        finally:
-            for end in ("", "-wal", "-shm"):
-                beside.with_name(beside.name + end).unlink(missing_ok=True)
 
     def key(self) -> bytes:
         """The key, from its file."""
         self._exists()
         try:
-            return self._key_path.read_bytes()
+            key = self._key_path.read_bytes()
         except OSError:
+            key = b""
+        if len(key) != KEY_BYTES:
             raise LedgerError(
                 "the ledger's key is missing or cannot be read: restore the .key file that belongs to it"
             ) from None
+        return key
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> _Transaction:
         """``BEGIN IMMEDIATE``: one writer at a time, from the first statement on."""
-        with closing(self._connected()) as connection, _transaction(connection, "BEGIN IMMEDIATE") as at:
-            yield at
+        return _Transaction(self._connected, "BEGIN IMMEDIATE")
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> _Transaction:
         """A snapshot."""
-        with closing(self._connected()) as connection, _transaction(connection, "BEGIN") as at:
-            yield at
+        return _Transaction(self._connected, "BEGIN")
 
     def _connected(self) -> sqlite3.Connection:
         self._exists()
-        return _connected(self._path)
+        return _ledger_at(self._path)
 
     def _exists(self) -> None:
         if not self._path.is_file():
             raise LedgerError("there is no ledger here: create it with `discreet budget init`, or correct its name")
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _ledger_at(path: Path) -> sqlite3.Connection:
+    """A connection to a ledger; what is none is left as it is."""
+    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
     try:
-        connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-        connection.execute("PRAGMA journal_mode=WAL")  # a copy may have lost it
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA foreign_keys=ON")
-        connection.execute("PRAGMA recursive_triggers=ON")  # so that REPLACE fires what guards against DELETE
-    except sqlite3.Error:
-        raise LedgerError("the ledger cannot be opened: this is not a ledger, or it cannot be read") from None
+        found = connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('ledger', 'entry', 'account')")
+        if found.fetchone()[0] != 3:
+            raise sqlite3.DatabaseError
+    except sqlite3.OperationalError:  # busy, or gone: not for us to judge
+        connection.close()
+        raise
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise LedgerError("this file is not a ledger: correct its name") from None
+    connection.execute("PRAGMA journal_mode=WAL")  # a copy may have lost it
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA recursive_triggers=ON")  # so that REPLACE fires what guards against DELETE
     return connection
 
 
-def _write_key(path: Path, key: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(key)
-        file.flush()
-        os.fsync(file.fileno())
+def _make(path: Path, name: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        with _Transaction(lambda: connection, "BEGIN IMMEDIATE") as at:
+            create(at, name)
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _appear(path: Path, write: Callable[[Path], Any]) -> None:
+    """Let a file of the owner's alone appear in its place, whole and on disk; FileExistsError where there is one."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        write(beside)
+        for kept in (beside, path.parent):
+            _sync(kept)
+        os.link(beside, path)
+        _sync(path.parent)
+    finally:
+        for end in ("", "-wal", "-shm"):
+            beside.with_name(beside.name + end).unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -202,26 +246,28 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._key = b""
-        self._lock = threading.RLock()
         self._process = os.getpid()
+        self._lock = threading.RLock()
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA foreign_keys=ON")
 
     def create(self, name: str, key: bytes) -> None:
         """Make the tables."""
         self._key = key
-        _create(self._connection, name)
+        with self.writing() as at:
+            create(at, name)
 
     def key(self) -> bytes:
         """The key."""
         return self._key
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> _Transaction:
         """One at a time."""
-        if os.getpid() != self._process:
-            raise LedgerError("a ledger in memory ends with its process: give forked workers a ledger file")
-        with self._lock, _transaction(self._connection, "BEGIN IMMEDIATE") as at:
-            yield at
+        return _Transaction(self._own, "BEGIN IMMEDIATE", lock=self._lock)
 
     reading = writing
+
+    def _own(self) -> sqlite3.Connection:
+        if os.getpid() != self._process:
+            raise LedgerError("a ledger in memory ends with its process: give forked workers a ledger file")
+        return self._connection

@@ -106,5 +106,6 @@ def is_charge() -> str:
 
 
 def falls() -> str:
-    """The condition under which an account's change would give something back."""
-    return " OR ".join(f"NEW.{c}_spent < OLD.{c}_spent" for c in (*CURRENCIES,)) + " OR NEW.charges < OLD.charges"
+    """The condition under which an account's change would give something back, or its name away."""
+    less = " OR ".join(f"NEW.{c}_spent < OLD.{c}_spent" for c in CURRENCIES)
+    return f"{less} OR NEW.charges < OLD.charges OR NEW.name <> OLD.name"

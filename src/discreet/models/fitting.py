@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
 from discreet.curator.private_data import PrivateData
-from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
+from discreet.errors import AlreadyReleased, LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.defaults import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
@@ -139,7 +139,8 @@ def _settled(reservation: Reservation | None) -> Iterator[None]:
         yield
     except BaseException:
         if reservation is not None:
-            reservation.abandon()
+            with suppress(LedgerError):  # what went wrong first is what is told
+                reservation.abandon()
         raise
 
 

@@ -1,0 +1,91 @@
+"""The audit table: every solver under every relation, claimed against proved."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from discreet.audit.black_box import model
+from discreet.audit.history import transcript
+from discreet.audit.result import Audit
+from discreet.audit.subjects import SUBJECTS, Subject, neighbors_of
+from discreet.budget import Neighbors
+from discreet.errors import DiscreetError
+
+Progress = Callable[[str, int, int], None]
+
+
+def audited(
+    subject: Subject,
+    relation: Neighbors | str,
+    *,
+    epsilon: float,
+    delta: float,
+    runs: int,
+    confidence: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> Audit:
+    """One solver under one relation, at the level that suits it."""
+    relation = Neighbors(relation)
+    data, neighbor = neighbors_of(relation)
+    fit, count = subject.fit(epsilon, delta, relation), max(50, round(runs * subject.effort))
+    if subject.level == "transcript":
+        return transcript(
+            fit, data, neighbor, runs=count, confidence=confidence, subject=subject.name, progress=progress
+        )
+    return model(
+        fit,
+        data,
+        neighbor,
+        epsilon=epsilon,
+        delta=delta,
+        neighbors=str(relation),
+        runs=count,
+        confidence=confidence,
+        gaussian=subject.gaussian,
+        subject=subject.name,
+        progress=progress,
+    )
+
+
+def table(
+    *,
+    epsilon: float = 2.0,
+    delta: float = 1e-5,
+    runs: int = 2000,
+    confidence: float = 0.999,
+    subjects: Iterable[Subject] = SUBJECTS,
+    relations: Iterable[Neighbors | str] = tuple(Neighbors),
+    progress: Progress | None = None,
+) -> Iterator[Audit]:
+    """Audit every solver under every relation that it supports."""
+    for subject in subjects:
+        for relation in map(Neighbors, relations):
+            named = f"{subject.name}, {relation}"
+
+            def report(done: int, of: int, named: str = named) -> None:
+                if progress is not None:
+                    progress(named, done, of)
+
+            try:
+                yield audited(
+                    subject,
+                    relation,
+                    epsilon=epsilon,
+                    delta=delta,
+                    runs=runs,
+                    confidence=confidence,
+                    progress=report,
+                )
+            except DiscreetError:  # a solver that has no proof under this relation refuses
+                continue
+
+
+def markdown(audits: Iterable[Audit]) -> str:
+    """The table for the documentation."""
+    lines = ["| solver | relation | level | claimed epsilon | proved epsilon | runs a side | confidence | verdict |"]
+    lines.append("|---|---|---|---|---|---|---|---|")
+    for one in audits:
+        bound = "-" if one.bound is None else f"{one.bound:.2f}"
+        lines.append(
+            f"| {one.subject} | {one.neighbors} | {one.level} | {one.claimed:g} | {bound} | {one.runs} "
+            f"| {one.confidence:g} | {one.verdict} |"
+        )
+    return "\n".join(lines) + "\n"

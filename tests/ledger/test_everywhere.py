@@ -1,0 +1,282 @@
+"""A fit is charged wherever it runs: clones, pipelines, searches, worker processes; and before it reads a record."""
+
+import copy
+import json
+import multiprocessing
+import os
+import pickle
+import sqlite3
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from discreet import (
+    BudgetExceeded,
+    DPLogisticRegression,
+    GradientDescent,
+    Ledger,
+)
+from tests.crash.fits import CAP_DELTA, CAP_EPSILON, DATASET, EPSILON, N, Watched, affordable, exhaust, model
+from tests.crash.observing import faults, snapshot
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    where = tmp_path / "budget.db"
+    Ledger.create(where).grant(DATASET, CAP_EPSILON, CAP_DELTA)
+    return where
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    return np.random.default_rng(0).uniform(-1, 1, (N, 2))
+
+
+@pytest.fixture(scope="module")
+def y(X: np.ndarray) -> np.ndarray:
+    return (X[:, 0] > 0).astype(int)
+
+
+# --- searches ---------------------------------------------------------------------------------------
+
+GRID = {"alpha": [0.001, 0.01, 0.1], "penalty": ["l2", "none", "l1"]}
+_READ = """
+import json, sys
+from discreet import Ledger
+spent = Ledger(sys.argv[1]).spent(sys.argv[2])
+Ledger(sys.argv[1]).verify(prices=True)
+print(json.dumps([spent.fits, spent.epsilon, spent.left]))
+"""
+
+
+def read_elsewhere(path: Path) -> list[float]:
+    """What a fresh process finds on disk: fits, epsilon, what is left."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place or os.getcwd() for place in sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", _READ, str(path), DATASET],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    found: list[float] = json.loads(done.stdout)
+    return found
+
+
+class Counting(DPLogisticRegression):
+    """Counts the fits that were begun."""
+
+    begun = 0
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        type(self).begun += 1
+        return super().fit(X, y, **more)
+
+
+def test_a_search_stops_at_the_fit_that_is_too_dear(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    right = affordable()
+    assert 3 < right < 27
+    Counting.begun = 0
+    settings = model(str(path)).get_params()
+    search = GridSearchCV(Counting(**settings), GRID, cv=KFold(3), error_score="raise")
+    with pytest.raises(BudgetExceeded, match="'census' does not allow this fit"):
+        search.fit(X, y)
+    assert Counting.begun == right + 1
+    fits, epsilon, left = read_elsewhere(path)
+    assert fits == right
+    assert epsilon <= CAP_EPSILON
+    assert left < EPSILON
+    assert faults(snapshot(path)) == []
+
+
+def test_a_search_that_goes_on_after_errors_spends_no_more(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    """Scikit-learn's default turns errors into warnings: the last fit, on all records, is refused aloud."""
+    search = GridSearchCV(model(str(path)), GRID, cv=KFold(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        with pytest.raises(BudgetExceeded):
+            search.fit(X, y)
+    assert len(snapshot(path).charges) == affordable()
+    Ledger(path).verify(prices=True)
+
+
+@pytest.mark.slow
+def test_a_search_in_several_processes_spends_no_more(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    search = GridSearchCV(model(Ledger(path)), GRID, cv=KFold(3), n_jobs=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(BudgetExceeded):
+            search.fit(X, y)
+    assert len(snapshot(path).charges) == affordable()
+    assert faults(snapshot(path)) == []
+    Ledger(path).verify(prices=True)
+
+    # and plain joblib, of which an error comes back as it is
+    before = len(snapshot(path).charges)
+    with pytest.raises(BudgetExceeded, match="no record was read"):
+        Parallel(n_jobs=2)(delayed(model(path).fit)(X, y) for _ in range(4))
+    assert len(snapshot(path).charges) == before
+    Ledger(path).grant(DATASET, 4.0)
+    fitted = Parallel(n_jobs=2)(delayed(model(Ledger(path)).fit)(X, y) for _ in range(4))
+    assert len(snapshot(path).charges) == before + 4
+    for one in fitted:
+        Ledger(path).verify(one.certificate_)
+    assert len({one.certificate_.ledger["head"] for one in fitted}) == 4
+    get_reusable_executor().shutdown(wait=True)  # no worker outlives the test
+
+
+def test_cross_validation_charges_every_fold(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    scores = cross_val_score(model(path, 0.2), X, y, cv=KFold(4))
+    assert len(scores) == 4
+    assert len(snapshot(path).charges) == 4
+    assert Ledger(path).spent(DATASET).epsilon < 0.8
+    assert Ledger(path).notices() == []
+
+
+@pytest.mark.parametrize("address", ["file", ":memory:"])
+def test_pipelines_clones_and_copies_share_the_account(path: Path, address: str, X: np.ndarray, y: np.ndarray) -> None:
+    ledger = Ledger(path) if address == "file" else Ledger(address)
+    ledger.grant(DATASET, CAP_EPSILON, CAP_DELTA)
+    first = model(ledger, 0.2)
+    pipeline = make_pipeline(FunctionTransformer(), first)
+    for number, one in enumerate(
+        [first, clone(first), copy.copy(first), copy.deepcopy(first), clone(clone(pipeline)), copy.deepcopy(pipeline)],
+        start=1,
+    ):
+        one.fit(X, y)
+        assert ledger.spent(DATASET).fits == number
+    assert clone(first).ledger is ledger
+    assert copy.deepcopy({"a": [ledger]})["a"][0] is ledger
+    assert clone(model(str(path))).ledger == str(path)
+    ledger.verify(prices=True)
+
+
+def test_a_ledger_in_memory_cannot_be_pickled() -> None:
+    ledger = Ledger(":memory:")
+    for thing in (ledger, model(ledger), {"nested": [ledger]}):
+        with pytest.raises(TypeError, match="use a ledger file"):
+            pickle.dumps(thing)
+
+
+def test_a_ledger_file_is_pickled_by_its_name_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    text = pickle.dumps(Ledger("budget.db"))
+    assert Ledger(path).key() not in text
+    monkeypatch.chdir("/")
+    assert pickle.loads(text).address == str(path)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_charge_one_account(path: Path, method: str, X: np.ndarray, y: np.ndarray) -> None:
+    model(path, 0.2).fit(X, y)
+    with multiprocessing.get_context(method).Pool(2 if method == "fork" else 1) as pool:
+        fitted = [pool.apply_async(model(Ledger(path), 0.2).fit, (X, y)) for _ in range(4)]
+        certificates = [one.get(timeout=120).certificate_ for one in fitted]
+    assert sorted(one.ledger["entry"] for one in certificates) == [3, 4, 5, 6]
+    for one in certificates:
+        Ledger(path).verify(one, prices=True)
+    assert faults(snapshot(path)) == []
+
+
+def test_workers_find_the_configured_ledger(
+    path: Path, monkeypatch: pytest.MonkeyPatch, X: np.ndarray, y: np.ndarray
+) -> None:
+    monkeypatch.setenv("DISCREET_LEDGER", str(path))
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.apply_async(model(None).fit, (X, y)).get(timeout=120)
+    assert len(snapshot(path).charges) == 1
+
+
+# --- one durable transaction ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def commits(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many transactions wrote something and were committed since it was last asked, by SQLite's own trace."""
+    statements: list[str] = []
+    connect = sqlite3.connect
+
+    def traced(*arguments: Any, **settings: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **settings)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+
+    def count() -> int:
+        inside, wrote, found = False, False, 0
+        for statement in statements:
+            word = statement.split()[0].upper()
+            if word == "BEGIN":
+                inside, wrote = True, False
+            elif word in ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE"):
+                assert inside, statement
+                wrote = True
+            elif word == "COMMIT":
+                found += wrote
+                inside = False
+        statements.clear()
+        return found
+
+    return count
+
+
+@pytest.mark.parametrize("steps", [2, 40])
+def test_a_fit_pays_for_itself_and_not_for_its_steps(
+    path: Path, commits: Callable[[], int], X: np.ndarray, y: np.ndarray, steps: int
+) -> None:
+    """Its charge, and what the owner is told of its records; a request's release is one more, its answer none."""
+    estimator = model(path, 0.2, solver=GradientDescent(n_steps=steps))
+    commits()
+    counted = []
+    for request in (None, None, None, "a", "a", "b"):
+        estimator.fit(X, y, request=request)
+        counted.append(commits())
+    assert counted == [2, 2, 2, 3, 0, 3]
+
+
+def test_the_number_of_transactions_does_not_tell_of_the_records(
+    path: Path, commits: Callable[[], int], X: np.ndarray, y: np.ndarray
+) -> None:
+    Ledger(path).grant("other", CAP_EPSILON, CAP_DELTA)
+    counted = set()
+    for records in (X, X, X[::-1], -X, np.full_like(X, np.nan), np.zeros_like(X)):
+        for dataset in (DATASET, "other"):  # known, the same under another name, and quite different ones
+            commits()
+            model(path, 0.2).set_params(dataset=dataset).fit(records, y)
+            counted.add(commits())
+    assert counted == {2}
+
+
+def test_only_the_charge_is_written_before_records_are_read(
+    path: Path, commits: Callable[[], int], X: np.ndarray, y: np.ndarray
+) -> None:
+    counted: list[int] = []
+    watched = X.view(Watched)
+    watched.when_read = lambda: counted.append(commits())
+    commits()
+    model(path).fit(watched, y)
+    assert counted[0] == 1
+
+
+def test_a_refused_fit_pays_none(path: Path, commits: Callable[[], int], X: np.ndarray, y: np.ndarray) -> None:
+    exhaust(Ledger(path), X, y)
+    commits()
+    with pytest.raises(BudgetExceeded):
+        model(path, 0.9).fit(X, y)
+    assert commits() == 0

@@ -1,0 +1,365 @@
+"""Fingerprints: the same for the same records in any dress, and seen by nobody but the ledger's owner."""
+
+import json
+import os
+import stat
+import zipfile
+from contextlib import closing
+from itertools import permutations
+from sqlite3 import connect
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.model_selection import KFold, cross_val_score
+
+from discreet import Bounds, DPLogisticRegression, GradientDescent, Ledger
+from discreet.curator.fingerprint import fingerprint_of
+from discreet.errors import BudgetExceeded, LedgerError
+from discreet.ledger.fingerprint import NOTICEABLE, SKETCH, Fingerprint
+from discreet.models.persistence import save
+
+KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
+
+
+# --- one table, many dresses -----------------------------------------------------------------------
+
+
+def table(n=300, p=4, seed=0):
+    """Values that a float32 holds, with zeros among them."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, p)) * 64) / 64
+    X[rng.random((n, p)) < 0.3] = 0.0
+    return X
+
+
+def of(X, key=KEY):
+    return fingerprint_of(X, key)
+
+
+def test_neither_order_nor_container_matters():
+    X = table()
+    rng = np.random.default_rng(1)
+    expected = of(X)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    dresses = {
+        "rows": X[rng.permutation(len(X))],
+        "fortran": np.asfortranarray(X),
+        "strided": np.repeat(X, 2, axis=0)[::2],
+        "float32": X.astype(np.float32),
+        "objects": X.astype(object),
+        "lists": X.tolist(),
+        "frame": frame,
+        "frame of objects": frame.astype(object),
+        "nullable frame": frame.astype("Float64"),
+        "csr": sparse.csr_matrix(X),
+        "csc": sparse.csc_array(X),
+        "coo": sparse.coo_array(X),
+        "sparse float32": sparse.csr_array(X.astype(np.float32)),
+        "negative zeros": np.where(X == 0, -0.0, X),
+        "a last column of zeros": np.column_stack([X, np.zeros(len(X))]),
+        "with digits that a single does not hold": np.nextafter(X, 9.0) * (X != 0),
+    }
+    for name, dress in dresses.items():
+        assert of(dress) == expected, name
+    stored = sparse.csr_array(X)
+    stored.data[:5] = 0.0  # zeros that are stored
+    assert of(stored) == of(stored.toarray())
+
+
+def test_whole_numbers_and_truths_agree():
+    rng = np.random.default_rng(2)
+    truths = rng.random((200, 9)) < 0.4
+    expected = of(truths.astype(float))
+    for kind in (bool, np.int8, np.uint16, np.int64, np.float32, object):
+        assert of(truths.astype(kind)) == expected
+    assert of(pd.DataFrame(truths)) == of(sparse.csr_array(truths.astype(np.int64))) == expected
+
+
+def test_every_nan_is_the_same_and_infinities_are_not():
+    X = table(20)
+    X[3, 1] = np.nan
+    expected = of(X)
+    for bits in (0x7FF0000000000001, 0xFFF8000000000000, 0x7FFFFFFFFFFFFFFF):
+        X[3, 1] = np.array(bits, dtype=np.uint64).view(np.float64)
+        assert np.isnan(X[3, 1])
+        assert of(X) == expected
+    seen = {expected.digest}
+    for value in (np.inf, -np.inf, 0.0, 1e-45, -1e-45):  # the last two: the least single
+        X[3, 1] = value
+        seen.add(of(X).digest)
+    assert len(seen) == 6
+    for large, infinite in ((1e300, np.inf), (-1e300, -np.inf), (5e-324, 0.0)):
+        X[3, 1] = infinite
+        expected = of(X)
+        X[3, 1] = large
+        assert of(X) == expected
+    assert of(pd.DataFrame({"a": [1.0, None], "b": ["x", 2.0]})) == of(np.array([[1.0, np.nan], [np.nan, 2.0]]))
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 19), st.integers(0, 3), st.integers(0, 31))
+def test_one_changed_bit_of_a_single_changes_the_digest(row, column, bit):
+    X = (table(20) + 3.0).astype(np.float32)
+    changed = X.copy()
+    changed.view(np.uint32)[row, column] ^= np.uint32(1 << bit)
+    if not np.isnan(changed[row, column]):
+        assert of(changed).digest != of(X).digest
+
+
+def test_how_often_a_row_comes_counts():
+    X = table(50)
+    digests = {of(part).digest for part in (X, np.vstack([X, X]), np.vstack([X, X[:1]]), X[1:], X[:0])}
+    assert len(digests) == 5
+    assert of(np.vstack([X, X])).sketch == of(X).sketch  # of distinct rows
+
+
+def test_the_key_matters_and_nothing_is_left_of_small_tables():
+    X = table()
+    mine, other = of(X), of(X, OTHER)
+    assert mine.digest != other.digest
+    assert not set(mine.sketch) & set(other.sketch)
+    for rows in (0, 1, 2):
+        assert len(of(X[:rows]).sketch) == rows
+    assert of(np.zeros((3, 2))).sketch == of(np.zeros((1, 7))).sketch
+
+
+def test_a_sketch_is_the_smallest_hashes_in_order_and_survives_storage():
+    X = np.random.default_rng(3).normal(size=(5000, 3))
+    found = of(X)
+    assert len(found.sketch) == SKETCH == len(set(found.sketch))
+    assert list(found.sketch) == sorted(found.sketch)
+    assert found.rows == 5000
+    assert Fingerprint.stored(*found.stores()) == found
+    assert Fingerprint.stored(*Fingerprint("empty", ()).stores()) == Fingerprint("empty", ())
+    # the smallest of 5,000 uniform 64-bit numbers: the 256th is near 256/5000 of the range
+    assert found.sketch[-1] / 2**64 == pytest.approx(256 / 5000, rel=0.25)
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.02, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize("sizes", [(200, 150), (4000, 4000), (20000, 3000)])
+def test_sketches_estimate_overlap_within_binomial_error(sizes, shared):
+    rng = np.random.default_rng(4)
+    large, small = (rng.normal(size=(size, 3)) for size in sizes)
+    common = int(shared * len(small))
+    small[:common] = large[:common]
+    share = of(small).share_in(of(large))
+    below = 256 if min(sizes) <= SKETCH else SKETCH * len(small) / max(sizes)  # rows of the small one in the sample
+    spread = np.sqrt(max(shared * (1 - shared), 1e-4) / min(below, len(small)))
+    assert abs(share - shared) <= (5 * spread if len(small) > SKETCH else 1e-9 + (len(large) > SKETCH) * 5 * spread)
+    if shared == 1.0:
+        assert share == 1.0
+    if shared == 0.0:
+        assert share == of(large).share_in(of(small)) == 0.0
+
+
+# --- what the owner is told ------------------------------------------------------------------------
+
+
+BOUNDS = Bounds(features=4.0, classes=(0, 1))
+
+
+def records(n=240, p=3, seed=5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)).clip(-4, 4)
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def model(ledger, dataset, **more):
+    return DPLogisticRegression(
+        epsilon=0.1,
+        delta=1e-6,
+        bounds=BOUNDS,
+        solver=GradientDescent(n_steps=2),
+        ledger=ledger,
+        dataset=dataset,
+        **more,
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    made = Ledger.create(tmp_path / "budget.db")
+    for name in ("first", "second"):
+        made.grant(name, 5.0, 1e-5)
+    return made
+
+
+def told(ledger):
+    return {(one.dataset, one.other): one.share for one in ledger.notices()}
+
+
+@pytest.mark.parametrize(
+    ("change", "share"),
+    [
+        (lambda X: X, 1.0),
+        (lambda X: X[::-1], 1.0),
+        (lambda X: X.astype(np.float32), 1.0),
+        (lambda X: X[:60], 1.0),
+        (lambda X: np.vstack([X, records(700, seed=9)[0]]), 1.0),
+        (lambda X: np.vstack([X[:120], records(120, seed=9)[0]]), 0.5),
+    ],
+    ids=["copy", "shuffled", "float32", "subset", "superset", "half"],
+)
+def test_the_owner_is_told_of_records_under_another_name(ledger, change, share):
+    X, y = records()
+    model(ledger, "first").fit(X, y)
+    assert told(ledger) == {}
+    other = np.ascontiguousarray(change(X))
+    model(ledger, "second").fit(other, np.arange(len(other)) % 2)
+    found = told(ledger)
+    assert set(found) == {("second", "first")}
+    assert found["second", "first"] == pytest.approx(share, abs=0.15)
+    assert "protected by neither" in str(ledger.notices()[0])
+
+
+def test_unrelated_records_and_folds_of_the_same_make_no_notice(ledger):
+    X, y = records()
+    model(ledger, "second").fit(*records(seed=6))
+    cross_val_score(model(ledger, "first"), X, y, cv=KFold(4, shuffle=True, random_state=0), error_score="raise")
+    model(ledger, "first").fit(X, y)
+    assert told(ledger) == {}
+    assert ledger.account("first").charges == 5
+
+
+def test_other_records_under_the_same_name_make_a_notice(ledger):
+    model(ledger, "first").fit(*records())
+    model(ledger, "first").fit(*records(seed=6))
+    assert told(ledger) == {("first", "first"): 0.0}
+    assert "other records" in str(ledger.notices()[0])
+
+
+def test_parts_that_overlap_make_a_notice_and_the_whole_makes_none(ledger):
+    X, y = records()
+    ledger.divide("first", ["north", "south"])
+    model(ledger, "first").fit(X, y)
+    model(ledger, "north").fit(X[:120], y[:120])
+    assert told(ledger) == {}
+    model(ledger, "south").fit(X[100:], y[100:])
+    assert set(told(ledger)) == {("south", "north")}
+    assert told(ledger)["south", "north"] >= NOTICEABLE
+
+
+def test_unrelated_tables_of_zeros_and_ones_make_no_notice():
+    rng = np.random.default_rng(7)
+    one, two = (rng.integers(0, 2, (2000, 40)).astype(float) for _ in range(2))
+    assert len(set(map(bytes, one)) & set(map(bytes, two))) == 0
+    assert of(one).share_in(of(two)) < NOTICEABLE
+    assert of(one).tells
+    assert of(one[:1000]).share_in(of(one)) > 0.9
+
+
+def test_tables_whose_rows_do_not_tell_records_apart_are_compared_as_a_whole():
+    """Of three columns of zeros and ones there are eight rows: all tables hold all of them."""
+    rng = np.random.default_rng(8)
+    one, two = (rng.integers(0, 2, (2000, 3)).astype(float) for _ in range(2))
+    assert not of(one).tells
+    assert of(one).share_in(of(two)) == of(two).share_in(of(one)) == 0.0
+    assert of(one[::-1]).share_in(of(one)) == 1.0
+    assert of(one[:1000]).share_in(of(one)) == 0.0  # the price of it
+    named = np.column_stack([one, np.arange(2000)])
+    assert of(named).tells
+    assert of(one).share_in(of(named)) == of(named).share_in(of(one)) == 0.0
+
+
+@pytest.mark.parametrize(("repeats", "tells"), [(1, True), (2, True), (4, False)])
+@pytest.mark.parametrize("distinct", [100, 3000])
+def test_rows_tell_while_they_come_twice_at_most(distinct, repeats, tells):
+    rows = np.random.default_rng(9).normal(size=(distinct, 2))
+    mixed = np.vstack([rows] * repeats)
+    if repeats == 2:
+        mixed = mixed[: int(1.7 * distinct)]  # the number of distinct rows is an estimate
+    assert of(mixed).tells is tells
+
+
+def test_a_copy_in_single_precision_is_recognized():
+    X, _ = records()
+    assert of(X.astype(np.float32)) == of(X)
+
+
+# --- who sees it -----------------------------------------------------------------------------------
+
+
+def secrets_of(ledger):
+    """All that is worked out from records, as it might be written: hex, decimal, JSON; and the key."""
+    with closing(connect(ledger.address)) as connection:
+        rows = connection.execute("SELECT digest, sketch FROM known").fetchall()
+    assert rows
+    key = ledger.key()
+    words = [key.hex(), repr(key)[2:-1]]
+    for digest, sketch in rows:
+        _, *values = json.loads(sketch)  # without the number of rows: too short to look for
+        words += [digest, digest[:16], sketch, *map(str, values[:20]), *(f"{value:016x}" for value in values[:20])]
+    return words
+
+
+def test_nobody_but_the_owner_sees_fingerprints_or_the_key(ledger, tmp_path, capsys, monkeypatch):
+    from typer.testing import CliRunner
+
+    from discreet.cli.app import app
+
+    X, y = records()
+    fitted = model(ledger, "first").fit(X, y, request="one")
+    again = model(ledger, "second", verbose=True).fit(X, y)
+    shown = [repr(fitted), repr(ledger), repr(ledger.accounts()), repr(ledger.entries()), repr(ledger.spent("first"))]
+    shown += [str(notice) for notice in ledger.notices()] + [repr(ledger.verify(again.certificate_, prices=True))]
+    shown += [fitted.certificate_.to_json(), again.certificate_.to_json(), str(again.certificate_)]
+    for one in (fitted, again):
+        with zipfile.ZipFile(save(one, tmp_path / f"{id(one)}.discreet")) as saved:
+            shown += [saved.read(name).decode("latin-1") for name in saved.namelist()]
+    monkeypatch.setenv("DISCREET_LEDGER", ledger.address)
+    for arguments in (
+        ("show", "--json"),
+        ("show",),
+        ("history", "--json"),
+        ("history",),
+        ("verify", "--json", "--prices"),
+        ("export", "-"),
+    ):
+        answer = CliRunner().invoke(app, ["budget", *arguments], prog_name="discreet")
+        assert answer.exit_code == 0, answer.output
+        shown.append(answer.output)
+    with pytest.raises(BudgetExceeded) as refused:
+        model(ledger, "first").set_params(epsilon=50.0).fit(X, y)
+    with pytest.raises(LedgerError) as unknown:
+        model(ledger, "third").fit(X, y)
+    with pytest.raises(LedgerError) as otherwise:
+        model(ledger, "second").fit(X, y, request="one")
+    shown += [str(error.value) for error in (refused, unknown, otherwise)]
+    shown += list(capsys.readouterr())
+    everything = "\n".join(shown)
+    assert "first" in everything
+    assert [word for word in secrets_of(ledger) if word in everything] == []
+
+
+def test_the_search_for_secrets_finds_planted_ones(ledger):
+    model(ledger, "first").fit(*records())
+    words = secrets_of(ledger)
+    assert len(words) > 40
+    assert all(len(word) >= 12 for word in words)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of files")
+def test_the_ledger_and_its_key_are_their_owners_alone(tmp_path):
+    before = os.umask(0)  # whatever the user's habit
+    try:
+        ledger = Ledger.create(tmp_path / "sub" / "budget.db")
+        ledger.grant("first", 1.0, 1e-6)
+        model(ledger, "first").fit(*records())
+        files = list((tmp_path / "sub").iterdir())
+    finally:
+        os.umask(before)
+    assert {path.name for path in files} >= {"budget.db", "budget.db.key"}
+    for path in files:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
+
+
+def test_a_value_counts_with_its_column():
+    """A row is told apart from one with the same values elsewhere; another order of columns is another table."""
+    X = np.random.default_rng(10).normal(size=(30, 3))
+    found = [of(X[:, list(order)]) for order in permutations(range(3))]
+    assert len({one.digest for one in found}) == 6
+    assert {one.share_in(found[0]) for one in found[1:]} == {0.0}

@@ -1,0 +1,185 @@
+"""Fits with a ledger: what is charged, what a request returns, what is refused and with which words."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+
+from discreet import (
+    BudgetExceeded,
+    DPLogisticRegression,
+    DPSelectCV,
+    ExponentialMechanism,
+    Ledger,
+    LedgerError,
+    load,
+)
+from discreet.experiments.synthetic import hospital
+
+TABLE = hospital(600)
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = Ledger.create(tmp_path / "budget.db")
+    made.grant("stays", 1.0, 1e-6)
+    made.grant("pure", 1.0)
+    return tmp_path / "budget.db"
+
+
+def model(path, **changes):
+    settings = {"epsilon": 0.5, "delta": 1e-7, "bounds": TABLE.bounds, "ledger": path, "dataset": "stays", **changes}
+    return DPLogisticRegression(**settings)
+
+
+def test_a_fit_is_charged_once_and_its_certificate_says_where(path):
+    fitted = model(path).fit(TABLE.X, TABLE.y)
+    ledger = Ledger(path)
+    assert ledger.spent("stays").fits == 1
+    assert ledger.entries()[-1].hash == fitted.certificate_.ledger["head"]
+    ledger.verify(fitted.certificate_, prices=True)
+
+
+def test_a_certificate_of_another_ledger_is_refused(path, tmp_path):
+    fitted = model(path).fit(TABLE.X, TABLE.y)
+    with pytest.raises(LedgerError, match="another ledger"):
+        Ledger.create(tmp_path / "other.db").verify(fitted.certificate_)
+    with pytest.raises(LedgerError, match="charged nowhere"):
+        Ledger(path).verify(model(False).fit(TABLE.X, TABLE.y).certificate_)
+
+
+def test_the_same_request_is_the_same_model_for_one_charge(path):
+    first, second = (model(path).fit(TABLE.X, TABLE.y, request="r") for _ in range(2))
+    assert (first.coef_ == second.coef_).all()
+    assert first.certificate_ == second.certificate_
+    assert Ledger(path).spent("stays").fits == 1
+
+
+@pytest.mark.parametrize("change", [{"alpha": 0.1}, {"solver": "cd"}, {"fit_intercept": False}, {"epsilon": 0.4}])
+def test_a_request_is_not_answered_with_another_model(path, change):
+    model(path).fit(TABLE.X, TABLE.y, request="r")
+    with pytest.raises(LedgerError, match="for something else"):
+        model(path, **change).fit(TABLE.X, TABLE.y, request="r")
+
+
+def test_nor_for_other_columns(path):
+    model(path).fit(TABLE.X, TABLE.y, request="r")
+    fewer = TABLE.bounds.with_facts(features=TABLE.bounds.features[:12])
+    with pytest.raises(LedgerError, match="for something else"):
+        model(path, bounds=fewer).fit(TABLE.X[:, :12], TABLE.y, request="r")
+
+
+def test_a_selection_is_one_charge(path):
+    chosen = DPSelectCV(
+        model(None, dataset=None), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7, ledger=path, dataset="stays"
+    )
+    chosen.fit(TABLE.X, TABLE.y)
+    ledger = Ledger(path)
+    assert ledger.spent("stays").fits == 1
+    ledger.verify(chosen.certificate_, prices=True)
+
+
+def test_a_selection_whose_candidates_name_the_ledger_is_not_free(path):
+    chosen = DPSelectCV(model(path), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7)
+    with pytest.raises(LedgerError, match="in DPSelectCV itself"):
+        chosen.fit(TABLE.X, TABLE.y)
+
+
+def test_two_pure_fits_that_add_up_to_the_cap_are_granted(path):
+    fit = model(path, solver="objective", delta=0)
+    fit.fit(TABLE.X, TABLE.y)
+    assert Ledger(path).spent("stays").epsilon <= 0.5
+    fit.fit(TABLE.X, TABLE.y)
+    with pytest.raises(BudgetExceeded):
+        fit.fit(TABLE.X, TABLE.y)
+
+
+def test_a_cap_without_delta_asks_for_pure_fits(path):
+    with pytest.raises(BudgetExceeded, match="delta=0"):
+        model(path, dataset="pure").fit(TABLE.X, TABLE.y)
+    model(path, dataset="pure", delta=0, solver="gd").fit(TABLE.X, TABLE.y)
+
+
+def test_an_assumption_in_delta_has_no_price_beside_other_fits(path):
+    model(path, epsilon=0.1).fit(TABLE.X, TABLE.y)
+    chain = ExponentialMechanism(total_variation=1e-12)
+    with pytest.raises(BudgetExceeded, match="approximate sampler"):
+        model(path, epsilon=0.2, solver=chain, alpha=0.1).fit(TABLE.X, TABLE.y)
+
+
+def test_a_missing_ledger_is_called_missing_and_half_a_name_is_not_enough(path, tmp_path, monkeypatch):
+    with pytest.raises(LedgerError, match="no ledger here"):
+        model(tmp_path / "none.db").fit(TABLE.X, TABLE.y)
+    with pytest.raises(LedgerError, match="DISCREET_LEDGER"):
+        model(None).fit(TABLE.X, TABLE.y)
+    with pytest.raises(LedgerError, match="data set is not named"):
+        model(path, dataset=None).fit(TABLE.X, TABLE.y)
+    monkeypatch.setenv("DISCREET_LEDGER", str(path))
+    model(None).fit(TABLE.X, TABLE.y)
+    model(False, dataset=None).fit(TABLE.X, TABLE.y)
+    with pytest.raises(LedgerError, match="data set is not named"):
+        model(None, dataset=None).fit(TABLE.X, TABLE.y)
+
+
+def test_a_configured_ledger_is_the_default(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "discreet").mkdir()
+    (tmp_path / "discreet" / "config.toml").write_text(f'ledger = "{path}"\n')
+    model(None).fit(TABLE.X, TABLE.y)
+    assert Ledger(path).spent("stays").fits == 1
+    (tmp_path / "discreet" / "config.toml").write_text("ledger = 3")
+    with pytest.raises(LedgerError, match="must be a text"):
+        model(None).fit(TABLE.X, TABLE.y)
+
+
+def test_a_missing_key_is_missed_before_anything_is_charged(path):
+    path.with_name("budget.db.key").unlink()
+    with pytest.raises(LedgerError, match="key is missing"):
+        model(path).fit(TABLE.X, TABLE.y)
+    assert Ledger(path).spent("stays").fits == 0
+
+
+def test_a_saved_model_does_not_name_the_ledger(path, tmp_path):
+    fitted = model(path).fit(TABLE.X, TABLE.y)
+    saved = fitted.save(tmp_path / "model.zip")
+    assert str(path).encode() not in saved.read_bytes()
+    again = load(saved)
+    assert again.ledger is None
+    assert again.certificate_ == fitted.certificate_
+    with pytest.raises(LedgerError):
+        again.fit(TABLE.X, TABLE.y)
+
+
+def test_a_copy_made_by_vacuum_writes_ahead(path, tmp_path):
+    with sqlite3.connect(path) as live:
+        live.execute("VACUUM INTO ?", [str(tmp_path / "copy.db")])
+    live.close()
+    Ledger(tmp_path / "copy.db").grant("more", 1.0)
+    now = sqlite3.connect(tmp_path / "copy.db")
+    assert now.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    now.close()
+
+
+def test_replace_gives_nothing_back(path):
+    model(path).fit(TABLE.X, TABLE.y)
+    shell = sqlite3.connect(path)
+    columns = [row[1] for row in shell.execute("PRAGMA table_info(account)")]
+    zeroed = ["0" if name.endswith("_spent") or name == "charges" else name for name in columns]
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        shell.execute(
+            f"REPLACE INTO account ({','.join(columns)}) SELECT {','.join(zeroed)} FROM account WHERE name = 'stays'"
+        )
+    shell.close()
+
+
+def test_weights_that_are_not_finite_survive_a_request(path, monkeypatch):
+    from discreet.models import fitting
+
+    def broken(w, data, loss, fit_intercept):
+        return np.full((1, data.n_columns), np.nan), np.array([np.inf])
+
+    monkeypatch.setattr(fitting, "_in_own_units", broken)
+    first, second = (model(path).fit(TABLE.X, TABLE.y, request="r") for _ in range(2))
+    assert np.isnan(first.coef_).all()
+    assert np.isnan(second.coef_).all()
+    assert np.isinf(second.intercept_).all()

@@ -1,0 +1,579 @@
+"""One ledger, three stores: whatever is asked of them, memory, SQLite and PostgreSQL answer the same."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
+
+import pytest
+
+import discreet.ledger.ledger
+from discreet import Budget, Ledger, Plan, Release
+from discreet.accounting.events import Gaussian, Laplace, PoissonSampled
+from discreet.budget import Neighbors
+from discreet.errors import BudgetExceeded, LedgerError, Unsupported
+from discreet.ledger.chain import GENESIS, Entry
+from discreet.ledger.currency import CURRENCIES, NEVER, Amounts
+from discreet.ledger.fingerprint import Fingerprint
+from discreet.ledger.store import OverCap
+
+CAP = {"epsilon": 3.0, "delta": 1e-6}
+EVENTS = [Gaussian(5.0)]
+BUDGET = Budget(1.5, 1e-7)
+SAMPLED = [PoissonSampled(2**12, Gaussian(1.5, 20))]
+STORES = ("memory", "sqlite", "postgres")
+
+
+@pytest.fixture(params=STORES)
+def address(request, tmp_path) -> str:
+    """Where a ledger may be created."""
+    if request.param == "postgres":
+        return request.getfixturevalue("database")
+    return ":memory:" if request.param == "memory" else str(tmp_path / "budget.db")
+
+
+@pytest.fixture
+def ledger(address) -> Ledger:
+    return Ledger.create(address)
+
+
+@pytest.fixture
+def stopped_clock(monkeypatch):
+    """With the same times, the same entries have the same hashes."""
+    monkeypatch.setattr(discreet.ledger.ledger, "_now", lambda: "2030-01-01T00:00:00+00:00")
+
+
+def charge(ledger: Ledger, dataset: str = "census", request: str | None = None, label: str = ""):
+    return ledger.reserve(dataset, EVENTS, BUDGET, request, label=label)
+
+
+def exhaust(ledger: Ledger, dataset: str = "census") -> int:
+    """How many charges were granted."""
+    for granted in range(1000):
+        try:
+            charge(ledger, dataset)
+        except BudgetExceeded:
+            return granted
+    raise AssertionError("no cap was found")
+
+
+def everything(ledger: Ledger):
+    """All that a ledger tells, but for its own name."""
+    accounts = ledger.accounts()
+    spent = [ledger.spent(account.name) for account in accounts]
+    return accounts, spent, ledger.entries(), ledger.notices(), ledger.verify(prices=True)
+
+
+# --- the owner ------------------------------------------------------------------------------------
+
+
+def test_is_created_once(ledger):
+    ledger.grant("census", **CAP)
+    if ledger.address != ":memory:":
+        with pytest.raises(LedgerError, match="already"):
+            Ledger.create(ledger._address)
+    assert [account.name for account in ledger.accounts()] == ["census"]
+
+
+def test_where_there_is_none_says_so(address):
+    if address == ":memory:":
+        pytest.skip("a ledger in memory is there once it is named")
+    ledger = Ledger(address)
+    for use in (ledger.accounts, ledger.verify, lambda: ledger.grant("census", 1.0)):
+        with pytest.raises(LedgerError, match="there is no ledger"):
+            use()
+    with pytest.raises(LedgerError):
+        ledger.key()
+
+
+def test_grants_raises_and_lowers(ledger):
+    ledger.grant("census", **CAP)
+    charge(ledger)
+    assert ledger.grant("census", 5.0).epsilon == 5.0
+    assert ledger.grant("census", 2.0, 1e-6, neighbors="replace_one", unit="record").epsilon == 2.0
+    before = everything(ledger)
+    with pytest.raises(LedgerError, match="cannot be lowered"):
+        ledger.grant("census", 0.5)
+    assert everything(ledger) == before
+    assert ledger.spent("census").cap_epsilon == 2.0
+    assert [entry.kind for entry in ledger.entries()] == ["grant", "charge", "grant", "grant"]
+
+
+@pytest.mark.parametrize("change", [{"delta": 2e-6}, {"neighbors": "add_remove"}, {"unit": "person"}])
+def test_only_epsilon_changes(ledger, change):
+    ledger.grant("census", **CAP)
+    with pytest.raises(LedgerError, match="cannot be changed"):
+        ledger.grant("census", 3.0, **change)
+    assert len(ledger.entries()) == 1
+
+
+def test_accounts_are_listed_in_one_order(ledger):
+    names = ["b", "B", "a", "Z", "ä", "_", "a b", "ab", "中", "🙂", "0"]
+    for name in names:
+        ledger.grant(name, 1.0)
+    assert [account.name for account in ledger.accounts()] == sorted(names, key=str.encode)
+
+
+# --- charges --------------------------------------------------------------------------------------
+
+
+def busy_day(ledger: Ledger) -> list[str]:
+    """Everything that happens to a ledger, once."""
+    ledger.grant("census", **CAP)
+    ledger.divide("census", ["north", "south"])
+    ledger.grant("pure", 1.0)
+    ledger.grant("persons", 2.0, 1e-7, neighbors="add_remove", unit="person")
+    charge(ledger, "north", "one", "first")
+    charge(ledger, "south").abandon()
+    charge(ledger, "census", "two").settle("released")
+    ledger.reserve("pure", [Laplace(4.0)], Budget(0.25))
+    ledger.reserve("persons", SAMPLED, Budget(1.9, 1e-8, "add_remove"), unit="person")
+    ledger.grant("census", 4.0)
+    refused = []
+    for dataset in ("north", "south", "census"):
+        exhaust(ledger, dataset)
+        with pytest.raises(BudgetExceeded) as error:
+            charge(ledger, dataset)
+        refused.append(str(error.value))
+    ledger.recognize("census", Fingerprint("a", (1, 2, 3)))
+    ledger.recognize("pure", Fingerprint("b", (2, 3, 4)))
+    return refused
+
+
+@pytest.mark.usefixtures("stopped_clock")
+def test_stores_agree_to_the_last_unit_and_hash(ledger):
+    other = Ledger(":memory:")
+    assert busy_day(ledger) == busy_day(other)
+    assert everything(ledger) == everything(other)
+
+
+def test_charges_until_the_cap(ledger):
+    ledger.grant("census", **CAP)
+    granted = exhaust(ledger)
+    spent = ledger.spent("census")
+    assert granted == spent.fits == len(ledger.entries("census")) - 1 > 3
+    assert spent.epsilon <= 3.0 < spent.summed_epsilon
+    account = ledger.account("census")
+    assert account.is_within
+    assert not account.charged(account.charge(EVENTS, BUDGET)).is_within
+    ledger.verify(prices=True)
+
+
+def test_a_refusal_changes_nothing_and_a_raise_opens_again(ledger):
+    ledger.grant("census", **CAP)
+    exhaust(ledger)
+    before = everything(ledger)
+    with pytest.raises(BudgetExceeded, match="Nothing was charged, no record was read"):
+        charge(ledger, request="again")
+    assert everything(ledger) == before
+    ledger.grant("census", 6.0)
+    assert charge(ledger, request="again").release is None
+
+
+def test_parts_cost_each_other_nothing(ledger):
+    ledger.grant("census", **CAP)
+    ledger.divide("census", ["north", "south"])
+    charge(ledger, "census")
+    alone = exhaust(ledger, "north")
+    assert ledger.spent("south").fits == 1
+    assert exhaust(ledger, "south") == alone
+    assert astuple(ledger.account("north").spent) == astuple(ledger.account("south").spent)
+    assert ledger.spent("census").fits == 1  # of the whole, only what was asked of the whole
+    with pytest.raises(BudgetExceeded):  # which would cost the parts too
+        charge(ledger, "census")
+    ledger.verify(prices=True)
+
+
+def test_a_charge_to_the_whole_costs_every_part(ledger):
+    ledger.grant("census", **CAP)
+    charge(ledger)
+    ledger.divide("census", ["north", "south"])
+    one = ledger.account("north").spent
+    charge(ledger)
+    for name in ("census", "north", "south"):
+        assert ledger.account(name).spent == one + one
+    ledger.grant("census", 9.0)
+    assert {account.epsilon for account in ledger.accounts()} == {9.0}
+
+
+def test_parts_are_declared_once_and_of_the_whole(ledger):
+    ledger.grant("census", **CAP)
+    ledger.divide("census", ["north"])
+    for parts, whole in ((["south", "north"], "census"), (["census"], "census"), (["x"], "north"), (["x"], "absent")):
+        with pytest.raises(LedgerError):
+            ledger.divide(whole, parts)
+    with pytest.raises(LedgerError, match="grant to the whole"):
+        ledger.grant("north", 9.0)
+    assert len(ledger.entries()) == 2
+
+
+def test_no_delta_means_pure_fits(ledger):
+    ledger.grant("pure", 1.0)
+    for _ in range(4):
+        ledger.reserve("pure", [Laplace(4.0)], Budget(0.25))
+    assert ledger.spent("pure").left == 0.0
+    for events, budget in (([Laplace(1e4)], Budget(1e-4)), (EVENTS, BUDGET)):
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve("pure", events, budget)
+    ledger.grant("strict", 1.0)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("strict", [Gaussian(1e6)], Budget(0.5, 1e-12))
+    ledger.verify(prices=True)
+
+
+def test_the_first_fit_may_have_the_whole_cap(ledger):
+    """Too dear for every share of delta, it settles the account on adding up."""
+    ledger.grant("census", 1.0, 1e-6)
+    price = Budget(1.0, 1e-6)
+    ledger.reserve("census", Plan([Release("noisy_gradient", 10)]), price)
+    assert ledger.account("census").adds
+    assert ledger.spent("census").share == 1.0
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("census", [Gaussian(1e3)], Budget(0.01, 1e-9))
+    ledger.verify(prices=True)
+
+
+def test_what_costs_nothing_is_free(ledger):
+    ledger.grant("census", **CAP)
+    ledger.reserve("census", [], Budget(1.0, 1e-7))
+    assert ledger.spent("census").fits == 0
+    ledger.verify(prices=True)
+
+
+def test_wrong_questions(ledger):
+    ledger.grant("census", **CAP)
+    with pytest.raises(LedgerError, match="no data set 'sensus'"):
+        charge(ledger, "sensus")
+    for use in (ledger.account, ledger.spent):
+        with pytest.raises(LedgerError, match="no data set"):
+            use("sensus")
+    with pytest.raises(LedgerError, match="registered for replace_one per record"):
+        ledger.reserve("census", EVENTS, Budget(1.5, 1e-7, Neighbors.ADD_REMOVE))
+    with pytest.raises(LedgerError, match="registered for replace_one per record"):
+        ledger.reserve("census", EVENTS, BUDGET, unit="person")
+    with pytest.raises(Unsupported, match="more than their budget"):
+        ledger.reserve("census", EVENTS, Budget(0.1, 1e-7))
+    assert len(ledger.entries()) == 1
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+def test_a_request_is_charged_once_and_released_once(ledger):
+    ledger.grant("census", **CAP)
+    first, again = charge(ledger, request="mine"), charge(ledger, request="mine")
+    assert (first.entry, first.head, first.release) == (again.entry, again.head, again.release)
+    assert first.release is None
+    assert again.settle("its release") == "its release"
+    assert first.settle("another release") == "its release"
+    first.abandon()  # too late: it was released
+    assert charge(ledger, request="mine").release == "its release"
+    assert ledger.spent("census").fits == 1
+
+
+def test_a_failed_request_stays_failed(ledger):
+    ledger.grant("census", **CAP)
+    failed = charge(ledger, request="mine")
+    failed.abandon()
+    for late in (lambda: charge(ledger, request="mine"), lambda: failed.settle("late")):
+        with pytest.raises(LedgerError, match="failed after it was charged"):
+            late()
+    assert ledger.spent("census").fits == 1
+
+
+def test_a_request_is_for_one_thing(ledger):
+    ledger.grant("census", **CAP)
+    ledger.grant("other", **CAP)
+    charge(ledger, request="mine")
+    with pytest.raises(LedgerError, match="for something else"):
+        charge(ledger, "other", "mine")
+    with pytest.raises(LedgerError, match="for something else"):
+        ledger.reserve("census", [Gaussian(6.0)], BUDGET, "mine")
+    assert ledger.spent("other").fits == 0
+
+
+def test_a_release_needs_an_entry(ledger):
+    ledger.grant("census", **CAP)
+    with pytest.raises(LedgerError, match="refused an entry"):
+        ledger.settle("never asked", "a release")
+
+
+def test_a_request_has_a_printable_name(ledger):
+    ledger.grant("census", **CAP)
+    for name in ("\ud800", "\0", "", " ", "two\nlines", "x" * 201, 7, b"bytes"):
+        with pytest.raises(Unsupported, match="short, printable"):
+            charge(ledger, request=name)
+    assert ledger.spent("census").fits == 0
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+ODD = [
+    "it's",
+    'say "hi"',
+    "'; DROP TABLE entry; --",
+    "100 %",
+    "%s %(name)s %%",
+    "what? $1 ?1 :name",
+    "back\\slash",
+    "Größe 中文 🙂",
+    "$$ END $$",
+    "x" * 200,
+]
+
+
+def test_odd_names(ledger):
+    for number, name in enumerate(ODD):
+        ledger.grant(name, **CAP)
+        ledger.divide(name, [f"{name[:190]} part"])
+        charge(ledger, name, name, name).settle(name)
+        ledger.recognize(name, Fingerprint(name, (2 * number,)))
+        ledger.recognize(name, Fingerprint("other", (2 * number + 1,)))
+        assert charge(ledger, name, name, name).release == name
+        assert ledger.entries(name)[-1].contents["label"] == name
+        assert ledger.spent(name).fits == ledger.spent(f"{name[:190]} part").fits == 1
+    assert {astuple(notice) for notice in ledger.notices()} >= {(name, name, 0.0) for name in ODD}
+    ledger.verify(prices=True)
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def test_notices(ledger):
+    for name in ("census", "copy", "apart"):
+        ledger.grant(name, **CAP)
+    ledger.divide("census", ["north"])
+    seen = Fingerprint("d1", tuple(range(100, 200)))
+    ledger.recognize("census", seen)
+    ledger.recognize("census", seen)
+    ledger.recognize("north", seen)  # a part of it has its records
+    ledger.recognize("apart", Fingerprint("d2", tuple(range(1000, 1100))))
+    assert ledger.notices() == []
+    for _ in range(2):
+        ledger.recognize("copy", seen)
+    found = [(notice.dataset, notice.other, notice.share) for notice in ledger.notices()]
+    assert found == [("copy", "census", 1.0), ("copy", "north", 1.0)]
+    ledger.recognize("apart", Fingerprint("d3", tuple(range(2000, 2100))))
+    assert ("apart", "apart", 0.0) in [astuple(notice) for notice in ledger.notices()]
+    before = everything(ledger)
+    ledger.recognize("absent", seen)  # an error here would come after a charge, for some records only
+    assert everything(ledger) == before
+
+
+def test_every_look_at_records_is_one_write(ledger):
+    """Known or not, alike or not: one transaction, and one row that changes whatever is found."""
+    for name in ("census", "copy"):
+        ledger.grant(name, **CAP)
+    writing, counted = type(ledger._store).writing, []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(ledger._store), "writing", lambda self: counted.append(1) or writing(self))
+        for name, number in (("census", 1), ("census", 1), ("census", 2), ("copy", 1), ("copy", 1), ("copy", 3)):
+            ledger.recognize(name, Fingerprint(f"d{number}", (number,)))
+    assert len(counted) == 6
+    assert {(one.dataset, one.other) for one in ledger.notices()} >= {("census", "census"), ("copy", "census")}
+    with ledger._store.reading() as at:
+        assert sorted(at.rows("SELECT dataset, times FROM seen")) == [("census", 3), ("copy", 3)]
+
+
+def test_a_look_that_fails_says_nothing(ledger):
+    ledger.grant("census", **CAP)
+    charge(ledger)
+
+    def broken(self):
+        raise LedgerError("the disk is full")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(ledger._store), "writing", broken)
+        ledger.recognize("census", Fingerprint("d", (1,)))
+        with pytest.raises(LedgerError):
+            charge(ledger)
+
+
+def test_the_key_is_kept(ledger):
+    assert len(ledger.key()) == 32
+    assert ledger.key() == ledger.key()
+    if ledger.address != ":memory:":
+        assert Ledger(ledger._address).key() == ledger.key()
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def test_entries_are_the_history(ledger):
+    ledger.grant("census", **CAP)
+    ledger.grant("other", **CAP)
+    for label in "abc":
+        charge(ledger, label=label)
+    charge(ledger, "other")
+    entries = ledger.entries()
+    assert [entry.seq for entry in entries] == [1, 2, 3, 4, 5, 6]
+    assert entries[0].prev == GENESIS
+    assert ledger.entries("other") == [entries[1], entries[5]]
+    assert ledger.entries(limit=2) == entries[-2:]
+    assert [entry.contents["label"] for entry in ledger.entries("census", limit=2)] == ["b", "c"]
+    assert ledger.entries("absent") == ledger.entries(limit=0) == []
+    with pytest.raises(Unsupported, match="0 or more"):
+        ledger.entries(limit=-1)
+    found = ledger.verify()
+    assert (found.entries, found.datasets, found.head) == (6, 2, entries[-1].hash)
+
+
+def test_verify_of_an_empty_ledger(ledger):
+    assert astuple(ledger.verify()) == (0, 0, GENESIS)
+
+
+def test_a_reader_sees_one_moment(ledger):
+    ledger.grant("census", **CAP)
+    count = "SELECT (SELECT count(*) FROM entry), (SELECT sum(charges) FROM account)"
+    with ThreadPoolExecutor(1) as pool, ledger._store.reading() as at:
+        before = at.rows(count)
+        written = pool.submit(charge, ledger)
+        if ledger.address != ":memory:":  # there, a writer waits for readers
+            written.result(20)
+        assert at.rows(count) == before
+        if ledger.address == ":memory:":
+            assert not written.done()
+    with ledger._store.reading() as at:
+        assert at.rows(count) == [(2, 1)]
+
+
+def test_what_is_read_is_consistent_while_others_write(ledger):
+    """Entries and accounts are of the same moment: ``verify`` would tell."""
+    ledger.grant("census", 8.0, 1e-6)
+    stop, wrong = threading.Event(), []
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                ledger.verify()
+            except LedgerError as error:
+                wrong.append(str(error))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        for _ in range(15):
+            charge(ledger)
+    finally:
+        stop.set()
+        watcher.join()
+    assert wrong == []
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def test_an_exception_leaves_nothing(ledger):
+    ledger.grant("census", **CAP)
+    before, entry = everything(ledger), forged(ledger, Amounts(1, 1, 1, 1, 1))
+
+    def interrupted() -> None:
+        with ledger._store.writing() as at:
+            insert(at, entry)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert everything(ledger) == before
+    charge(ledger)
+
+
+def test_threads_queue(ledger):
+    """As many charges are granted as to one alone, each once."""
+    alone = Ledger(":memory:")
+    for one in (ledger, alone):
+        one.grant("census", **CAP)
+    with ThreadPoolExecutor(6) as pool:
+        granted = sum(pool.map(lambda _: exhaust(ledger), range(6)))
+    assert granted == exhaust(alone)
+    assert ledger.account("census") == alone.account("census")
+    ledger.verify(prices=True)
+
+
+def test_one_request_from_many_threads(ledger):
+    ledger.grant("census", **CAP)
+
+    def ask(number: int) -> str:
+        return charge(ledger, request="the one").settle(f"release {number}")
+
+    with ThreadPoolExecutor(6) as pool:
+        assert len(set(pool.map(ask, range(12)))) == 1
+    assert ledger.spent("census").fits == 1
+
+
+# --- the database's own rules ---------------------------------------------------------------------
+
+
+def forged(ledger: Ledger, amounts: Amounts, dataset: str = "census") -> Entry:
+    """A well-formed entry that nobody checked."""
+    *_, last = ledger.entries()
+    return Entry.after(last.seq, last.hash, "charge", dataset, {}, charge=amounts)
+
+
+def insert(at, entry: Entry) -> None:
+    columns = ("seq", "kind", "dataset", *CURRENCIES, "body", "prev", "hash")
+    values = (entry.seq, entry.kind, entry.dataset, *astuple(entry.charge), entry.body, entry.prev, entry.hash)
+    at.run(f"INSERT INTO entry ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})", *values)
+
+
+@pytest.mark.parametrize(
+    "amounts", [Amounts(NEVER, NEVER, NEVER, NEVER, NEVER), Amounts(2**45, 2**45, 2**45, 2**45, 0)]
+)
+def test_no_statement_overspends(ledger, amounts):
+    ledger.grant("census", **CAP)
+    ledger.divide("census", ["north"])
+    charge(ledger, "north")
+    before = everything(ledger)
+    for dataset in ("north", "census"):  # to the whole: its part would leave its cap
+        entry = forged(ledger, amounts, dataset)
+        with pytest.raises(OverCap), ledger._store.writing() as at:
+            insert(at, entry)
+    assert everything(ledger) == before
+
+
+def test_the_last_unit_may_be_spent_and_not_one_more(ledger):
+    caps = ledger.grant("census", **CAP).caps
+    entry = forged(ledger, Amounts(caps.gaussian, NEVER, NEVER, NEVER, NEVER))
+    with ledger._store.writing() as at:
+        insert(at, entry)
+    entry = forged(ledger, Amounts(gaussian=1))
+    with pytest.raises(OverCap), ledger._store.writing() as at:
+        insert(at, entry)
+    assert ledger.account("census").spent.gaussian == caps.gaussian
+
+
+CHANGES = [
+    "UPDATE entry SET body = body",
+    "UPDATE entry SET seq = seq + 100",
+    "DELETE FROM entry",
+    "UPDATE release SET body = 'another'",
+    "DELETE FROM release",
+    "UPDATE known SET digest = 'another'",
+    "DELETE FROM known",
+    "UPDATE ledger SET name = 'another'",
+    "DELETE FROM ledger",
+    "DELETE FROM account",
+    "UPDATE account SET charges = charges - 1",
+    *(f"UPDATE account SET {currency}_spent = {currency}_spent - 1" for currency in CURRENCIES),
+    "UPDATE account SET gaussian_cap = 0, low_cap = 0, high_cap = 0",
+    "INSERT INTO entry SELECT seq + 1, kind, dataset, NULL, -1, 0, 0, 0, 0, body, hash, 'x' FROM entry WHERE seq = 2",
+    "INSERT INTO entry SELECT seq + 1, kind, dataset, NULL, 1, 1, 1, 1, 1, body, prev, 'x' FROM entry WHERE seq = 2",
+    "INSERT INTO release (request, body) VALUES ('mine', 'another')",
+    "INSERT INTO release (request, body) VALUES ('never asked', 'x')",
+]
+
+
+def test_no_statement_changes_what_was_written(ledger):
+    ledger.grant("census", **CAP)
+    charge(ledger, request="mine").settle("released")
+    ledger.recognize("census", Fingerprint("d", (1,)))
+    before = everything(ledger)
+    admitted = []
+    for statement in CHANGES:
+        try:
+            with ledger._store.writing() as at:
+                at.run(statement)
+        except (LedgerError, OverCap):
+            continue
+        admitted.append(statement)
+    assert admitted == []
+    assert everything(ledger) == before
