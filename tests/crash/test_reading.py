@@ -145,7 +145,6 @@ def test_no_container_is_read_by_a_refused_fit_and_every_one_after_its_charge(
     Ledger(path).verify(prices=True)
 
 
-@pytest.mark.xfail(reason="DPSelectCV cuts the records into parts, by drawn coins, before it charges")
 def test_a_refused_selection_reads_no_record(path: Path, X: np.ndarray, y: np.ndarray) -> None:
     exhaust(Ledger(path), X, y)
     candidates = [{"alpha": 0.1}, {"alpha": 0.01}]

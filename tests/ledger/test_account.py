@@ -286,7 +286,6 @@ def test_a_data_set_is_divided_once():
     assert [account.name for account in ledger.accounts()] == ["men", "people", "women"]
 
 
-@pytest.mark.xfail(reason="a text is a sequence of letters: one part each, and for good, since one divides once")
 def test_a_lone_name_is_not_divided_into_letters():
     ledger = Ledger(":memory:")
     ledger.grant("people", 1.0, 1e-6)

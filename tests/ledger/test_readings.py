@@ -48,9 +48,6 @@ def test_what_is_left_is_granted_where_epsilons_are_added_up():
     assert ledger.spent("a").left_delta < 1e-20
 
 
-@pytest.mark.xfail(
-    raises=BudgetExceeded, reason="of a whole, left is that of its fullest part, and left_delta its own: not of one fit"
-)
 def test_what_is_left_of_a_whole_is_granted_where_a_part_adds_up():
     ledger = Ledger(":memory:")
     ledger.grant("all", 2.0, 1e-6)

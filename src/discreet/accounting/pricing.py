@@ -305,7 +305,7 @@ def _search_epsilon(events: tuple[Event, ...], delta: float, neighbors: Neighbor
     """The numerical price without its checks, for the steps of a search; its end is checked."""
     renyi = rdp.epsilon_of(events, delta, neighbors)
     if _selects(events):
-        return min(renyi, rdp.epsilon_of_zcdp(math.fsum(_rho(event) for event in events), delta))
+        return min(renyi, rdp.epsilon_of_zcdp(math.fsum(zcdp_of(event) for event in events), delta))
     distribution = _distribution(events, delta, neighbors)
     return renyi if distribution is None else min(renyi, distribution)
 
@@ -317,7 +317,7 @@ def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price
     much, nor dearer; sampled events and perturbed minima have no rho here and are left out of the sum, which
     only lowers it.
     """
-    rho = math.fsum(_rho(event) for event in events)
+    rho = math.fsum(zcdp_of(event) for event in events)
     concentrated = rdp.epsilon_of_zcdp(rho, delta) if rho > 0 else 0.0
     if not any(isinstance(event, (PoissonSampled, PerturbedMinimum)) for event in events):
         # The best order is 1 + sqrt(ln(1/delta)/rho). Below 2 a chord from K(1) = 0 stands for the curve:
@@ -330,7 +330,8 @@ def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price
     return Price(renyi, {"rdp": renyi, "unsampled": concentrated})
 
 
-def _rho(event: Event) -> float:
+def zcdp_of(event: Event) -> float:
+    """The rho of an event; 0 where it is not known to have one."""
     if isinstance(event, Gaussian):
         return event.count * rdp.zcdp_of_gaussian(event.noise_multiplier)
     if isinstance(event, ZCDP):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.events import Event
 from discreet.accounting.pricing import remembered_prices
 from discreet.audit import evidence
 from discreet.audit.result import SYNTHETIC, Audit, Sides
@@ -37,7 +38,7 @@ def model(
     neighbors: str = "replace_one",
     runs: int = 2000,
     confidence: float = 0.99,
-    gaussian: bool = False,
+    events: Sequence[Event] | None = None,
     subject: str = "a fit",
     named: str = SYNTHETIC,
     progress: Callable[[int, int], None] | None = None,
@@ -55,9 +56,9 @@ def model(
         The claim.
     runs
         On each side; half of them are counted.
-    gaussian
-        Whether the claim is one of Gaussian DP, as for fits with Gaussian noise only: then the accuracy of a guess is
-        enough, and the bound is much tighter. Else it follows from the rates of one event alone.
+    events
+        What the claim says was released (a certificate's events): then the accuracy of a guess is enough, and the bound
+        is much tighter where there is a formula for it. Else it follows from the rates of one event alone.
     named
         What the data are called in the result; they should be synthetic.
     """
@@ -69,22 +70,29 @@ def model(
             if progress is not None:
                 progress(index + 1, runs)
     low, high = (np.stack(side) for side in outputs)
-    half = runs // 2
+    half, relation = runs // 2, Neighbors(neighbors)
+
+    def price(accuracy: float) -> float | None:
+        return None if events is None else evidence.accuracy_epsilon(accuracy, events, delta, relation)
+
+    by_accuracy = price(0.75) is not None
     score = _learned(low[:half], high[:half])
     (a, b), (c, d) = ((score(side[:half]), score(side[half:])) for side in (low, high))
-    threshold = _threshold(a, c, delta, confidence, gaussian=gaussian)
-    bound = _bound(b, d, threshold, delta, confidence, gaussian=gaussian)
+    threshold = _threshold(a, c, delta, confidence, by_accuracy=by_accuracy)
+    bound = _bound(b, d, threshold, delta, confidence, by_accuracy=by_accuracy)
+    if by_accuracy:
+        bound = price(bound) or 0.0
     return Audit(
         level="model",
         subject=subject,
-        neighbors=str(Neighbors(neighbors)),
+        neighbors=str(relation),
         claimed=epsilon,
         delta=delta,
         bound=bound,
         confidence=confidence,
         runs=runs - half,
         data=named,
-        settings={"learned_on": half, "gaussian": gaussian},
+        settings={"learned_on": half, "by_accuracy": by_accuracy},
         sides=Sides(tuple(b[:_SHOWN].tolist()), tuple(d[:_SHOWN].tolist()), threshold),
     )
 
@@ -116,15 +124,15 @@ def _center(values: Array) -> tuple[Array, Array]:
     return quartiles[1], np.where(spread > 0, spread, 1.0)
 
 
-def _threshold(low: Array, high: Array, delta: float, confidence: float, *, gaussian: bool) -> float:
+def _threshold(low: Array, high: Array, delta: float, confidence: float, *, by_accuracy: bool) -> float:
     both = np.concatenate([low, high])
     tried = np.unique(np.quantile(both, np.linspace(0.002, 0.998, 200)))
-    return float(max(tried, key=lambda at: _bound(low, high, at, delta, confidence, gaussian=gaussian)))
+    return float(max(tried, key=lambda at: _bound(low, high, at, delta, confidence, by_accuracy=by_accuracy)))
 
 
-def _bound(low: Array, high: Array, threshold: float, delta: float, confidence: float, *, gaussian: bool) -> float:
+def _bound(low: Array, high: Array, threshold: float, delta: float, confidence: float, *, by_accuracy: bool) -> float:
+    """A lower bound on the accuracy of the guess "above the threshold", or on epsilon by the rates of that event."""
     hits, others = int((high >= threshold).sum()), int((low >= threshold).sum())
-    if gaussian:
-        right = hits + len(low) - others
-        return evidence.gaussian_epsilon(evidence.least_accuracy(right, len(low) + len(high), confidence), delta)
+    if by_accuracy:
+        return evidence.least_accuracy(hits + len(low) - others, len(low) + len(high), confidence)
     return evidence.either_epsilon(hits, len(high), others, len(low), delta, confidence)

@@ -15,9 +15,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting import pld
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate, price
+from discreet.accounting.pricing import calibrate
 from discreet.audit import evidence
 from discreet.audit.result import Audit, Sides
 from discreet.bounds import Bounds
@@ -110,7 +109,8 @@ def gradient(
         threshold = 0.5 * (near + far)
         right = int((high >= threshold).sum()) + int((low < threshold).sum())
         accuracy = evidence.least_accuracy(right, 2 * total, confidence)
-        bound = _epsilon(accuracy, single, budget, sampled=mechanism == "sampled")
+        events = single.events(noise_multiplier, pure=False)
+        bound = evidence.accuracy_epsilon(accuracy, events, budget.delta, relation) or 0.0
     return Audit(
         level="gradient",
         subject=f"one noisy gradient ({mechanism})",
@@ -137,16 +137,3 @@ def _releases(side: Sample, count: int, mechanism: str, budget: Budget, noise_mu
     curator = data.open(plan, Budget(math.inf, budget.delta, budget.neighbors), Logistic())
     w = np.zeros(side.X.shape[1])
     return np.array([curator.noisy_gradient(w, clip=CLIP) for _ in range(count)])
-
-
-def _epsilon(accuracy: float, plan: Plan, budget: Budget, *, sampled: bool) -> float:
-    if not sampled:
-        return evidence.gaussian_epsilon(accuracy, budget.delta)
-
-    def distance(noise_multiplier: float) -> float:
-        return pld.delta_of(plan.events(noise_multiplier, pure=False), 0.0, budget.neighbors)
-
-    def epsilon(noise_multiplier: float) -> float:
-        return price(plan, noise_multiplier, budget.delta, budget.neighbors)
-
-    return evidence.family_epsilon(accuracy, distance, epsilon)

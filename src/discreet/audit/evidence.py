@@ -14,11 +14,15 @@ The event must be fixed before the runs that are counted.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 
 from scipy.special import betaincinv, ndtri
 
-from discreet.accounting import gaussian
+from discreet.accounting import gaussian, pld, rdp
+from discreet.accounting.events import Event, Gaussian, PoissonSampled
+from discreet.accounting.pricing import epsilon_of, zcdp_of
+from discreet.budget import Neighbors
 
 
 def least_rate(count: int, trials: int, chance: float) -> float:
@@ -36,24 +40,44 @@ def least_accuracy(right: int, guesses: int, confidence: float) -> float:
     return least_rate(right, guesses, 1 - confidence)
 
 
-def gaussian_epsilon(accuracy: float, delta: float) -> float:
-    """The epsilon at delta of the least Gaussian DP that admits this accuracy."""
-    return 0.0 if accuracy <= 0.5 else gaussian.epsilon_of(2 * float(ndtri(accuracy)), delta)
+def accuracy_epsilon(accuracy: float, events: Sequence[Event], delta: float, neighbors: Neighbors) -> float | None:
+    """The price of the noisiest releases of the claimed kinds that admit this accuracy; None where no formula has one.
 
-
-def family_epsilon(accuracy: float, distance: Callable[[float], float], price: Callable[[float], float]) -> float:
-    """The price of the noisiest mechanism of a family that admits this accuracy.
-
-    ``distance`` is the total variation distance (or more) at a noise multiplier, falling; ``price`` the epsilon there.
+    Gaussian releases: mu = 2 Phi^-1(accuracy). Releases on samples: the noise at which the total variation distance of
+    their privacy loss distribution is 2 accuracy - 1. Others that are rho-zCDP: Pinsker's inequality, 2 d^2 <= rho.
     """
-    wanted = 2 * accuracy - 1
-    if wanted <= 0 or distance(1e9) >= wanted:
+    distance = 2 * accuracy - 1
+    if distance <= 0:
         return 0.0
-    low, high = 1e-6, 1e9
-    for _ in range(60):
+    if all(isinstance(event, Gaussian) for event in events):
+        return gaussian.epsilon_of(2 * float(ndtri(accuracy)), delta)
+    if all(isinstance(event.event if isinstance(event, PoissonSampled) else event, Gaussian) for event in events):
+        return _sampled_epsilon(distance, events, delta, neighbors)
+    if all(zcdp_of(event) > 0 for event in events):
+        return rdp.epsilon_of_zcdp(2 * distance * distance, delta)
+    return None
+
+
+def _sampled_epsilon(distance: float, events: Sequence[Event], delta: float, neighbors: Neighbors) -> float:
+    """By bisection over a common factor of the noise; the price is that of the noisier end."""
+    low, high = 2.0**-10, 2.0**10
+    for _ in range(16):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if distance(middle) >= wanted else (low, middle)
-    return price(high)
+        reached = pld.delta_of(_scaled(events, middle), 0.0, neighbors) >= distance
+        low, high = (middle, high) if reached else (low, middle)
+    return epsilon_of(_scaled(events, high), delta, neighbors).epsilon
+
+
+def _scaled(events: Sequence[Event], factor: float) -> list[Event]:
+    """The same releases with this much more noise."""
+    answer: list[Event] = []
+    for event in events:
+        if isinstance(event, Gaussian):
+            answer.append(replace(event, noise_multiplier=event.noise_multiplier * factor))
+        elif isinstance(event, PoissonSampled) and isinstance(event.event, Gaussian):
+            noisier = replace(event.event, noise_multiplier=event.event.noise_multiplier * factor)
+            answer.append(replace(event, event=noisier))
+    return answer
 
 
 def rate_epsilon(hits: int, trials: int, others: int, other_trials: int, delta: float, confidence: float) -> float:

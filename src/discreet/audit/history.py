@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import Gaussian, PoissonSampled
+from discreet.accounting.events import PoissonSampled
 from discreet.accounting.pricing import remembered_prices
 from discreet.audit import evidence
 from discreet.audit.result import SYNTHETIC, Audit, Sides
@@ -63,9 +63,8 @@ def transcript(
     # A score of exactly 0 tells nothing: it is a guess by a fair coin, half a right one.
     right = int((high > 0).sum() + (low < 0).sum()) + int((high == 0).sum() + (low == 0).sum()) // 2
     accuracy = evidence.least_accuracy(right, 2 * runs, confidence)
-    if all(isinstance(event, Gaussian) for event in claim.events):
-        bound = evidence.gaussian_epsilon(accuracy, claim.delta)
-    else:
+    bound = evidence.accuracy_epsilon(accuracy, claim.events, claim.delta, claim.neighbors)
+    if bound is None:
         bound = _any_epsilon(low, high, claim.delta, confidence)
     return Audit(
         level="transcript",

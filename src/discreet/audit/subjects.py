@@ -31,7 +31,7 @@ BOUNDS = Bounds(features=1.0, classes=(0, 1), n=None)
 
 @dataclass(frozen=True)
 class Subject:
-    """A solver, how it is audited, and whether its claim is one of Gaussian DP.
+    """A solver, and how it is audited.
 
     ``effort`` is the share of the asked runs that a subject gets: some fits take longer.
     """
@@ -39,7 +39,6 @@ class Subject:
     name: str
     solver: Any
     level: str = "transcript"
-    gaussian: bool = True
     alpha: float = 0.0
     effort: float = 1.0
 
@@ -73,20 +72,18 @@ SUBJECTS = (
         "sgd",
         StochasticGradientDescent(n_steps=5, clip=CLIP, step_size=_SHORT, sampling_probability=0.5),
         "model",
-        False,
     ),
     Subject(
         "svrg",
         VarianceReducedDescent(n_epochs=2, n_inner=2, clip=CLIP, step_size=_SHORT, sampling_probability=0.5),
         "model",
-        False,
     ),
     Subject("cd", CoordinateDescent(n_outer=1, n_inner=5, geometry=Geometry(clip=CLIP), step=_SHORT)),
-    Subject("gcd", GreedyCoordinateDescent(n_steps=4, geometry=Geometry(clip=CLIP), step=_SHORT), gaussian=False),
-    Subject("agd", AdaptiveDescent(n_rounds=5, clip=CLIP, loss_bound=0.25), gaussian=False, effort=0.1),
+    Subject("gcd", GreedyCoordinateDescent(n_steps=4, geometry=Geometry(clip=CLIP), step=_SHORT)),
+    Subject("agd", AdaptiveDescent(n_rounds=5, clip=CLIP, loss_bound=0.25), effort=0.1),
     Subject("output", "output", alpha=0.5),
-    Subject("objective", "objective", "model", False, alpha=0.5, effort=0.5),
-    Subject("exponential", "exponential", "model", False, alpha=0.5),
+    Subject("objective", "objective", "model", alpha=0.5, effort=0.5),
+    Subject("exponential", "exponential", "model", alpha=0.5),
 )
 
 

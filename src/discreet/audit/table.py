@@ -39,7 +39,7 @@ def audited(
         neighbors=str(relation),
         runs=count,
         confidence=confidence,
-        gaussian=subject.gaussian,
+        events=fit(*data).certificate_.events,
         subject=subject.name,
         progress=progress,
     )

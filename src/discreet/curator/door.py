@@ -196,8 +196,10 @@ def _are_numbers(classes: Sequence[Any]) -> bool:
     return all(isinstance(label, (int, float, bool)) for label in classes)
 
 
-def check_containers(X: Any, y: NDArray[Any], scaling: Scaling, classes: Sequence[Any] | None) -> None:
+def check_containers(X: Any, y: NDArray[Any], groups: Any, scaling: Scaling, classes: Sequence[Any] | None) -> None:
     """Refuse what the containers alone show to be amiss, before anything is charged or read."""
+    if groups is not None and not (hasattr(groups, "__len__") and len(groups) == X.shape[0]):
+        raise Unsupported("groups must name one person for each row of X")
     if classes is not None:
         texts = any(isinstance(label, str) for label in classes)
         if (y.dtype.kind in "US" and _are_numbers(classes)) or (y.dtype.kind == "S" and texts):

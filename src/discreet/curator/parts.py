@@ -1,13 +1,14 @@
-"""Two parts of the records, by a coin for each: what is fitted on, and what is held out to score with.
+"""Two parts of the records, by lot: what is fitted on, and what is held out to score with.
 
-Every record (person) falls into the second part with probability numerator / 2^16, by a coin of its own that no data
-touch. A neighbor differs in one record, hence, coin by coin, in one part only: mechanisms that see different parts
-cost the dearer of the two, not their sum. *Proof.* Give the records that both neighbors share the same coins. Then the
-other part is the same in both, and the law of everything computed from the two parts differs by the one part's
-mechanism alone; divergences are quasi-convex in the law of the coins, which is the same for both. This holds for
-``replace_one`` and ``zero_out`` (the record keeps its coin) and for ``add_remove``: coins are independent, so that
-those of the records that stay have the same law whether or not one more is there, and answers do not depend on
-the order of records. The sizes of the parts are public where n is.
+Where n is public, a set of records (persons) of a fixed size is drawn by lot for the second part; where it is private,
+every record falls into it with probability numerator / 2^16, by a coin of its own. No data touch lot or coins. A
+neighbor differs in one record, hence, whatever the lot, in one part only: mechanisms that see different parts cost the
+dearer of the two, not their sum. *Proof.* Give the records that both neighbors share the same places. Then the other
+part is the same in both, and the law of everything computed from the two parts differs by the one part's mechanism
+alone; divergences are quasi-convex in the law of the lot, which is the same for both. This holds for ``replace_one``
+and ``zero_out``, where the record keeps its place in any lot; and for ``add_remove``: coins are independent, so that
+those of the records that stay have the same law whether or not one more is there, and answers do not depend on the
+order of records.
 """
 
 from dataclasses import dataclass
@@ -37,8 +38,11 @@ class Part:
         return len(self.y)
 
 
-def split(X: Any, y: Any, groups: Any, numerator: int) -> tuple[Part, Part]:
-    """The records not drawn, and those drawn with probability numerator / 2^16; persons stay together."""
+def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = None) -> tuple[Part, Part]:
+    """The records not drawn, and those drawn: ``held_units`` of them, or each with probability numerator / 2^16.
+
+    Persons stay together.
+    """
     table, targets = door.two_dimensional(X), door.one_dimensional(y)
     n = int(table.shape[0])
     if len(targets) != n:
@@ -49,7 +53,12 @@ def split(X: Any, y: Any, groups: Any, numerator: int) -> tuple[Part, Part]:
         order, starts, _ = door.grouping(names, n)
     n_units = n if starts is None else len(starts) - 1
     held = np.zeros(n, dtype=bool)
-    held[order[rows_of_units(poisson_sample(n_units, numerator, current_entropy()), starts)]] = True
+    entropy = current_entropy()
+    if held_units is None:
+        drawn = poisson_sample(n_units, numerator, entropy)
+    else:
+        drawn = np.sort(np.argsort(entropy.words(n_units), kind="stable")[:held_units])
+    held[order[rows_of_units(drawn, starts)]] = True
     if door.is_sparse(table):
         table = _compressed(table)
     return _part(table, targets, names, np.flatnonzero(~held)), _part(table, targets, names, np.flatnonzero(held))

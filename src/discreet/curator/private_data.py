@@ -138,6 +138,11 @@ class PrivateData:
         """
         return self.open_to_settle(plan, budget, loss, label=label)
 
+    def check(self, loss: Any) -> None:
+        """Refuse what the containers alone show to be amiss: before anything is charged or read."""
+        classes = self.bounds.classes if loss.task == "classification" else None
+        door.check_containers(self.__X, self.__y, self.__groups, self.scaling, classes)
+
     def open_to_settle(self, plan: Plan, budget: Budget, loss: Any, **words: Any) -> Curator:
         """``open`` for whoever publishes nothing but what ``curator.reservation.settle`` returns.
 
@@ -147,9 +152,7 @@ class PrivateData:
         noise_multiplier = calibrate(plan, budget)
         domain = self.domain(budget.neighbors, loss)
         check_answers_match_prices(plan, budget)
-        door.check_containers(
-            self.__X, self.__y, self.scaling, self.bounds.classes if loss.task == "classification" else None
-        )
+        self.check(loss)
         check_kernels(loss, sparse=door.is_sparse(self.__X))
         events = plan.events(noise_multiplier, pure=budget.is_pure)
         reservation = self.reserve(events, budget, **words)

@@ -140,6 +140,8 @@ class Ledger:
         where it follows from a value in the record, exchanging the record may move it, so that ``replace_one`` and
         ``zero_out`` would have to count two parts: divide such data under ``add_remove`` only.
         """
+        if isinstance(parts, str):
+            raise Unsupported("parts are a list of names, such as ['north', 'south']")
         with self._store.writing() as at:
             whole = self._account(at, dataset)
             if whole.parent is not None:
@@ -263,7 +265,8 @@ class Ledger:
         with self._store.reading() as at:
             own = self._account(at, dataset).statement()
             family = [one.statement() for one in books.family(at, dataset)]
-        return replace(own, left=min(one.left for one in family), share=max(one.share for one in family))
+        least = min(family, key=lambda one: one.left)
+        return replace(own, left=least.left, left_delta=least.left_delta, share=max(one.share for one in family))
 
     def entries(self, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
         """The entries in order, of one data set where one is named; the last ``limit``."""

@@ -1,7 +1,7 @@
 """The runs of a private selection: draw a candidate by lot, fit it on one part, score it on the other.
 
 One run is the base mechanism that is repeated: its outcome is (candidate, model, noisy score). The two parts are fixed
-before the first run, by coins that no data touch (``curator/parts.py``), so that the runs are independent and alike,
+before the first run, by lots that no data touch (``curator/parts.py``), so that the runs are independent and alike,
 and each costs the dearer of its fit and its score. Every run opens its own curators: no noise serves twice.
 """
 
@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from discreet.accounting.stopping import Stopping
 from discreet.budget import Budget
 from discreet.curator.entropy import Entropy
 from discreet.curator.parts import Part
 from discreet.curator.private_data import PrivateData
 from discreet.errors import PlanViolation
 from discreet.models.base import DPLinearModel
-from discreet.models.tuning import SCORE, Candidate, Offer, offer
+from discreet.models.tuning import SCORE, Candidate, Offer
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,6 @@ class Runs:
     fitting: Part
     scoring: Part
     sizes: tuple[int | None, int | None] = field(default=(None, None))
-
-    def offer(self, budget: Budget, law: Stopping) -> Offer:
-        """The price, from declared facts alone."""
-        data = [_private(candidate, self.fitting, self.sizes[0]) for candidate in self.candidates]
-        return offer(self.candidates, data, budget, law)
 
     def one(self, paid: Offer, entropy: Entropy) -> Outcome:
         """One run, with fresh noise in everything."""

@@ -18,11 +18,11 @@ from discreet import __version__
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.stopping import Stopping
-from discreet.bounds import Bounds
+from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator.entropy import current_entropy
 from discreet.curator.observation import current_observer
-from discreet.curator.parts import Part, split
+from discreet.curator.parts import split
 from discreet.curator.private_data import PrivateData
 from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
@@ -30,7 +30,7 @@ from discreet.models.base import DPLinearModel
 from discreet.models.candidates import candidates_of
 from discreet.models.fitting import budget_of
 from discreet.models.runs import Outcome, Runs
-from discreet.models.tuning import Candidate, Offer, stopping_of
+from discreet.models.tuning import Candidate, Offer, offer, stopping_of
 
 
 def _has(name: str) -> Any:
@@ -119,14 +119,17 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
         n = data.public_n(relation)
         if n is None:
             raise MissingBounds("n is private here: declare about how many records there are, Bounds(n=...)")
-        budget = budget_of(self.epsilon, self.delta, relation, n)
-        parts = split(X, y, groups, self._numerator)
-        if relation.n_is_public and not all(part.n_rows for part in parts):
+        if relation.n_is_public and n < 2:
             raise Unsupported("too few records to hold some of them out: use one of the candidates as it is")
-        runs = Runs(listed, *parts, (None, None) if relation.n_is_public else self._sizes(n))
-        paid = runs.offer(budget, self._law(len(listed), budget))
+        budget, (fitted_on, held) = budget_of(self.epsilon, self.delta, relation, n), self._sizes(n)
+        paid = offer(
+            listed, _domains(listed, X, y, groups, relation, fitted_on), budget, self._law(len(listed), budget)
+        )
+        data.check(listed[0].facts.loss)
         reservation = data.reserve(paid.events, budget, label="DPSelectCV")
+        parts = split(X, y, groups, self._numerator, held if relation.n_is_public else None)
         data.recognize(reservation)
+        runs = Runs(listed, *parts, (None, None) if relation.n_is_public else (fitted_on, held))
         best = _best(runs, paid) or _untrained(listed[0], X)
         self._release(best, paid, n, data.unit, reservation)
         return self
@@ -135,10 +138,9 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
         """What the selection costs on so many records (persons) and features, before there are any."""
         listed = tuple(replace(one, facts=replace(one.facts, bounds=_unnamed(one))) for one in self._listed())
         budget = budget_of(self.epsilon, self.delta, self._relation, n)
-        fitted_on, _ = self._sizes(n)
-        empty = np.broadcast_to(0.0, (fitted_on, n_features))
-        part = Part(empty, empty[:, 0], None)
-        return Runs(listed, part, part, (fitted_on, None)).offer(budget, self._law(len(listed), budget))
+        empty = np.broadcast_to(0.0, (n, n_features))
+        domains = _domains(listed, empty, empty[:, 0], None, self._relation, self._sizes(n)[0])
+        return offer(listed, domains, budget, self._law(len(listed), budget))
 
     @property
     def _relation(self) -> Neighbors:
@@ -278,6 +280,16 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
             tags.target_tags = inner.target_tags
         tags.non_deterministic = True
         return tags
+
+
+def _domains(listed: tuple[Candidate, ...], X: Any, y: Any, groups: Any, relation: Neighbors, n: int) -> list[Domain]:
+    """What is public of the part of ``n`` records (persons) that each candidate will be fitted on."""
+    found = []
+    for candidate in listed:
+        bounds, intercept = candidate.facts.bounds, candidate.estimator.fit_intercept
+        data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept, ledger=False)
+        found.append(replace(data.domain(relation, candidate.facts.loss), n=n))
+    return found
 
 
 def _best(runs: Runs, paid: Offer) -> Outcome | None:

@@ -9,9 +9,8 @@ from discreet.accounting.events import Event, Gaussian, NonPrivate, RepeatedSele
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import Price, calibrate, epsilon_of
 from discreet.accounting.stopping import SHAPES, Stopping
-from discreet.bounds import Bounds
+from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget
-from discreet.curator.private_data import PrivateData
 from discreet.curator.session import idealised
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.base import DPLinearModel
@@ -92,24 +91,24 @@ class Offer:
     reasons: tuple[str, ...]
 
 
-def offer(candidates: Sequence[Candidate], data: Sequence[PrivateData], total: Budget, law: Stopping) -> Offer:
+def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Budget, law: Stopping) -> Offer:
     """The largest budget of a run at which the selection costs no more than ``total``.
 
     Runs with Gaussian noise only are exactly mu-GDP, and mu follows from the total; where another kind of candidate
-    has a dearer curve at some order, all runs get less until the price is met. ``data`` are the parts that the
-    candidates will be fitted on: only their declared facts and sizes are looked at.
+    has a dearer curve at some order, all runs get less until the price is met. ``domains`` are what is public of
+    the part that each candidate will be fitted on.
     """
     if not total.is_private:
-        return _offered(candidates, data, total, total, law)
+        return _offered(candidates, domains, total, total, law)
     if total.is_pure:
         if law.shape is None:
             raise Unsupported("Poisson stopping has no pure guarantee: use geometric or logarithmic, or set a delta")
         run = Budget(total.epsilon / (2 + law.shape) * (1 - 1e-9), 0.0, total.neighbors)
-        return _offered(candidates, data, total, run, law)
+        return _offered(candidates, domains, total, run, law)
     mu = selection.run_mu(law, total.epsilon, total.delta) * (1 - 1e-9)
     for _ in range(30):
         run = Budget(gaussian.epsilon_of(mu, total.delta), total.delta, total.neighbors)
-        found = _offered(candidates, data, total, run, law)
+        found = _offered(candidates, domains, total, run, law)
         if found.price.epsilon <= total.epsilon:
             return found
         mu *= min(0.995, 0.999 * total.epsilon / found.price.epsilon)
@@ -117,9 +116,9 @@ def offer(candidates: Sequence[Candidate], data: Sequence[PrivateData], total: B
 
 
 def _offered(
-    candidates: Sequence[Candidate], data: Sequence[PrivateData], total: Budget, run: Budget, law: Stopping
+    candidates: Sequence[Candidate], domains: Sequence[Domain], total: Budget, run: Budget, law: Stopping
 ) -> Offer:
-    planned = [_planned(candidate, part, run) for candidate, part in zip(candidates, data, strict=True)]
+    planned = [_planned(candidate, domain, run) for candidate, domain in zip(candidates, domains, strict=True)]
     releases = tuple(events for events, _ in planned)
     scored = SCORE.events(calibrate(SCORE, run), pure=run.is_pure)
     if run.is_private:
@@ -131,10 +130,9 @@ def _offered(
     return Offer(law, total, run, releases, listed, price, reasons)
 
 
-def _planned(candidate: Candidate, data: PrivateData, run: Budget) -> tuple[tuple[Event, ...], tuple[str, ...]]:
+def _planned(candidate: Candidate, domain: Domain, run: Budget) -> tuple[tuple[Event, ...], tuple[str, ...]]:
     """What a candidate will release when its fit may cost ``run``, and why that may be idealised."""
     estimator, loss = candidate.estimator, candidate.facts.loss
-    domain = data.domain(run.neighbors, loss)
     penalty = penalty_of(getattr(estimator, "penalty", None), getattr(estimator, "alpha", 0.0))
     chosen, _ = choose_solver(estimator.solver, domain, loss, penalty, run)
     plan = chosen.plan(domain, loss, penalty)
