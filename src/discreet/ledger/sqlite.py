@@ -20,8 +20,8 @@ from discreet.errors import LedgerError
 from discreet.ledger.rules import create
 from discreet.ledger.store import OVER_CAP, Connection, OverCap
 
-PATIENCE = 60.0
-"""Seconds to wait for another writer."""
+PATIENCE, FORK_PATIENCE = 60.0, 10.0
+"""Seconds to wait for another writer; for other threads before a fork."""
 KEY_BYTES = 32
 
 
@@ -33,7 +33,7 @@ _gate = threading.RLock()
 
 def _before_fork() -> None:
     _gate.acquire()
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + FORK_PATIENCE
     while any(one.is_open_elsewhere for one in list(_begun)) and time.monotonic() < end:
         time.sleep(1e-3)
 
@@ -76,11 +76,12 @@ class _Transaction:
 
     def __enter__(self) -> Connection:
         try:
-            with _gate:
+            with _gate if self._lock is None else self._lock:
                 self._is_open = True
-                _begun.add(self)
-            if self._lock is not None:
-                self._lock.acquire()
+                if self._lock is None:
+                    _begun.add(self)
+                else:
+                    self._lock.acquire()
             self._connection = self._connect()
             if self._connection.in_transaction:  # an earlier one was interrupted before its own rollback
                 self._connection.execute("ROLLBACK")
@@ -112,10 +113,10 @@ class _Transaction:
                 self._connection.execute("ROLLBACK")
         if self._lock is None and self._connection is not None:
             self._connection.close()
-        self._is_open = False
         if self._lock is not None:
             with suppress(RuntimeError):  # where it was interrupted before it had the lock
                 self._lock.release()
+        self._is_open = False
 
 
 def _translated(error: BaseException) -> BaseException:
