@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
-.PHONY: venv demo test lint format bench accuracy docs lock clean
+.PHONY: venv demo test lint format bench accuracy audit docs lock clean
 .DEFAULT_GOAL := test
 
 venv: $(STAMP)
@@ -41,6 +41,12 @@ bench: $(STAMP)
 accuracy: $(STAMP)
 	$(BIN)/discreet experiment accuracy --data $(or $(DATA),data) --widen 3 $(addprefix --peers ,$(PEERS)) \
 	  --page docs/experiments.md
+
+# every solver under every relation, into the documentation; the quick audits are part of `make test`
+audit: $(STAMP)
+	$(BIN)/discreet audit replay
+	$(BIN)/discreet audit gradient --epsilon 1 --runs 1000000
+	$(BIN)/discreet audit table --runs $(or $(RUNS),2000) --page docs/audits.md
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict

@@ -11,8 +11,21 @@ from typing import Any
 
 from benchmarks.rows import table
 
-NAMES = ("gradient", "sgd", "fit", "startup", "noise", "sparse", "coordinates", "minimize", "whitened", "ledger")
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "opacus", "jax", "jax-privacy", "skglm")
+NAMES = (
+    "gradient",
+    "sgd",
+    "fit",
+    "startup",
+    "noise",
+    "sparse",
+    "coordinates",
+    "minimize",
+    "whitened",
+    "ledger",
+    "audit",
+    "foreign",
+)
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "opacus", "jax", "jax-privacy", "skglm", "diffprivlib")
 
 
 def _version(package: str) -> str | None:

@@ -16,13 +16,16 @@ from discreet.accounting.pricing import remembered_prices
 from discreet.audit import evidence
 from discreet.audit.result import SYNTHETIC, Audit, Sides
 from discreet.budget import Neighbors
+from discreet.errors import Unsupported
 
 Array = NDArray[np.float64]
 _SHOWN = 2000
 
 
 def vector(output: Any) -> Array:
-    """What a fit gave out as numbers: an array, or a model's coefficients and intercept."""
+    """What a fit gave out as numbers: an array, or a model's (a pipeline's last step's) coefficients and intercept."""
+    if hasattr(output, "steps"):
+        output = output[-1]
     if hasattr(output, "coef_"):
         return np.concatenate([np.ravel(output.coef_), np.ravel(getattr(output, "intercept_", ()))])
     return np.ravel(np.asarray(output, dtype=np.float64))
@@ -62,14 +65,16 @@ def model(
     named
         What the data are called in the result; they should be synthetic.
     """
+    if runs < 2:
+        raise Unsupported("a black box needs runs to learn from and runs to count: at least 2 on each side")
     outputs: tuple[list[Array], list[Array]] = ([], [])
     with remembered_prices():
         for index in range(runs):
             for side, given in zip(outputs, (data, neighbor), strict=True):
-                side.append(vector(fit(*given)))
+                side.append(_outcome(fit, given))
             if progress is not None:
                 progress(index + 1, runs)
-    low, high = (np.stack(side) for side in outputs)
+    low, high = _aligned(*outputs)
     half, relation = runs // 2, Neighbors(neighbors)
 
     def price(accuracy: float) -> float | None:
@@ -97,15 +102,33 @@ def model(
     )
 
 
+def _outcome(fit: Callable[..., Any], data: Sequence[Any]) -> Array:
+    """What a fit shows; that it failed is an outcome too, without numbers."""
+    try:
+        return vector(fit(*data))
+    except Exception:
+        return np.empty(0)
+
+
+def _aligned(*sides: list[Array]) -> list[Array]:
+    """The outputs as rows of the commonest length; one of another length is a row of NaN."""
+    lengths = [len(output) for side in sides for output in side]
+    width = max(set(lengths), key=lambda length: (lengths.count(length), length)) or 1
+    missing = np.full(width, np.nan)
+    return [np.stack([output if len(output) == width else missing for output in side]) for side in sides]
+
+
 def _learned(low: Array, high: Array) -> Callable[[Array], Array]:
     """A score of outputs: Fisher's direction on ranks' scale, and a place of its own for what is not finite."""
     finite = np.isfinite(low).all(axis=1), np.isfinite(high).all(axis=1)
     if min(part.sum() for part in finite) < 2:
-        return lambda outputs: np.where(np.isfinite(outputs).all(axis=1), 0.0, 1.0)
+        sign = 1.0 if finite[1].mean() <= finite[0].mean() else -1.0
+        return lambda outputs: np.where(np.isfinite(outputs).all(axis=1), 0.0, sign)
     center, spread = _center(np.vstack([low[finite[0]], high[finite[1]]]))
 
     def squeezed(outputs: Array) -> Array:  # far values must not decide the direction
-        return np.clip((np.nan_to_num(outputs) - center) / spread, -6.0, 6.0)
+        with np.errstate(over="ignore"):
+            return np.clip((np.nan_to_num(outputs) - center) / spread, -6.0, 6.0)
 
     one, other = squeezed(low[finite[0]]), squeezed(high[finite[1]])
     covariance = np.atleast_2d(np.cov(one.T) + np.cov(other.T)) / 2 + 1e-6 * np.eye(low.shape[1])
@@ -119,7 +142,7 @@ def _learned(low: Array, high: Array) -> Callable[[Array], Array]:
 
 
 def _center(values: Array) -> tuple[Array, Array]:
-    quartiles = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
+    quartiles = np.quantile(np.clip(values, -1e150, 1e150), [0.25, 0.5, 0.75], axis=0)
     spread = quartiles[2] - quartiles[0]
     return quartiles[1], np.where(spread > 0, spread, 1.0)
 

@@ -90,6 +90,8 @@ def gradient(
     """
     if mechanism not in MECHANISMS:
         raise Unsupported(f"mechanism must be one of {', '.join(MECHANISMS)}")
+    if delta == 0 and mechanism != "laplace":
+        raise Unsupported("Gaussian noise needs a delta above 0: for delta=0 use Laplace noise, mechanism='laplace'")
     relation = Neighbors(neighbors)
     budget = Budget(epsilon, 0.0 if mechanism == "laplace" else delta, relation)
     single = Plan([_release(1, mechanism)])
@@ -120,6 +122,7 @@ def gradient(
         bound=bound,
         confidence=confidence,
         runs=total,
+        findings=() if _is_fresh(low) and _is_fresh(high) else ("two releases have the same noise",),
         settings={"mechanism": mechanism, "canaries": CANARIES, "clip": CLIP, "noise_multiplier": noise_multiplier},
         sides=Sides(tuple(low.ravel()[:_SHOWN].tolist()), tuple(high.ravel()[:_SHOWN].tolist()), threshold),
     )
@@ -137,3 +140,8 @@ def _releases(side: Sample, count: int, mechanism: str, budget: Budget, noise_mu
     curator = data.open(plan, Budget(math.inf, budget.delta, budget.neighbors), Logistic())
     w = np.zeros(side.X.shape[1])
     return np.array([curator.noisy_gradient(w, clip=CLIP) for _ in range(count)])
+
+
+def _is_fresh(released: Array) -> bool:
+    """Whether no two releases are equal: of twenty noisy coordinates that is no accident."""
+    return len(np.unique(released, axis=0)) == len(released)

@@ -4,9 +4,11 @@ A fit is run on a data set, and every answer that it got is written down. The sa
 those answers forced upon it, so that each release's exact sum is known on both sides for the very same history. The
 log-likelihood ratio of the answers under the announced noise is then the best score there is, and 0 the threshold:
 nothing is learned from the runs that are counted. It needs no knowledge of the solver; it sees what the observer of
-``curator/observation.py`` sees. Samples are part of a release's secret, so that fits on samples have no such score.
+``curator/observation.py`` sees. Samples, and noise inside an objective, are part of a release's secret: such fits have
+no such score.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import PoissonSampled
+from discreet.accounting.events import PerturbedMinimum, PoissonSampled
 from discreet.accounting.pricing import remembered_prices
 from discreet.audit import evidence
 from discreet.audit.result import SYNTHETIC, Audit, Sides
@@ -50,8 +52,8 @@ def transcript(
         What the data are called in the result; they should be synthetic.
     """
     claim: Certificate = fit(*data).certificate_
-    if any(isinstance(event, PoissonSampled) for event in claim.events):
-        raise Unsupported("a fit on samples has no transcript score: audit its gradient, or its model")
+    if any(isinstance(event, (PoissonSampled, PerturbedMinimum)) for event in claim.events):
+        raise Unsupported("samples, and noise inside an objective, are secret: audit the model, or its gradient")
     sides: list[list[float]] = [[], []]
     with remembered_prices():
         for index in range(runs):
@@ -84,7 +86,8 @@ def transcript(
 def _any_epsilon(low: NDArray[np.float64], high: NDArray[np.float64], delta: float, confidence: float) -> float:
     """Without a family: the event that the likelihood ratio exceeds a threshold, which the first halves choose."""
     half = len(low) // 2
-    tried = np.quantile(np.concatenate([low[:half], high[:half]]), np.linspace(0.05, 0.95, 37))
+    finite = np.clip(np.concatenate([low[:half], high[:half]]), -1e300, 1e300)
+    tried = np.quantile(finite, np.linspace(0.05, 0.95, 37))
 
     def at(threshold: float, first: slice) -> float:
         hits, others = int((high[first] > threshold).sum()), int((low[first] > threshold).sum())
@@ -103,6 +106,8 @@ def _written(
     answered: list[NDArray[np.int64]] = []
 
     def look(measurement: Measurement) -> NDArray[np.int64]:
+        if measurement.query.startswith("sample_"):
+            raise Unsupported("an answer that is itself drawn has no transcript score: audit the model")
         index = len(asked)
         asked.append(measurement)
         answered.append(forced[index] if index < len(forced) else measurement.noisy)
@@ -123,8 +128,10 @@ def _ratio(fit: Fit, own: Sequence[Any], other: Sequence[Any]) -> float:
 
 def _log_ratio(mine: Measurement, theirs: Measurement, answer: NDArray[np.int64]) -> float:
     """Of one answer, by the law that its measurement announces."""
-    if mine.unit.m is None or mine.exact.shape != theirs.exact.shape:
+    if mine.exact.shape != theirs.exact.shape:
         return 0.0
+    if mine.unit.m is None:  # no noise at all: what differs gives itself away
+        return 0.0 if (mine.exact == theirs.exact).all() else math.inf
     scale = 2.0**mine.unit.m
     if mine.norm in ("linf", "range"):
         chosen = int(answer[0])

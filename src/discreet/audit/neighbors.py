@@ -66,6 +66,7 @@ def neighbor_pairs(
     records = list(_extreme_records(X, y, bounds))
     if groups is None:
         yield from _of_records(Data(X, y), kind, records, bounds, sampled)
+        yield from _of_a_rare_class(Data(X, y), kind, bounds)
     else:
         yield from _of_persons(Data(X, y, _labels(groups)), kind, records, sampled)
 
@@ -202,6 +203,26 @@ def _stored_twice(data: Data, relation: Neighbors, bounds: Bounds, i: int, place
         yield Pair(f"{place}: cells stored in parts, blanked", parted, _with(data, i, stop, blank))
     else:
         yield Pair(f"{place}: cells stored in parts", data, parted)
+
+
+def _of_a_rare_class(data: Data, relation: Neighbors, bounds: Bounds) -> Iterator[Pair]:
+    """A class whose only record leaves."""
+    if bounds.classes is None or len(data.y) < 2:
+        return
+    common, rare = bounds.classes[0], bounds.classes[-1]
+    y = data.y.copy()
+    y[:] = common
+    alone = y.copy()
+    alone[-1] = rare
+    if relation is Neighbors.REPLACE_ONE:
+        yield Pair("last: the only one of its class, replaced", Data(data.X, alone), Data(data.X, y))
+        return
+    n, whole = len(y), Data(data.X, alone)
+    gone = _without(whole, n - 1)
+    if relation is Neighbors.ZERO_OUT:
+        features = np.full(data.X.shape[1], np.nan)
+        gone = _with(whole, n - 1, n, _Record("blank", features, common))
+    yield Pair("last: the only one of its class, gone", whole, gone)
 
 
 def _labels(groups: Any) -> NDArray[Any]:

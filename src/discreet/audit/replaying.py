@@ -43,11 +43,11 @@ def replay(
     relation = Neighbors(neighbors)
     findings: list[str] = []
     pairs = list(neighbor_pairs(X, y, groups, relation=str(relation), bounds=bounds, sampled=sampled))
+    claim = getattr(fit(*pairs[0].data), "certificate_", None)  # a fit that is refused is no finding: it raises here
     for pair in pairs:
         found = replay_pair(fit, pair.data, pair.neighbor, str(relation), private=private)
         findings += [f"{pair.name}: {finding}" for finding in found.findings]
     findings += [str(finding) for finding in fresh_noise(fit, pairs[0].data).findings]
-    claim = getattr(_fitted(fit, pairs[0].data), "certificate_", None)
     return Audit(
         level="replay",
         subject=subject,
@@ -58,11 +58,3 @@ def replay(
         findings=tuple(dict.fromkeys(findings)),
         data=named,
     )
-
-
-def _fitted(fit: Callable[..., Any], data: Sequence[Any]) -> Any:
-    """A fit outside the replay; None where it raises, which the replay has found already."""
-    try:
-        return fit(*data)
-    except Exception:
-        return None

@@ -83,7 +83,8 @@ class Audit:
         lines.append(f"  claimed   epsilon = {self.claimed:.4g}, delta = {self.delta:.3g}")
         if self.bound is not None:
             lines.append(f"  proved    epsilon >= {self.bound:.4g} at a confidence of {self.confidence:g}")
-            lines.append(f"  from      {self.runs} runs on each side, on {self.data} data")
+            runs = "one run" if self.runs == 1 else f"{self.runs} runs on each side"
+            lines.append(f"  from      {runs}, on {self.data} data")
         else:
             lines.append(f"  from      {self.runs} pairs of neighbors, on {self.data} data, without statistics")
         lines += [f"  found     {finding}" for finding in self.findings]

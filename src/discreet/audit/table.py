@@ -7,7 +7,7 @@ from discreet.audit.history import transcript
 from discreet.audit.result import Audit
 from discreet.audit.subjects import SUBJECTS, Subject, neighbors_of
 from discreet.budget import Neighbors
-from discreet.errors import DiscreetError
+from discreet.errors import MissingBounds, Unsupported
 
 Progress = Callable[[str, int, int], None]
 
@@ -74,7 +74,7 @@ def table(
                     confidence=confidence,
                     progress=report,
                 )
-            except DiscreetError:  # a solver that has no proof under this relation refuses
+            except (MissingBounds, Unsupported):  # a solver that has no proof under this relation refuses
                 continue
 
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.audit import audit
 from discreet.cli.budget import budget
 from discreet.cli.demo import demo
 from discreet.cli.errors import OneLineErrors
@@ -48,7 +49,7 @@ def discreet(
 
     - 0: done
 
-    - 1: the answer is no (a certificate does not hold, a self-test fails)
+    - 1: the answer is no (a certificate does not hold, a self-test fails, a claim is refuted)
 
     - 2: the request cannot be served (options, files)
 
@@ -64,5 +65,6 @@ app.command()(verify)
 app.command()(inspect)
 app.command()(selftest)
 app.command()(version)
+app.add_typer(audit, name="audit")
 app.add_typer(budget, name="budget")
 app.add_typer(experiment, name="experiment")

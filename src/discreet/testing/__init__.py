@@ -1,4 +1,11 @@
-"""For people who write solvers: replayable noise, no noise, worst-case neighbors, the replay check.
+"""For people who write solvers, losses and mechanisms: replayable noise, worst neighbors, checks for their tests.
+
+In pytest, the plug-in's fixture does all of it:
+
+    def test_my_solver(privacy):
+        privacy.check(MySolver())
+
+Elsewhere:
 
     from discreet.testing import assert_replay, neighbor_pairs
 
@@ -7,23 +14,49 @@
 
 Everything fitted in these contexts is stamped NOT PRIVATE, and findings may name what they found:
 use synthetic data.
+
+Names are imported when they are first used: pytest loads the plug-in beside this file wherever discreet is installed,
+and must not pay for a compiler that nobody asked for.
 """
 
-from discreet.audit.frozen import (
-    Finding,
-    ReplayReport,
-    assert_fresh_noise,
-    assert_replay,
-    fresh_noise,
-    replay,
-)
-from discreet.audit.neighbors import Data, Pair, neighbor_pairs
-from discreet.testing.contexts import noiseless, seeded
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.audit.frozen import (
+        Finding,
+        ReplayReport,
+        assert_fresh_noise,
+        assert_replay,
+        fresh_noise,
+        replay,
+    )
+    from discreet.audit.neighbors import Data, Pair, neighbor_pairs
+    from discreet.testing.checks import Privacy, Refuted
+    from discreet.testing.contexts import noiseless, seeded
+
+_HOME = {
+    "Data": "discreet.audit.neighbors",
+    "Finding": "discreet.audit.frozen",
+    "Pair": "discreet.audit.neighbors",
+    "Privacy": "discreet.testing.checks",
+    "Refuted": "discreet.testing.checks",
+    "ReplayReport": "discreet.audit.frozen",
+    "assert_fresh_noise": "discreet.audit.frozen",
+    "assert_replay": "discreet.audit.frozen",
+    "fresh_noise": "discreet.audit.frozen",
+    "neighbor_pairs": "discreet.audit.neighbors",
+    "noiseless": "discreet.testing.contexts",
+    "replay": "discreet.audit.frozen",
+    "seeded": "discreet.testing.contexts",
+}
 
 __all__ = [
     "Data",
     "Finding",
     "Pair",
+    "Privacy",
+    "Refuted",
     "ReplayReport",
     "assert_fresh_noise",
     "assert_replay",
@@ -33,3 +66,17 @@ __all__ = [
     "replay",
     "seeded",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        home = _HOME[name]
+    except KeyError:
+        raise AttributeError(f"module 'discreet.testing' has no attribute {name!r}") from None
+    value = getattr(import_module(home), name)
+    globals()[name] = value  # the next access does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,295 @@
+"""``discreet audit``: try to refute what the solvers of this installation claim."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.budget import Neighbors
+from discreet.cli.audit_options import (
+    AsJson,
+    Confidence,
+    Delta,
+    Epsilon,
+    Figure,
+    Relation,
+    Relations,
+    Runs,
+    Solver,
+    Solvers,
+    claim,
+    counted,
+    drawable,
+    fitted_claim,
+    named,
+    subjects,
+    sure,
+    waiting,
+)
+from discreet.cli.audit_table import table
+from discreet.cli.errors import NO, Refused
+
+if TYPE_CHECKING:
+    from discreet.audit import Audit
+    from discreet.audit.subjects import Subject
+
+audit = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+DRAWS = ("exponential",)
+"""Solvers whose only release is a draw from a density: there is no sum under noise that a replay could compare."""
+
+HIDDEN = ("sgd", "svrg", "objective", "exponential")
+"""Solvers with randomness that no transcript shows (samples, noise inside an objective, draws): it has no score."""
+
+
+class Mechanism(StrEnum):
+    """Whose noise is audited."""
+
+    GAUSSIAN = "gaussian"
+    SAMPLED = "sampled"
+    LAPLACE = "laplace"
+
+
+@audit.callback()
+def _group() -> None:
+    """Try to refute what this installation claims, on synthetic data.
+
+    An audit runs a mechanism on two neighboring tables and asks how well its outputs tell them apart: better than
+    the claim allows, and the claim is REFUTED. Else it is NOT REFUTED, which is no proof: the guarantee rests on the
+    mechanisms' proofs, and an audit looks for places where the program is not what was proven.
+
+    Exit code 0: not refuted. 1: refuted. 2: the request cannot be served.
+
+    Begin with `discreet audit replay` (seconds, no statistics), then `discreet audit gradient`, then
+    `discreet audit table` (minutes).
+    """
+
+
+@audit.command()
+def replay(
+    solver: Solvers = None,
+    neighbors: Relations = None,
+    epsilon: Epsilon = 2.0,
+    delta: Delta = 1e-5,
+    persons: Annotated[bool, typer.Option("--persons", help="Several rows a person, who is the neighbor.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replay fits on neighbors with the released answers frozen. Exact, without statistics.
+
+    Every kind of nasty record (NaN, infinities, 1e308, strange labels, twins, nobody at all) is exchanged, blanked,
+    or comes and goes, while the fit gets the answers that it got before. Then nothing may differ that is shown:
+    coefficients, certificate, questions, messages. Every exact sum may move by its sensitivity and no more, its
+    noise must be as large as was paid for, and no noise may come twice.
+
+    It finds in one run what statistics would take millions for: a missing clip, a forgotten factor 2, a look at the
+    data. It cannot see whether the noise has the right law (`discreet selftest` and `discreet audit gradient` do),
+    nor time and memory. The sampler of `exponential` has no sum under noise: audit its model.
+    """
+    from discreet.accounting.pricing import remembered_prices
+
+    chosen = [named(one) for one in solver] if solver else [one for one in subjects() if one.name not in DRAWS]
+    found: list[Audit] = []
+    with remembered_prices(), counted("Replaying", len(chosen) * len(neighbors or Neighbors)) as done:
+        for subject in chosen:
+            for relation in neighbors or tuple(Neighbors):
+                one = _replayed(subject, relation, claim(epsilon, delta), persons, quiet=not solver)
+                found += [] if one is None else [one]
+                done(1)
+    if as_json:
+        typer.echo(json.dumps([json.loads(one.to_json()) for one in found], indent=2))
+    elif len(found) == 1:
+        typer.echo(str(found[0]))
+    else:
+        _list(found)
+    if any(one.refuted for one in found):
+        raise typer.Exit(NO)
+
+
+def _replayed(
+    subject: "Subject", relation: Neighbors, claimed: tuple[float, float], persons: bool, *, quiet: bool
+) -> "Audit | None":
+    """One replay; ``quiet`` leaves out what the solver refuses to serve, instead of saying why."""
+    import numpy as np
+
+    from discreet.accounting.events import PoissonSampled
+    from discreet.audit import replay as audit_replay
+    from discreet.audit.subjects import BOUNDS
+    from discreet.errors import DiscreetError
+
+    if subject.name in DRAWS:
+        raise Refused(f"{subject.name} releases a draw, not a sum: use `discreet audit model --solver {subject.name}`")
+    X, y = np.linspace(-1, 1, 12).reshape(6, 2), np.arange(6) % 2.0
+    groups = np.arange(6) // 2 if persons else None
+    fit = subject.fit(*claimed, relation)
+    try:
+        events = fit(X, y, groups).certificate_.events
+    except DiscreetError:
+        if quiet:
+            return None
+        raise
+    sampled = any(isinstance(event, PoissonSampled) for event in events)
+    return audit_replay(
+        fit, X, y, groups, bounds=BOUNDS, neighbors=str(relation), sampled=sampled, subject=subject.name
+    )
+
+
+def _list(found: "list[Audit]") -> None:
+    """A line for each audit, and everything about those that are refuted."""
+    for one in found:
+        typer.echo(f"{one.verdict:<12}  {one.subject:<12} {one.neighbors:<12} {one.runs:>3} pairs of neighbors")
+    for one in found:
+        if one.refuted:
+            typer.echo(f"\n{one}")
+    if not any(one.refuted for one in found):
+        typer.echo("Synthetic data, without statistics. This is no proof: a replay does not see the noise's law.")
+
+
+@audit.command()
+def gradient(
+    mechanism: Annotated[Mechanism, typer.Option(help="The noise: on all records, on samples, or Laplace's.")] = (
+        Mechanism.GAUSSIAN
+    ),
+    neighbors: Relation = Neighbors.REPLACE_ONE,
+    epsilon: Epsilon = 2.0,
+    delta: Delta = 1e-5,
+    runs: Runs = 100_000,
+    confidence: Confidence = 0.999,
+    as_json: AsJson = False,
+    figure: Figure = None,
+) -> None:
+    """Audit one noisy gradient: canaries at exactly the clip bound. About a second.
+
+    The real door, kernels, lattice and noise answer for records whose clipped gradients are as long as they may be, on
+    either side. A threshold is fixed beforehand, and right guesses are counted. So a clip, a factor, a noise that
+    are off by a tenth are found with 100,000 runs, by a factor 2 with 3,000.
+
+    It sees one release. How releases add up in a fit, it does not: use `discreet audit transcript`.
+    """
+    from discreet.audit import gradient as audit_gradient
+
+    asked, path = sure(confidence), drawable(figure)
+    epsilon, delta = claim(epsilon, delta)
+    with waiting("Releasing gradients"):
+        found = audit_gradient(
+            epsilon, delta, neighbors=str(neighbors), mechanism=mechanism, runs=runs, confidence=asked
+        )
+    _tell(found, as_json, path)
+
+
+@audit.command()
+def transcript(
+    solver: Solver = "gd",
+    neighbors: Relation = Neighbors.REPLACE_ONE,
+    epsilon: Epsilon = 2.0,
+    delta: Delta = 1e-5,
+    runs: Runs = 2000,
+    confidence: Confidence = 0.999,
+    as_json: AsJson = False,
+    figure: Figure = None,
+) -> None:
+    """Audit a whole fit by all that it released: likelihood ratios of its answers.
+
+    Each run is fitted on one table and replayed on its neighbor with the same answers, which gives the likelihood of
+    the whole history on both sides: the best score there is. So it sees how releases add up, a step that was not
+    counted, noise that was used twice or is too small.
+
+    It judges answers by the law that is announced for them. It cannot follow randomness that no answer shows: samples
+    (`sgd`, `svrg`), noise inside an objective, draws (`exponential`). Audit their models.
+    """
+    if solver in HIDDEN:
+        raise Refused(f"the transcript of {solver} does not show all of its randomness: use `discreet audit model`")
+    _fits(
+        "transcript", solver, neighbors, fitted_claim(epsilon, delta), runs, sure(confidence), as_json, drawable(figure)
+    )
+
+
+@audit.command()
+def model(
+    solver: Solver = "sgd",
+    neighbors: Relation = Neighbors.REPLACE_ONE,
+    epsilon: Epsilon = 2.0,
+    delta: Delta = 1e-5,
+    runs: Runs = 2000,
+    confidence: Confidence = 0.999,
+    as_json: AsJson = False,
+    figure: Figure = None,
+) -> None:
+    """Audit fitted coefficients alone, as an outsider would: a black box.
+
+    One half of the runs learns which way coefficients lean on either table, the other half is counted. It needs to
+    know nothing of the solver, and `discreet.audit.model` does the same to anybody's fit function.
+
+    What a model gives away is less than what its fit released, and the score is only a learned one: the bound is the
+    lowest of all levels. It finds gross errors, such as a sum without noise.
+    """
+    _fits("model", solver, neighbors, fitted_claim(epsilon, delta), runs, sure(confidence), as_json, drawable(figure))
+
+
+@audit.command("one-run")
+def one_run(
+    neighbors: Relation = Neighbors.REPLACE_ONE,
+    epsilon: Epsilon = 2.0,
+    delta: Delta = 1e-5,
+    canaries: Annotated[int, typer.Option(min=10, max=20_000, help="As many features, and coins to guess.")] = 1000,
+    confidence: Confidence = 0.999,
+    as_json: AsJson = False,
+    figure: Figure = None,
+) -> None:
+    """Audit a single release of a wide model: many canaries, each in or out by a coin.
+
+    All coins are guessed from one noisy gradient with as many features as canaries. For models that take too long to
+    run twice. The bound is valid whatever the mechanism, and low: it finds noise that is missing or much too
+    small, and no error of a tenth.
+    """
+    from discreet.audit import one_run as audit_one_run
+
+    asked, path = sure(confidence), drawable(figure)
+    epsilon, delta = claim(epsilon, delta)
+    with waiting("Releasing one gradient"):
+        found = audit_one_run(epsilon, delta, neighbors=str(neighbors), canaries=canaries, confidence=asked)
+    _tell(found, as_json, path)
+
+
+def _fits(
+    level: str,
+    solver: str,
+    relation: Neighbors,
+    claimed: tuple[float, float],
+    runs: int,
+    confidence: float,
+    as_json: bool,
+    path: Path | None,
+) -> None:
+    """Audit a solver's fits at a level of the user's choice."""
+    from dataclasses import replace
+
+    from discreet.audit.table import audited
+
+    subject = replace(named(solver), level=level, effort=1.0)
+    epsilon, delta = claimed
+    with counted(f"Fitting {solver}", runs) as done:
+        found = audited(
+            subject,
+            relation,
+            epsilon=epsilon,
+            delta=delta,
+            runs=runs,
+            confidence=confidence,
+            progress=lambda *_: done(1),
+        )
+    _tell(found, as_json, path)
+
+
+def _tell(found: "Audit", as_json: bool, path: Path | None) -> None:
+    if path is not None:
+        found.figure(path)
+    typer.echo(found.to_json() if as_json else str(found))
+    if path is not None and not as_json:
+        typer.echo(f"  picture   {path}")
+    if found.refuted:
+        raise typer.Exit(NO)
+
+
+audit.command()(table)

@@ -1,0 +1,105 @@
+"""What the commands of ``discreet audit`` share: options, what they refuse, and signs of life."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.budget import Neighbors
+from discreet.cli.errors import Refused
+from discreet.cli.forecast import FORMATS
+
+if TYPE_CHECKING:
+    from discreet.audit.subjects import Subject
+
+Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="The claim that is audited.")]
+Delta = Annotated[float, typer.Option("--delta", "-d", help="Its failure probability.")]
+Relation = Annotated[
+    Neighbors, typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed.")
+]
+Relations = Annotated[
+    list[Neighbors] | None, typer.Option("--neighbors", help="A relation; repeatable. Default: all three.")
+]
+Solver = Annotated[str, typer.Option("--solver", "-s", help="Whose fit: whitened, gd, cd, gcd, agd, output, ...")]
+Solvers = Annotated[list[str] | None, typer.Option("--solver", "-s", help="Whose fit; repeatable. Default: all.")]
+Runs = Annotated[int, typer.Option("--runs", "-n", min=50, help="On each side. The bound rises with them.")]
+Confidence = Annotated[
+    float, typer.Option("--confidence", help="The chance that a true claim is not refuted, at least.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Figure = Annotated[Path | None, typer.Option("--figure", help="Write the picture of the runs: .png, .svg or .pdf.")]
+
+
+def subjects() -> "tuple[Subject, ...]":
+    """All that can be audited by name."""
+    from discreet.audit.subjects import SUBJECTS
+
+    return SUBJECTS
+
+
+def named(solver: str) -> "Subject":
+    """The subject of this name."""
+    for subject in subjects():
+        if subject.name == solver:
+            return subject
+    raise Refused(f"--solver must be one of {', '.join(subject.name for subject in subjects())}")
+
+
+def claim(epsilon: float, delta: float) -> tuple[float, float]:
+    """A claim that could be refuted."""
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise Refused("--epsilon must be positive and finite")
+    if not 0 <= delta < 1:
+        raise Refused("--delta must lie in [0, 1), such as 1e-5")
+    return epsilon, delta
+
+
+def fitted_claim(epsilon: float, delta: float) -> tuple[float, float]:
+    """The same for whole fits, whose bounds go by way of concentrated DP: it has nothing to say of delta = 0."""
+    if delta == 0:
+        raise Refused("--delta must be above 0 for whole fits: use `discreet audit gradient --mechanism laplace`")
+    return claim(epsilon, delta)
+
+
+def sure(confidence: float) -> float:
+    """A confidence that says something."""
+    if not 0.75 <= confidence < 1:
+        raise Refused("--confidence must lie in [0.75, 1), such as 0.999")
+    return confidence
+
+
+def drawable(path: Path | None) -> Path | None:
+    """A path for a picture, refused before the runs rather than after them."""
+    if path is None:
+        return None
+    if path.suffix.lower() not in FORMATS:
+        raise Refused(f"--figure needs a name that ends in {', '.join(FORMATS)}")
+    if not path.absolute().parent.is_dir():
+        raise Refused("--figure needs a folder that exists")
+    return path
+
+
+@contextmanager
+def counted(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, so that stdout holds the answer alone."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+@contextmanager
+def waiting(title: str) -> Iterator[None]:
+    """A sign of life on stderr where the work has no steps to count."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status(title) if console.is_terminal else nullcontext():
+        yield

@@ -1,0 +1,10 @@
+"""All mutants, in one order."""
+
+from tests.mutants import accounts, inputs, noise, prices, sensitivity
+
+MUTANTS = tuple(
+    sorted(
+        (*accounts.MUTANTS, *inputs.MUTANTS, *noise.MUTANTS, *prices.MUTANTS, *sensitivity.MUTANTS),
+        key=lambda mutant: mutant.name.lower(),
+    )
+)

@@ -1,0 +1,135 @@
+"""Bugs at the door: facts read from the records, and records that speak."""
+
+from tests.mutants.mutant import Edit, Mutant
+
+_REPLAY = "tests/privacy/test_replay.py::test_every_fit_replays"
+
+MUTANTS = (
+    Mutant(
+        "n from the data",
+        "Under add_remove the number of records is read from the table.",
+        (
+            Edit(
+                "curator/private_data.py",
+                "        if not neighbors.n_is_public:\n            return declared\n",
+                "        if not neighbors.n_is_public:\n            return declared or int(self.__X.shape[0])\n",
+            ),
+        ),
+        (f"{_REPLAY}[logistic-gd-add_remove-dense]",),
+        "attribute: coef_",
+    ),
+    Mutant(
+        "classes from the data",
+        "Labels that were not declared are read from y.",
+        (
+            Edit(
+                "models/classification.py",
+                "        if bounds.classes is None:\n",
+                "        if bounds.classes is None:\n"
+                "            bounds = bounds.with_facts(classes=tuple(np.unique(y).tolist()))\n"
+                "        if bounds.classes is None:\n",
+            ),
+        ),
+        ("tests/models/test_facts.py::test_classes_must_be_declared[DPLogisticRegression]",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
+        "target range from the data",
+        "A range that was not declared is read from y.",
+        (
+            Edit(
+                "models/regression.py",
+                "        if bounds.target is None:\n            raise MissingBounds(\n",
+                "        if bounds.target is None:\n"
+                "            bounds = bounds.with_facts(target=(float(min(y)), float(max(y))))\n"
+                "        if bounds.target is None:\n            raise MissingBounds(\n",
+            ),
+        ),
+        ("tests/models/test_facts.py::test_targets_must_be_declared[DPLinearRegression]",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
+        "target range from the data, in the curator",
+        "The same behind the estimators, for whoever opens the records with a plan of their own.",
+        (
+            Edit(
+                "curator/private_data.py",
+                "        if self.bounds.target is None:\n",
+                "        if self.bounds.target is None:\n"
+                "            return float(np.min(self.__y)), float(np.max(self.__y))\n"
+                "        if self.bounds.target is None:\n",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_a_curator_reads_no_target_range_from_the_data",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
+        "NaN passes the clip",
+        "Infinite values make a record null, and a missing value does not.",
+        (
+            Edit(
+                "curator/kernels/encode.py",
+                "finite &= abs(source[j]) < np.inf  # False for NaN too",
+                "finite &= abs(source[j]) != np.inf",
+            ),
+        ),
+        ("tests/privacy/test_bad_input.py::test_a_bad_value_makes_its_record_null_and_nothing_shows[nan]",),
+        "exact.tolist() == alone.tolist()",
+    ),
+    Mutant(
+        "an unknown label is a class",
+        "A label outside the declared set counts as the first class.",
+        (Edit("curator/door.py", "    out = np.full(len(labels), np.nan)\n", "    out = np.zeros(len(labels))\n"),),
+        (
+            "tests/privacy/test_bad_input.py"
+            "::test_a_label_outside_the_declared_makes_its_record_null[one output-ndarray-int8]",
+        ),
+        "assert measure(GOOD, y, BOUNDS, loss).exact.tolist() == alone.tolist()",
+    ),
+    Mutant(
+        "a cell in an exception",
+        "A cell that is no number is named in an error.",
+        (
+            Edit(
+                "curator/door.py",
+                "    try:\n        return float(value)\n"
+                "    except Exception:  # whatever a cell's conversion raises, it must not be seen\n"
+                '        return float("nan")\n',
+                "    return float(value)\n",
+            ),
+        ),
+        (
+            "tests/privacy/test_exact_inputs.py::test_a_cell_that_is_no_number_makes_the_record_null_in_silence[str-SECRET]",
+        ),
+        "ValueError: could not convert string to float",
+    ),
+    Mutant(
+        "a warning about a record",
+        "Records that do not count are mentioned in a warning.",
+        (
+            Edit(
+                "curator/door.py",
+                "    valid = np.isfinite(targets)\n",
+                "    valid = np.isfinite(targets)\n"
+                "    if not valid.all():\n"
+                "        __import__('warnings').warn('some records have no target', stacklevel=2)\n",
+            ),
+        ),
+        (f"{_REPLAY}[logistic-gd-zero_out-dense]",),
+        "warned",
+    ),
+    Mutant(
+        "an attribute with a value of the data",
+        "The fitted model keeps the mean of the targets for convenience.",
+        (
+            Edit(
+                "models/base.py",
+                "        self.coef_, self.intercept_, self.certificate_ = ",
+                "        self.mean_target_ = float(np.nanmean(np.asarray(y, dtype=float)))\n"
+                "        self.coef_, self.intercept_, self.certificate_ = ",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_the_audit_by_replay_refutes_nothing",),
+        "attribute: mean_target_",
+    ),
+)

@@ -1,0 +1,248 @@
+"""Bugs in the noise: too little, the same twice, of another law, or seen before it is drawn."""
+
+from tests.mutants.mutant import Edit, Mutant
+
+_TWICE = "tests/privacy/test_replay.py::test_noise_is_never_used_twice"
+_DRAW = "        return draw(count, unit.m, self.entropy)\n"
+
+MUTANTS = (
+    Mutant(
+        "noise of a mean on a sum",
+        "The noise is divided by n, as for a mean, and added to a sum.",
+        (
+            Edit(
+                "curator/answers/sums.py",
+                "exact + drawn.reshape(exact.shape))",
+                "exact + drawn.reshape(exact.shape) // session.largest_n)",
+            ),
+        ),
+        ("tests/solvers/test_gradient_descent.py::test_noise_has_the_size_that_was_priced",),
+        "assert std == pytest.approx(priced, rel=0.15)",
+    ),
+    Mutant(
+        "noise reused between steps",
+        "The noise of the first step is kept for the others.",
+        (
+            Edit(
+                "curator/session.py",
+                _DRAW,
+                "        kept = self.__dict__.setdefault('_drawn', {})\n"
+                "        if (count, unit.m) not in kept:\n"
+                "            kept[count, unit.m] = draw(count, unit.m, self.entropy)\n"
+                "        return kept[count, unit.m]\n",
+            ),
+        ),
+        (f"{_TWICE}[gd-logistic]",),
+        "used more than once",
+    ),
+    Mutant(
+        "noise reused between classes",
+        "One vector of noise serves every class.",
+        (
+            Edit(
+                "curator/answers/sums.py",
+                "drawn = session.noise(release, unit, w.size)\n",
+                "drawn = np.tile(session.noise(release, unit, len(w)), w.size // len(w))\n",
+            ),
+        ),
+        (f"{_TWICE}[gd-softmax]",),
+        "used more than once",
+    ),
+    Mutant(
+        "intercept without noise",
+        "The last column, the intercept's, is released as it is.",
+        (
+            Edit(
+                "curator/answers/sums.py",
+                "exact + drawn.reshape(exact.shape))",
+                "exact + drawn.reshape(exact.shape) * (np.arange(len(w)) < len(w) - 1))",
+            ),
+        ),
+        (f"{_TWICE}[gd-logistic]",),
+        "used more than once",
+    ),
+    Mutant(
+        "random words copied by fork",
+        "Random words are fetched in advance, and a forked process inherits those that its parent will use.",
+        (
+            Edit(
+                "curator/entropy.py",
+                "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)\n",
+                "        pool = SystemEntropy.__dict__.get('pool', b'')\n"
+                "        if len(pool) < 8 * count:\n"
+                "            pool = os.urandom(max(8 * count, 1 << 20))\n"
+                "        SystemEntropy.pool = pool[8 * count :]\n"
+                "        return np.frombuffer(pool[: 8 * count], dtype=np.uint64)\n",
+            ),
+        ),
+        ("tests/privacy/test_distributions_entropy.py::test_no_repetition_across_forks",),
+        "all_differ(batches)",
+    ),
+    Mutant(
+        "variance for standard deviation",
+        "The random linear term of objective perturbation gets the root of its standard deviation.",
+        (
+            Edit(
+                "curator/one_shot.py",
+                "math.nextafter(multiplier * sensitivity, math.inf) * 2.0**-40",
+                "math.nextafter(math.sqrt(multiplier * sensitivity), math.inf) * 2.0**-40",
+            ),
+        ),
+        ("tests/one_shot/test_noise.py::test_the_linear_term_has_the_planned_scale[replace_one]",),
+        "assert two_sided(float(np.square(terms).sum()), terms.size) > CHANCE",
+    ),
+    Mutant(
+        "noise in floating point",
+        "Gaussian noise is drawn with numpy and rounded to the lattice: it has holes where doubles have.",
+        (
+            Edit(
+                "curator/noise.py",
+                "    return _fill(samplers.rounded_gaussian, _normal_table(), count, m, 9, entropy)\n",
+                "    drawn = np.random.default_rng(entropy.words(4)).standard_normal(count)\n"
+                "    return np.rint(drawn * 2.0**m).astype(np.int64)\n",
+            ),
+        ),
+        ("tests/privacy/test_distributions_noise.py::test_no_grid_coarser_than_the_lattice",),
+        "assert stats.binomtest(ones, z.size).pvalue > SIGNIFICANCE / 100",
+    ),
+    Mutant(
+        "noise a tenth too small",
+        "Gaussian noise has nine tenths of the deviation that was priced.",
+        (Edit("curator/session.py", _DRAW, "        return draw(count, unit.m, self.entropy) * 9 // 10\n"),),
+        ("tests/adaptive/test_noise.py::test_a_gradient_has_the_noise_of_its_rho[1e-09-3.0-replace_one]",),
+        "deviation_p(",
+    ),
+    Mutant(
+        "noise three tenths too small",
+        "Gaussian noise has seven tenths of the deviation that was priced.",
+        (
+            Edit(
+                "curator/session.py",
+                _DRAW,
+                "        return draw(count, unit.m, self.entropy) * 7 // 10\n",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_the_audit_of_a_gradient_refutes_nothing[gaussian]",),
+        "REFUTED",
+    ),
+    Mutant(
+        "Laplace noise of half the scale",
+        "The lattice's exponent is off by one where noise is pure.",
+        (
+            Edit(
+                "curator/session.py",
+                _DRAW,
+                "        return draw(count, unit.m - self.uses_l1(release), self.entropy)\n",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_the_audit_of_a_gradient_refutes_nothing[laplace]",),
+        "REFUTED",
+    ),
+    Mutant(
+        "a sampler of another scale",
+        "The sampler of pure noise is off by a factor of two: a curator does not even open.",
+        (
+            Edit(
+                "curator/noise.py",
+                "_fill(samplers.discrete_laplace, _geometric_table(), count, m, 6, entropy)",
+                "_fill(samplers.discrete_laplace, _geometric_table(), count, m - 1, 6, entropy)",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_the_audit_by_replay_refutes_nothing",),
+        "fails its known answers",
+    ),
+    Mutant(
+        "noise of a mean on coordinate sums",
+        "The noise of fused coordinate steps is divided by n, and then the noisy sum is.",
+        (
+            Edit(
+                "curator/coordinates.py",
+                "        noise=session.noise(release, unit, columns.size),\n",
+                "        noise=session.noise(release, unit, columns.size) // int(n),\n",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_the_audit_of_a_transcript_refutes_nothing",),
+        "REFUTED",
+    ),
+    Mutant(
+        "a count without noise",
+        "Under add_remove the bought number of records is exact.",
+        (
+            Edit(
+                "curator/answers/sums.py",
+                "released = session.release(release, unit, exact, exact + drawn)\n",
+                "released = session.release(release, unit, exact, exact + 0 * drawn)\n",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_a_bought_number_has_the_noise_of_its_lattice[noisy_count]",),
+        "assert abs(noises.var() - 1) <",
+    ),
+    Mutant(
+        "a share without noise",
+        "How many gradients are within a clip is told exactly.",
+        (
+            Edit(
+                "curator/coordinates.py",
+                "return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)",
+                "return float(session.release(release, unit, exact, exact)[0] * unit.step)",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_a_bought_number_has_the_noise_of_its_lattice[noisy_share_within]",),
+        "assert abs(noises.var() - 1) <",
+    ),
+    Mutant(
+        "wrong sign in noisy min",
+        "The least score is found by negation, and the noise is on one side only.",
+        (
+            Edit(
+                "curator/candidates.py",
+                "exact + noise.discrete_laplace(len(points), unit.m, session.entropy)",
+                "exact - np.abs(noise.discrete_laplace(len(points), unit.m, session.entropy))",
+            ),
+        ),
+        ("tests/adaptive/test_choice.py::test_frequencies_are_those_of_the_law[noisy_max]",),
+        "assert choice_p(choice) > SIGNIFICANCE",
+    ),
+    Mutant(
+        "everybody in a sample",
+        "The price is that of a Poisson sample, and all records are drawn.",
+        (
+            Edit(
+                "curator/session.py",
+                "        return noise.poisson_sample(self.engine.n_units, numerator, self.entropy)\n",
+                "        return np.arange(self.engine.n_units)\n",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_a_planned_sample_is_drawn",),
+        "assert abs(drawn.sum() - expected) < 6 * math.sqrt(expected)",
+    ),
+    Mutant(
+        "empty batch skipped",
+        "Where the sample is empty nothing is released: the step says that nobody was drawn.",
+        (
+            Edit(
+                "curator/answers/sums.py",
+                "            exact = session.engine.gradient_sum(query)\n",
+                "            if query.units is not None and query.units.size == 0:\n"
+                "                return np.zeros(w.shape)\n"
+                "            exact = session.engine.gradient_sum(query)\n",
+            ),
+        ),
+        ("tests/privacy/test_replay.py::test_the_only_record_removed[sgd-dense]",),
+        "releases against",
+    ),
+    Mutant(
+        "gradient normalized before it is averaged",
+        "A measured gradient loses its length, and then is averaged as if it had it.",
+        (
+            Edit(
+                "solvers/agd.py",
+                "        return Measured(self.curator.noisy_gradient(self.w, clip=clip, rho=rho), rho)\n",
+                "        found = self.curator.noisy_gradient(self.w, clip=clip, rho=rho)\n"
+                "        return Measured(found / max(float(np.linalg.norm(found)), 1e-300), rho)\n",
+            ),
+        ),
+        ("tests/adaptive/test_agd.py::test_the_measured_gradient_keeps_its_length",),
+        "Not equal to tolerance rtol=1e-09",
+    ),
+)

@@ -1,0 +1,200 @@
+"""Bugs in what is claimed: prices too low, answers that nobody paid for, certificates that say something else."""
+
+from tests.mutants.mutant import Edit, Mutant
+
+MUTANTS = (
+    Mutant(
+        "one step uncounted",
+        "The price is that of one step less than is taken.",
+        (
+            Edit(
+                "accounting/plan.py",
+                "inner = Gaussian(scaled, self.count)",
+                "inner = Gaussian(scaled, max(1, self.count - 1))",
+            ),
+        ),
+        ("tests/privacy/test_replay.py::test_every_fit_replays[logistic-gd-zero_out-dense]",),
+        "paid for",
+    ),
+    Mutant(
+        "one answer too many",
+        "A curator answers once more than was planned.",
+        (Edit("curator/session.py", "self._left[query] < count)", "self._left[query] < count - 1)"),),
+        ("tests/curator/test_plan_is_kept.py::test_one_too_many_is_refused",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
+        "a check outside the lock",
+        "Two threads that ask at once are both given the last answer.",
+        (
+            Edit(
+                "curator/answers/sums.py",
+                "        with session.lock:\n"
+                "            if w.shape != self.domain.shape:\n"
+                '                raise PlanViolation(f"weights must have shape {self.domain.shape}")\n'
+                "            release = session.spend(name, clip, rho=rho)\n",
+                "        if w.shape != self.domain.shape:\n"
+                '            raise PlanViolation(f"weights must have shape {self.domain.shape}")\n'
+                "        release = session.spend(name, clip, rho=rho)\n"
+                "        with session.lock:\n",
+            ),
+        ),
+        ("tests/curator/test_plan_is_kept.py::test_two_threads_cannot_share_the_last_answer",),
+        "len(answers) == 1",
+    ),
+    Mutant(
+        "refund on error",
+        "A minimizer that fails is given back, although its failure was an answer.",
+        (
+            Edit(
+                "curator/one_shot.py",
+                "    point = minimize(session.engine, objective, tau).point\n",
+                "    try:\n"
+                "        point = minimize(session.engine, objective, tau).point\n"
+                "    except Exception:\n"
+                "        session._left['noisy_minimizer'] += 1\n"
+                "        raise\n",
+            ),
+        ),
+        (
+            "tests/one_shot/test_fail_closed.py::test_a_minimizer_stopped_early_releases_nothing_and_the_budget_is_spent[output]",
+        ),
+        "DID NOT RAISE PlanViolation",
+    ),
+    Mutant(
+        "determinant dropped",
+        "Objective perturbation is priced by its noise alone: the change of variables is left out.",
+        (
+            Edit(
+                "accounting/objective.py",
+                "    return math.log1p(event.curvature) * _UP\n",
+                "    return 0.0\n",
+            ),
+        ),
+        ("tests/accounting/test_objective_exact.py::test_smoothed_hinge",),
+        "assert hinge_worst(lam, sigma, epsilon) <=",
+    ),
+    Mutant(
+        "curvature with the norm in place of its square",
+        "Objective perturbation's curvature takes the bound on a row once, where it enters twice.",
+        (
+            Edit(
+                "accounting/perturbation.py",
+                "loss.sharpness * bound * bound * steepest",
+                "loss.sharpness * bound * steepest",
+            ),
+        ),
+        (
+            "tests/mutants/test_killers.py::test_objective_perturbation_pays_for_the_curvature_of_the_longest_record[7.0-None]",
+        ),
+        ".curvature >= unclipped.max() / 3.0",
+    ),
+    Mutant(
+        "calibration above the budget",
+        "The search for the noise ends on a price a little above the budget.",
+        (
+            Edit(
+                "accounting/search.py",
+                "        if spent <= target:\n",
+                "        if spent <= target * (1 + tolerance):\n",
+            ),
+        ),
+        ("tests/accounting/test_pricing.py::test_full_batch_round_trip",),
+        "assert epsilon * (1 - 1e-8) <= spent <= epsilon",
+    ),
+    Mutant(
+        "Renyi conversion at the wrong order",
+        "The conversion to epsilon divides by the order in place of the order less one.",
+        (
+            Edit(
+                "accounting/rdp.py",
+                "np.log1p(-1 / tried) - (math.log(delta) + np.log(tried)) / (tried - 1)",
+                "np.log1p(-1 / tried) - (math.log(delta) + np.log(tried)) / tried",
+            ),
+        ),
+        ("tests/accounting/test_rdp.py::test_curve_search_is_close_to_the_continuous_one",),
+        "== pytest.approx(5.22153444, rel=1e-2)",
+    ),
+    Mutant(
+        "selection priced as one run",
+        "The best of several runs costs what one of them costs.",
+        (
+            Edit(
+                "models/tuning.py",
+                "(RepeatedSelection(kinds((*releases, scored)), law.mean, law.shape),)",
+                "kinds((*releases, scored))[0]",
+            ),
+            Edit(
+                "models/tuning.py",
+                "mu = selection.run_mu(law, total.epsilon, total.delta)",
+                "mu = gaussian.mu_of(total.epsilon, total.delta)",
+            ),
+        ),
+        ("tests/models/test_selection.py::test_the_certificate",),
+        "assert isinstance(event, RepeatedSelection)",
+    ),
+    Mutant(
+        "filter rounds down",
+        "Charges to an adaptive run's total are rounded down, so that many tiny ones are free.",
+        (
+            Edit(
+                "accounting/filters.py",
+                "math.ceil(Fraction(rho) * 2**_UNIT_BITS)",
+                "math.floor(Fraction(rho) * 2**_UNIT_BITS)",
+            ),
+        ),
+        ("tests/adaptive/test_filter.py::test_many_tiny_charges_are_each_rounded_up",),
+        "assert budget.spent == 1000 * UNIT",
+    ),
+    Mutant(
+        "output noise divided by n",
+        "The minimizer's sensitivity is divided by the number of records twice.",
+        (
+            Edit(
+                "curator/one_shot.py",
+                "    sensitivity = (session.factor * bound + 2 * tau) / problem.total\n",
+                "    sensitivity = (session.factor * bound + 2 * tau) / problem.total / problem.n\n",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_the_audit_of_a_model_refutes_nothing",),
+        "REFUTED",
+    ),
+    Mutant(
+        "another delta in the certificate",
+        "The certificate states a smaller delta than the noise was calibrated for.",
+        (
+            Edit(
+                "curator/wall.py", "            delta=self.budget.delta,\n", "            delta=self.budget.delta**2,\n"
+            ),
+        ),
+        ("tests/models/test_facts.py::test_a_given_delta_is_the_delta_used",),
+        "certificate_.delta == 1e-7",
+    ),
+    Mutant(
+        "delta rounded in the text",
+        "The text of the certificate shows a rounded delta, which may be smaller than the one used.",
+        (
+            Edit(
+                "accounting/certificate.py",
+                "delta = {certificate.delta!r}, per {unit}",
+                "delta = {certificate.delta:.0e}, per {unit}",
+            ),
+        ),
+        ("tests/mutants/test_killers.py::test_the_text_of_a_certificate_shows_every_digit_of_delta[1.4e-07]",),
+        'per record" in made.text()',
+    ),
+    Mutant(
+        "seeded noise not stamped",
+        "A model fitted with a public seed is certified as private.",
+        (
+            Edit(
+                "curator/session.py",
+                "        if not self.entropy.is_private:\n",
+                "        if False:\n",
+            ),
+            Edit("curator/entropy.py", '    name = "seeded ChaCha20 (for tests)"\n', '    name = "ChaCha20"\n'),
+        ),
+        ("tests/models/test_facts.py::test_seeded_noise_is_stamped[DPLogisticRegression]",),
+        'assert certificate.stamp.startswith("NOT PRIVATE")',
+    ),
+)

@@ -1,0 +1,203 @@
+"""Bugs in what one record can do to an answer."""
+
+from tests.mutants.mutant import Edit, Mutant
+
+_REPLAY = "tests/privacy/test_replay.py::test_every_fit_replays"
+_MOVES = "of its sensitivity"
+
+MUTANTS = (
+    Mutant(
+        "factor one for replace_one",
+        "Exchanging a record is counted as adding one: half the noise that is needed.",
+        (Edit("budget.py", "return 2 if self is Neighbors.REPLACE_ONE else 1", "return 1"),),
+        (f"{_REPLAY}[logistic-gd-replace_one-dense]",),
+        _MOVES,
+    ),
+    Mutant(
+        "no clip",
+        "A record's gradient is as long as its features make it.",
+        (
+            Edit(
+                "curator/engines/base.py",
+                "np.where(reach > 0, per_row // np.maximum(reach, 1), 0)",
+                "np.where(reach > 0, COEFFICIENT_LIMIT, 0)",
+            ),
+        ),
+        (f"{_REPLAY}[logistic-gd-zero_out-dense]",),
+        "of its sensitivity",
+    ),
+    Mutant(
+        "clip after the sum",
+        "The mean gradient is clipped in place of each record's.",
+        (
+            Edit(
+                "curator/answers/sums.py",
+                "            exact = session.engine.gradient_sum(query)\n",
+                "            loose = vars(query) | {'bound': unit.bound * session.engine.n_units}\n"
+                "            exact = session.engine.gradient_sum(GradientQuery(**loose))\n"
+                "            most = unit.bound * session.engine.n_units / max(1.0, float(np.linalg.norm(exact)))\n"
+                "            exact = np.trunc(exact * min(1.0, most)).astype(np.int64)\n",
+            ),
+        ),
+        (f"{_REPLAY}[logistic-gd-zero_out-dense]",),
+        _MOVES,
+    ),
+    Mutant(
+        "clip row by row for persons",
+        "Each of a person's rows may contribute as much as a whole person.",
+        (
+            Edit(
+                "curator/engines/base.py",
+                "per_row = bound if shares is None else bound // shares",
+                "per_row = bound",
+            ),
+        ),
+        ("tests/privacy/test_replay.py::test_persons_replay[logistic-gd-zero_out-dense]",),
+        "of its sensitivity",
+    ),
+    Mutant(
+        "a person for every missing name",
+        "Rows whose person is not named are as many persons as rows.",
+        (Edit("curator/door.py", "key = name if bool(name == name) else None", "key = name"),),
+        ("tests/mutants/test_killers.py::test_rows_without_a_name_are_one_person[names0]",),
+        "assert len(grouping(names, 3)[1]) - 1 == 2",
+    ),
+    Mutant(
+        "penalty inside each record's share",
+        "The penalty's gradient is added for each record, outside of what is clipped.",
+        (
+            Edit(
+                "curator/answers/sums.py",
+                "            exact = session.engine.gradient_sum(query)\n",
+                "            exact = session.engine.gradient_sum(query)\n"
+                "            pull = 0.1 * session.engine.n_units * np.atleast_2d(w.T) / unit.step\n"
+                "            exact = exact + np.rint(pull).astype(np.int64)\n",
+            ),
+        ),
+        (f"{_REPLAY}[logistic-gd-add_remove-dense]",),
+        _MOVES,
+    ),
+    Mutant(
+        "intercept outside the clip",
+        "A row's norm leaves out the constant feature, which is summed all the same.",
+        (
+            Edit(
+                "curator/kernels/encode.py",
+                "                row[p] = one\n                squares += one * one\n",
+                "                row[p] = one\n",
+            ),
+        ),
+        (f"{_REPLAY}[logistic-gd-zero_out-dense]",),
+        _MOVES,
+    ),
+    Mutant(
+        "squared norms in 32 bits",
+        "The squared norm of a row wraps around, and a long row looks short.",
+        (
+            Edit(
+                "curator/kernels/encode.py",
+                "                row[j] = int64(x)\n                squares += int64(row[j]) * int64(row[j])\n",
+                "                row[j] = int64(x)\n"
+                "                squares = int64(np.int32(squares + int64(row[j]) * int64(row[j])))\n",
+            ),
+        ),
+        ("tests/privacy/test_exact_bounds.py::test_also_where_one_scale_serves_all_features[Logistic]",),
+        "assert size(one) <= 1",
+    ),
+    Mutant(
+        "duplicate sparse entries not added up",
+        "An entry stored in two parts is clipped and measured part by part.",
+        (Edit("curator/door.py", "        csr.sum_duplicates()\n", ""),),
+        ("tests/privacy/test_exact_inputs.py::test_duplicate_entries_are_added_before_the_norm_is_taken[csr-f8]",),
+        "assert 0 < size(one) <= 1",
+    ),
+    Mutant(
+        "root of two for means",
+        "The smaller factor of squares is used for sums of signed rows, too.",
+        (
+            Edit(
+                "curator/moments.py",
+                "ROOT_TWO if power == 2 and session.factor == 2",
+                "ROOT_TWO if session.factor == 2",
+            ),
+        ),
+        ("tests/shape/test_sensitivity.py::test_the_factor_is_that_of_the_docstring[noisy_mean-replace_one]",),
+        "assert expected <= factor <= expected * (1 + 1e-9)",
+    ),
+    Mutant(
+        "softmax gradients of length R",
+        "The gradient of several classes is taken to be as short as that of two: it is up to the root of 2 longer.",
+        (Edit("losses/softmax.py", "    lipschitz = math.sqrt(2)\n", "    lipschitz = 1.0\n"),),
+        ("tests/losses/test_constants.py::test_softmax_constants_bound_sampled_gradients_and_hessians",),
+        "== pytest.approx(math.sqrt(2) * ROW_NORM)",
+    ),
+    Mutant(
+        "solver tolerance left out",
+        "The minimizer is only approximate, and its noise is that of an exact one.",
+        (
+            Edit(
+                "curator/one_shot.py",
+                "    sensitivity = (session.factor * bound + 2 * tau) / problem.total\n",
+                "    sensitivity = session.factor * bound / problem.total\n",
+            ),
+        ),
+        ("tests/one_shot/test_sensitivity.py::test_a_loose_tolerance_is_paid_for",),
+        "assert 0.99 <= moved(*pair)[1] <= 1.0",
+    ),
+    Mutant(
+        "a minimizer that did not converge is published",
+        "The certificate of the minimizer is not waited for.",
+        (
+            Edit(
+                "curator/minimize.py",
+                "        steps.judge(before, point)\n    raise not_certified()\n",
+                "        steps.judge(before, point)\n    return point\n",
+            ),
+        ),
+        (
+            "tests/one_shot/test_fail_closed.py::test_a_minimizer_stopped_early_releases_nothing_and_the_budget_is_spent[output]",
+        ),
+        "DID NOT RAISE NotConverged",
+    ),
+    Mutant(
+        "projection that stretches",
+        "Points inside the ball are scaled up to its surface, so that close points are torn apart before the noise.",
+        (
+            Edit(
+                "curator/one_shot.py",
+                "return w if self.radius is None else L2Ball(self.radius).prox(w, 1.0)",
+                "return w if self.radius is None else w * (self.radius / np.linalg.norm(w))",
+            ),
+        ),
+        ("tests/one_shot/test_sensitivity.py::test_projection_onto_the_ball_is_before_the_noise_and_never_stretches",),
+        "assert 0.99 <= moved(*linear_pair(short))[1] <= 1.0",
+    ),
+    Mutant(
+        "range of choices halved",
+        "Scores of coordinates may move apart by twice what one may move: the choice is made for once.",
+        (
+            Edit(
+                "curator/greedy.py",
+                "int((1 << m) * Fraction(epsilon) / 2) - _SLACK",
+                "int((1 << m) * Fraction(epsilon)) - _SLACK",
+            ),
+        ),
+        ("tests/coordinates/test_selection.py::test_the_lattice_of_scores[1-1e-06]",),
+        "assert Fraction(2 * (step + 2), 1 << m) <= Fraction(epsilon)",
+    ),
+    Mutant(
+        "range of candidates for add_remove",
+        "A choice among points under replace_one has the scale of one record more or less.",
+        (
+            Edit(
+                "curator/candidates.py",
+                "unit_for(session.multiplier(release), session.factor, loss_bound",
+                "unit_for(session.multiplier(release), 1, loss_bound",
+            ),
+        ),
+        (
+            "tests/adaptive/test_choice.py::test_likelihood_ratios_of_neighbors_are_within_the_claim[replace_one-exponential]",
+        ),
+        "assert spread <= epsilon * (1 + 1e-9)",
+    ),
+)

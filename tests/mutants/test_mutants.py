@@ -1,0 +1,71 @@
+"""Each mutant is killed, by a test that passes on the package as it is."""
+
+import pytest
+
+from tests.mutants.catalog import MUTANTS
+from tests.mutants.mutant import ROOT, Edit, Mutant, Stale, edited, killers_of
+from tests.mutants.nursery import Nursery
+from tests.mutants.page import PAGE, page
+from tests.mutants.planting import planted
+
+CLUMSY = ("NameError", "TypeError", "AttributeError", "ImportError", "ModuleNotFoundError", "SyntaxError", "KeyError")
+"""What fails so is broken code, not a bug that was noticed."""
+HALVES = 2
+
+
+@pytest.fixture(scope="session")
+def nursery():
+    with Nursery() as made:
+        yield made
+
+
+@pytest.mark.parametrize("half", range(HALVES))
+def test_the_package_as_it_is_passes_all_killers(nursery, tmp_path, half):
+    (tmp_path / "report").mkdir()
+    killers = killers_of(MUTANTS)
+    found = nursery.run(planted(None, tmp_path / "package"), killers[half::HALVES], tmp_path / "report")
+    assert found.code == 0, found.output
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
+def test_it_is_killed(nursery, tmp_path, mutant):
+    (tmp_path / "report").mkdir()
+    found = nursery.run(planted(mutant, tmp_path / "package"), list(mutant.killers), tmp_path / "report")
+    assert found.code == 1, found.output  # 0: it survived; others: nothing was tested
+    assert found.errors == ()
+    assert len(found.failures) == 1
+    (failure,) = found.failures
+    assert not failure.message.startswith(CLUMSY), failure.message
+    assert mutant.says in failure.message + failure.text
+
+
+def test_names_and_edits_differ():
+    assert len({mutant.name for mutant in MUTANTS}) == len({mutant.edits for mutant in MUTANTS}) == len(MUTANTS)
+    assert len(MUTANTS) >= 30
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
+def test_it_changes_the_source_and_can_be_compiled(mutant):
+    for path, text in edited(mutant).items():
+        compile(text, path, "exec")
+    assert mutant.says
+    assert all((ROOT / killer.partition("::")[0]).is_file() for killer in mutant.killers)
+
+
+@pytest.mark.parametrize("old", ["no such text in this file", "import"])
+def test_a_text_that_is_not_there_once_is_stale(old):
+    with pytest.raises(Stale, match="not once"):
+        edited(Mutant("stale", "", (Edit("budget.py", old, ""),), (), ""))
+
+
+def test_a_mutant_that_changes_nothing_survives(nursery, tmp_path):
+    """Control: the judge is able to acquit."""
+    (tmp_path / "report").mkdir()
+    harmless = Mutant("harmless", "", (Edit("budget.py", "return 2 if self is", "return 1 + 1 if self is"),), (), "")
+    killers = ["tests/test_budget.py::test_what_a_relation_means"]
+    found = nursery.run(planted(harmless, tmp_path / "package"), killers, tmp_path / "report")
+    assert (found.code, found.failures) == (0, ())
+
+
+def test_the_page_lists_them_all():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m tests.mutants`"
