@@ -1,15 +1,12 @@
 """The audit table: every solver under every relation, claimed against proved."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from discreet.audit.black_box import model
 from discreet.audit.history import transcript
 from discreet.audit.result import Audit
-from discreet.audit.subjects import SUBJECTS, Subject, neighbors_of
+from discreet.audit.subjects import Subject, neighbors_of
 from discreet.budget import Neighbors
-from discreet.errors import MissingBounds, Unsupported
-
-Progress = Callable[[str, int, int], None]
 
 
 def audited(
@@ -43,39 +40,6 @@ def audited(
         subject=subject.name,
         progress=progress,
     )
-
-
-def table(
-    *,
-    epsilon: float = 2.0,
-    delta: float = 1e-5,
-    runs: int = 2000,
-    confidence: float = 0.999,
-    subjects: Iterable[Subject] = SUBJECTS,
-    relations: Iterable[Neighbors | str] = tuple(Neighbors),
-    progress: Progress | None = None,
-) -> Iterator[Audit]:
-    """Audit every solver under every relation that it supports."""
-    for subject in subjects:
-        for relation in map(Neighbors, relations):
-            named = f"{subject.name}, {relation}"
-
-            def report(done: int, of: int, named: str = named) -> None:
-                if progress is not None:
-                    progress(named, done, of)
-
-            try:
-                yield audited(
-                    subject,
-                    relation,
-                    epsilon=epsilon,
-                    delta=delta,
-                    runs=runs,
-                    confidence=confidence,
-                    progress=report,
-                )
-            except (MissingBounds, Unsupported):  # a solver that has no proof under this relation refuses
-                continue
 
 
 def markdown(audits: Iterable[Audit]) -> str:
