@@ -95,7 +95,7 @@ def run_steps(
         penalty=penalty,
         coordinates=columns,
         noise=session.noise(release, unit, columns.size),
-        scales=unit.bound / (clips * grid.one),
+        scales=1.0 / (clips / unit.bound * grid.one),  # rounded as a single query's
         bound=unit.bound,
         units=clips / unit.bound,
         n=float(n),
