@@ -121,19 +121,20 @@ def test_the_best_score_wins_and_of_equal_ones_the_first(rows, monkeypatch):
 
 
 def test_good_candidates_are_chosen():
-    """One candidate learns, the other is held near zero: the first wins most of the time."""
+    """One candidate learns, the other is held at exactly zero: the first must win wherever a run draws it."""
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (2000, 3))
     y = np.where(X[:, 0] > 0, 1, -1)
     wins, solver = 0, GradientDescent(n_steps=10)
-    for seed in range(24):
+    for seed in range(12):
         with stream(seed):
-            model = DPSelectCV(classifier(solver=solver), {"alpha": [1e-5, 1e3]}, epsilon=4.0, mean_runs=6).fit(X, y)
+            either = classifier(solver=solver, penalty="l1")
+            model = DPSelectCV(either, {"alpha": [1e-5, 1e3]}, epsilon=4.0, mean_runs=6).fit(X, y)
         wins += model.best_params_["alpha"] == 1e-5
         assert not model.certificate_.is_private
         if model.best_params_["alpha"] == 1e-5:
             assert model.best_score_ == pytest.approx(model.score(X, y), abs=0.15)
-    assert wins >= 16  # six of seven, by many selections: the other one learns the direction as well, if not the length
+    assert wins >= 10
 
 
 def test_no_run_at_all_leaves_zeros(rows, monkeypatch):
