@@ -9,9 +9,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/private_data.py",
-                "        reservation = self.reserve(events, budget, **words)\n"
-                "        records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)\n",
-                "        records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)\n"
+                "        reservation = self.reserve(events, budget, **words)\n",
+                "        self._PrivateData__admitted(loss, None)\n"
                 "        reservation = self.reserve(events, budget, **words)\n",
             ),
         ),

@@ -1,10 +1,17 @@
 """All mutants, in one order."""
 
-from tests.mutants import accounts, inputs, noise, prices, sensitivity
+from tests.mutants import accounts, counts, inputs, noise, prices, sensitivity
 
 MUTANTS = tuple(
     sorted(
-        (*accounts.MUTANTS, *inputs.MUTANTS, *noise.MUTANTS, *prices.MUTANTS, *sensitivity.MUTANTS),
+        (
+            *accounts.MUTANTS,
+            *counts.MUTANTS,
+            *inputs.MUTANTS,
+            *noise.MUTANTS,
+            *prices.MUTANTS,
+            *sensitivity.MUTANTS,
+        ),
         key=lambda mutant: mutant.name.lower(),
     )
 )

@@ -295,13 +295,7 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
         X = X.iloc[order] if hasattr(X, "iloc") else X[order]
         targets, valid = targets[order], valid[order]
     norms, sums = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    one = scaling.grid.one
-    inverse = np.divide(one, scaling.scale, out=np.zeros(n_columns), where=scaling.scale > 0)
-    longest = -1  # no bound but the ranges'
-    if scaling.row_norm is not None:
-        longest = int(min(scaling.row_norm, math.sqrt(n_columns) + 1.0) * one)
-    declared = (scaling.low, scaling.high, inverse, one, longest, scaling.intercept)
-    width = n_columns + scaling.intercept
+    declared, width = encoding_of(scaling), n_columns + scaling.intercept
     if is_sparse(X):
         sparse = _encode_sparse(X, valid, declared, scaling, norms, sums)
         return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid)
@@ -310,6 +304,16 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
         part = slice(first, last)
         encode.encode_rows(block, valid[part], *declared, rows[part], norms[part], sums[part])
     return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid)
+
+
+def encoding_of(scaling: Scaling) -> tuple[Any, ...]:
+    """The declared numbers that the kernels encode a row by."""
+    one, n_columns = scaling.grid.one, len(scaling.scale)
+    inverse = np.divide(one, scaling.scale, out=np.zeros(n_columns), where=scaling.scale > 0)
+    longest = -1  # no bound but the ranges'
+    if scaling.row_norm is not None:
+        longest = int(min(scaling.row_norm, math.sqrt(n_columns) + 1.0) * one)
+    return scaling.low, scaling.high, inverse, one, longest, scaling.intercept
 
 
 def canonical(X: Any) -> Any:

@@ -1,23 +1,26 @@
 """The closed wall: ``PrivateData`` takes a table and declared facts, and gives out a ``Curator`` for a plan."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.events import Event
-from discreet.accounting.plan import Plan
+from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import door
+from discreet.curator.counts import count_once
 from discreet.curator.curator import Curator
 from discreet.curator.engines.choice import engine_for
-from discreet.curator.fingerprint import fingerprint_of
+from discreet.curator.fingerprint import Sketcher, fingerprint_of
 from discreet.curator.selftest import check_kernels
 from discreet.curator.session import check_answers_match_prices
+from discreet.curator.stream import admit_stream, in_step, is_stream, rows_of_each
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.ledger.settings import account_of
@@ -55,8 +58,11 @@ class PrivateData:
         ledger: Any = None,
         dataset: str | None = None,
     ) -> None:
-        self.__X = door.two_dimensional(X)
-        self.__y = door.one_dimensional(y)
+        if is_stream(X) and (y is not None or groups is not None):
+            raise Unsupported("a stream brings its own targets and persons: leave y and groups out")
+        self.__stream = X if is_stream(X) else None
+        self.__X = X if is_stream(X) else door.two_dimensional(X)
+        self.__y = np.empty(0) if is_stream(X) else door.one_dimensional(y)
         self.__groups = groups
         self.__ledger = account_of(ledger, dataset)
         self.dataset = dataset
@@ -65,7 +71,7 @@ class PrivateData:
         if self.n_columns == 0:
             raise Unsupported("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
         self.scaling = door.scaling_for(bounds, self.n_columns, door.column_names(X), fit_intercept)
-        if len(self.__y) != self.__X.shape[0]:
+        if self.__stream is None and len(self.__y) != self.__X.shape[0]:
             raise Unsupported("y must hold one target for each row of X")
 
     def public_n(self, neighbors: Neighbors) -> int | None:
@@ -73,10 +79,10 @@ class PrivateData:
         declared = self.bounds.n
         if not neighbors.n_is_public:
             return declared
-        if self.__groups is None:
+        if self.unit == "record":
             n = int(self.__X.shape[0])
         else:
-            n = len(door.grouping(self.__groups, self.__X.shape[0])[1]) - 1
+            n = len(door.grouping(self.__persons(), self.__X.shape[0])[1]) - 1
         if n == 0:
             raise Unsupported("Found array with 0 sample(s) while a minimum of 1 is required.")
         if declared is not None and declared != n:
@@ -103,13 +109,30 @@ class PrivateData:
             ranges=self.scaling.ranges,
             target_range=self.__scaled_target_range(loss),
             sparse=door.is_sparse(self.__X),
-            grouped=self.__groups is not None,
+            grouped=self.unit == "person",
         )
 
     @property
     def unit(self) -> str:
         """Whom a guarantee protects: a record, or a person with several."""
-        return "record" if self.__groups is None else "person"
+        streamed = self.__stream is not None and self.__stream.has_persons
+        return "person" if streamed or self.__groups is not None else "record"
+
+    def __persons(self) -> Any:
+        return self.__groups if self.__stream is None else self.__stream.persons()
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """What a stream's makers declared of its columns; nothing for arrays, whose facts are their bounds."""
+        return {} if self.__stream is None else self.__stream.facts
+
+    def priced(self, plan: Plan, *, pure: bool) -> Plan:
+        """The plan with what the records' own preparation releases: a stream may have ranges to buy."""
+        if self.__stream is None or self.__stream.purchase is None:
+            return plan
+        if isinstance(plan, AdaptivePlan):
+            raise Unsupported("ranges are bought under a fixed plan: declare them, or use another solver than agd")
+        return replace(plan, releases=(*plan.releases, self.__stream.purchase.release(plan, pure=pure)))
 
     def reserve(self, events: Sequence[Event], budget: Budget, **words: Any) -> Reservation | None:
         """Charge what will be released to the ledger, durably, before any record is read; None without a ledger.
@@ -131,6 +154,30 @@ class PrivateData:
             found = fingerprint_of(self.__X, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, found)
 
+    def __admitted(self, loss: Any, reservation: Reservation | None) -> door.Records:
+        if self.__stream is None:
+            records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
+            self.recognize(reservation)
+            return records
+        sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), self.__stream.shape[0])
+        watch = None if sketcher is None else sketcher.see
+        records = admit_stream(self.__stream, lambda found: self.__scaled(found, loss), self.scaling, watch)
+        if reservation is not None and sketcher is not None:
+            reservation.ledger.recognize(reservation.dataset, sketcher.result())
+        return records
+
+    def __buy(self, plan: Plan, budget: Budget, noise_multiplier: float, domain: Domain) -> None:
+        """Answer what the stream asks for before its blocks can be made, and go on with the stream that it allows."""
+        if self.__stream is None or self.__stream.purchase is None:
+            return
+        purchase = self.__stream.purchase
+        cells, shares = purchase.cells(), None
+        if self.__stream.has_persons:
+            cells, shares = in_step(cells, rows_of_each(self.__stream.persons()))
+        size, per_row = purchase.size, purchase.per_row
+        found = count_once(plan, budget, noise_multiplier, cells, size, per_row, n=domain.n, shares=shares)
+        self.__X = self.__stream = purchase.settled(found.counts, found.noise_std, domain.n)
+
     def open(self, plan: Plan, budget: Budget, loss: Any, *, label: str = "") -> Curator:
         """Price the plan, charge it, then read the records into a private integer copy behind a curator.
 
@@ -141,7 +188,8 @@ class PrivateData:
     def check(self, loss: Any) -> None:
         """Refuse what the containers alone show to be amiss: before anything is charged or read."""
         classes = self.bounds.classes if loss.task == "classification" else None
-        door.check_containers(self.__X, self.__y, self.__groups, self.scaling, classes)
+        if self.__stream is None:
+            door.check_containers(self.__X, self.__y, self.__groups, self.scaling, classes)
 
     def open_to_settle(self, plan: Plan, budget: Budget, loss: Any, **words: Any) -> Curator:
         """``open`` for whoever publishes nothing but what ``curator.reservation.settle`` returns.
@@ -149,6 +197,7 @@ class PrivateData:
         ``words`` are those of ``reserve``. A request that was charged and not settled is opened again under its
         charge, with other noise: two of its answers may never both be seen.
         """
+        plan = self.priced(plan, pure=budget.is_pure)
         noise_multiplier = calibrate(plan, budget)
         domain = self.domain(budget.neighbors, loss)
         check_answers_match_prices(plan, budget)
@@ -156,8 +205,8 @@ class PrivateData:
         check_kernels(loss, sparse=door.is_sparse(self.__X))
         events = plan.events(noise_multiplier, pure=budget.is_pure)
         reservation = self.reserve(events, budget, **words)
-        records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
-        self.recognize(reservation)
+        self.__buy(plan, budget, noise_multiplier, domain)
+        records = self.__admitted(loss, reservation)
         return Curator(
             engine_for(records),
             domain,
@@ -196,10 +245,14 @@ class PrivateData:
         if loss.task == "classification":
             if self.bounds.classes is None:
                 raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
-            indices = door.class_indices(self.__y, self.bounds.classes)
-            return 2.0 * indices - 1.0 if loss.n_outputs == 1 else indices
+            return self.__scaled(door.class_indices(self.__y, self.bounds.classes), loss)
+        return self.__scaled(door.numbers(self.__y), loss)
+
+    def __scaled(self, y: NDArray[np.float64], loss: Any) -> NDArray[np.float64]:
+        """Positions of classes, or numbers, in training coordinates; NaN stays."""
+        if loss.task == "classification":
+            return 2.0 * y - 1.0 if loss.n_outputs == 1 else y
         low, high = self.__target_range()
-        y = door.numbers(self.__y)
         finite = np.isfinite(y)
         return np.where(finite, np.clip(np.where(finite, y, 0.0), low, high) / self.target_scale(loss), np.nan)
 
@@ -215,4 +268,5 @@ class PrivateData:
             "classes": bounds.classes,
             "n": domain.n,
             "scale": bounds.scale,
+            **self.declared,
         }

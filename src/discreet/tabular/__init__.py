@@ -1,0 +1,1 @@
+"""From a table with declared columns to a private model."""

@@ -1,0 +1,237 @@
+"""What a cell of a table means: a number, or one of some declared labels, or nothing.
+
+``number_of`` and ``position_of`` are the definition, cell by cell; ``numbers`` and ``positions`` do the same for whole
+columns. A cell's meaning depends on that cell and on what was declared, never on its neighbors: a type that was guessed
+from a whole column would let one record change how all others are read. So 7, 7.0 and "7" are one number, a text that
+is no number is missing where a number is declared, and a cell that is none of the labels is *other*. Nothing here
+raises or warns on a value; how a column is stored is a fact of its container and may be refused.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.errors import Unsupported
+
+Label = str | int | float | bool
+Vector = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+MISSING, UNKNOWN = -1, "\0"
+"""The position of a missing cell; a text that no label can be."""
+
+MISSING_TEXTS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+"""Texts that mean nothing is there, where a schema does not list its own."""
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_REAL = (bool, int, float, Decimal, np.bool_, np.integer, np.floating)
+_BLANKS = " \t\r\n\v\f"
+
+
+def number_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> float:
+    """A cell as a finite number, NaN where it is none."""
+    if isinstance(cell, (str, bytes)):
+        text = decoded(cell)
+        return _finite(text) if text not in missing and _NUMBER.fullmatch(text) else math.nan
+    return _finite(cell) if isinstance(cell, _REAL) else math.nan
+
+
+def text_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> str | None:
+    """A cell as text, None where it is missing: whole numbers without a point, truth as true and false."""
+    if isinstance(cell, (str, bytes)):
+        text = decoded(cell)
+        return None if text in missing else text
+    if isinstance(cell, (bool, np.bool_)):
+        return "true" if cell else "false"
+    if isinstance(cell, _REAL):
+        number = number_of(cell)
+        return None if math.isnan(number) else _plain(number)
+    return None if _is_nothing(cell) else UNKNOWN
+
+
+def position_of(cell: Any, labels: Sequence[Label], missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> int:
+    """A cell's place among the labels; their number for any other cell, -1 where nothing is there."""
+    text = text_of(cell, missing)
+    if text is None:
+        return MISSING
+    if are_numbers(labels):
+        found = number_of(cell, missing)
+        return next((i for i, label in enumerate(labels) if float(label) == found), len(labels))
+    return labels.index(text) if text in labels else len(labels)
+
+
+def are_numbers(labels: Sequence[Label]) -> bool:
+    """Whether labels are told apart as numbers; else as texts."""
+    return all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in labels)
+
+
+Column: TypeAlias = Any
+"""A column as it is stored: a pyarrow array, or a numpy array of cells of any kind."""
+
+
+def numbers(column: Column, missing: frozenset[str]) -> Vector:
+    """``number_of`` for every cell of a column; what is not finite is missing."""
+    if isinstance(column, np.ndarray):
+        return np.array([number_of(cell, missing) for cell in column], dtype=np.float64)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _numbers_by(column, lambda values: numbers(values, missing))
+    if _holds_text(kind):
+        return _parsed(column, missing)
+    if pa.types.is_null(kind):
+        return np.full(len(column), math.nan)
+    return _as_floats(column)
+
+
+def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) -> Positions:
+    """``position_of`` for every cell of a column."""
+    if isinstance(column, np.ndarray):
+        return _looked_up(column.tolist(), labels, missing)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _positions_by(column, lambda values: positions(values, labels, missing))
+    if pa.types.is_null(kind):
+        return np.full(len(column), MISSING, dtype=np.int64)
+    if _holds_text(kind) or pa.types.is_boolean(kind):
+        return _positions_by(_distinct(column), lambda values: _looked_up(values.to_pylist(), labels, missing))
+    return _among(numbers(column, missing), labels)
+
+
+def lowered(column: Column) -> Column:
+    """The column with its texts in small letters; anything else as it is."""
+    if isinstance(column, np.ndarray):
+        small = np.empty(len(column), dtype=object)
+        small[:] = [decoded(cell).lower() if isinstance(cell, (str, bytes)) else cell for cell in column]
+        return small
+    if pa.types.is_dictionary(column.type) and _holds_text(column.type.value_type):
+        return pa.DictionaryArray.from_arrays(column.indices, lowered(column.dictionary))
+    if not _holds_text(column.type):
+        return column
+    distinct = _distinct(column)
+    texts = [None if cell is None else decoded(cell).lower().encode() for cell in distinct.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(distinct.indices, pa.array(texts, pa.large_binary()))
+
+
+def _looked_up(cells: list[Any], labels: Sequence[Label], missing: frozenset[str]) -> Positions:
+    """``position_of`` one by one; by a dictionary where labels are texts, which may be many."""
+    if are_numbers(labels):
+        return np.array([position_of(cell, labels, missing) for cell in cells], dtype=np.int64)
+    places: dict[str | None, int] = {str(label): i for i, label in reversed(list(enumerate(labels)))}
+    places[None] = MISSING
+    return np.array([places.get(text_of(cell, missing), len(labels)) for cell in cells], dtype=np.int64)
+
+
+def _among(found: Vector, labels: Sequence[Label]) -> Positions:
+    """Numbers among labels; a label that is a text stands for the number that is written so."""
+    if are_numbers(labels):
+        known = {float(label): i for i, label in reversed(list(enumerate(labels)))}
+    else:
+        known = {v: i for i, v in enumerate(map(number_of, labels)) if not math.isnan(v) and _plain(v) == labels[i]}
+    out = np.full(len(found), len(labels), dtype=np.int64)
+    if known:
+        values = np.array(sorted(known))
+        at = np.minimum(np.searchsorted(values, found), len(values) - 1)
+        places = np.array([known[value] for value in values.tolist()], dtype=np.int64)
+        out = np.where(values[at] == found, places[at], out)
+    out[~np.isfinite(found)] = MISSING
+    return out
+
+
+def _parsed(column: pa.Array, missing: frozenset[str]) -> Vector:
+    """Texts as numbers: all at once where every one is a number or missing, else distinct one by one."""
+    plain = column.cast(pa.large_binary())
+    absent = pc.is_in(plain, pa.array([text.encode() for text in sorted(missing)], pa.large_binary()))
+    try:
+        return _as_floats(pc.if_else(absent, pa.scalar(None, pa.large_binary()), plain))
+    except pa.ArrowInvalid:
+        return _numbers_by(_distinct(column), lambda values: numbers(_cells(values.to_pylist()), missing))
+
+
+def _as_floats(column: pa.Array) -> Vector:
+    """Without a copy where they are doubles and none is missing."""
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _distinct(column: pa.Array) -> pa.DictionaryArray:
+    """The column as codes of its distinct cells; texts as bytes, since they need not be valid."""
+    plain = column.cast(pa.large_binary()) if _holds_text(column.type) else column
+    return plain.dictionary_encode()
+
+
+def _numbers_by(column: pa.Array, meaning: Callable[[pa.Array], Vector]) -> Vector:
+    """What each distinct value means, spread over the rows."""
+    return np.append(meaning(column.dictionary), math.nan)[_codes(column)]
+
+
+def _positions_by(column: pa.Array, meaning: Callable[[pa.Array], Positions]) -> Positions:
+    return np.append(meaning(column.dictionary), np.int64(MISSING))[_codes(column)]
+
+
+def _codes(column: pa.Array) -> Positions:
+    """Each row's place in the dictionary; behind its end for a missing cell."""
+    codes = column.indices.cast(pa.int64()).fill_null(len(column.dictionary))
+    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _cells(values: list[Any]) -> NDArray[np.object_]:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _holds_text(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(test(kind) for test in tests) or "view" in str(kind)
+
+
+def check_stored(name: str, kind: pa.DataType) -> None:
+    """Refuse a column that is stored as something else than numbers, texts or truth: a fact of the container."""
+    if pa.types.is_dictionary(kind):
+        return check_stored(name, kind.value_type)
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
+    if not (_holds_text(kind) or any(test(kind) for test in tests)):
+        raise Unsupported(f"column {name!r} is stored as {_shown(kind)}: write it as a number or a text, or ignore it")
+    return None
+
+
+def _shown(kind: pa.DataType) -> str:
+    return re.split(r"[\[(<]", str(kind))[0]
+
+
+def decoded(cell: str | bytes) -> str:
+    """A cell's text without blanks around it; bytes that are not UTF-8 are read as Latin-1, each cell for itself."""
+    if isinstance(cell, str):
+        return cell.strip(_BLANKS)
+    try:
+        return cell.decode().strip(_BLANKS)
+    except UnicodeDecodeError:
+        return cell.decode("latin-1").strip(_BLANKS)
+
+
+def _finite(value: Any) -> float:
+    try:
+        number = float(value)
+    except (OverflowError, ValueError):  # an integer beyond doubles; a signaling NaN
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def _is_nothing(cell: Any) -> bool:
+    """None, NaN, and what other libraries mean by a missing value: it is not equal to itself."""
+    if cell is None:
+        return True
+    try:
+        return not bool(cell == cell)
+    except Exception:  # a comparison without a truth is pandas' missing value, or something else that is no label
+        return type(cell).__name__ == "NAType"

@@ -1,0 +1,72 @@
+"""``Layout``: where each column's features stand, how they are filled in, and within which bounds."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Bounds
+from discreet.tabular import cells
+from discreet.tabular.cells import Column
+from discreet.tabular.columns import SchemaError
+from discreet.tabular.features import Encoding, Feature, encoding_of, product_feature, products, row_norm
+from discreet.tabular.schema import Schema
+
+
+class Layout:
+    """Where each column's features stand, and how they are filled in: made from a schema, without data."""
+
+    def __init__(self, schema: Schema) -> None:
+        if not schema.columns:
+            raise SchemaError("the schema declares no column to predict from")
+        self.schema, self.missing = schema, frozenset(schema.missing_texts)
+        self._parts: dict[str, tuple[Encoding, slice]] = {}
+        self.features: list[Feature] = []
+        for name, kind in schema.columns.items():
+            encoding = encoding_of(name, kind, self.missing)
+            self._parts[name] = encoding, slice(len(self.features), len(self.features) + len(encoding.features))
+            self.features += encoding.features
+        self._products: list[NDArray[np.int64]] = []
+        self._append_products()
+        names = [feature.name for feature in self.features]
+        if len(set(names)) < len(names):
+            raise SchemaError("two features would have the same name: rename a column or a category")
+
+    def _append_products(self) -> None:
+        by_column = {name: encoding.features for name, (encoding, _) in self._parts.items()}
+        place = {feature.name: i for i, feature in enumerate(self.features)}
+        for group in self.schema.interactions:
+            for factors in products(group, by_column):
+                self._products.append(np.array([place[factor.name] for factor in factors]))
+                self.features.append(product_feature(factors))
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is known of the encoded rows: ranges, row norm, and the target's classes or range."""
+        target, blocks = self.schema.target, len(self.schema.columns) + len(self.schema.interactions)
+        return Bounds(
+            features=[feature.range for feature in self.features],
+            row_norm=row_norm(blocks),
+            target=None if target is None else target.range,
+            classes=None if target is None else target.classes,
+            n=self.schema.rows,
+        )
+
+    def encode(self, columns: Mapping[str, Column], rows: int) -> NDArray[np.float64]:
+        """The features of some rows, NaN throughout a row that counts as null."""
+        out = np.empty((rows, len(self.features)), order="F")  # columns are written, and read, one by one
+        for name, (encoding, place) in self._parts.items():
+            encoding.encode(columns[name], out[:, place])
+        first = len(self.features) - len(self._products)
+        for j, factors in enumerate(self._products):
+            np.multiply.reduce(out[:, factors], axis=1, out=out[:, first + j])
+        return out
+
+    def targets(self, column: Column) -> NDArray[np.float64]:
+        """A class's position, or a number; NaN for anything else."""
+        target = self.schema.target
+        assert target is not None
+        if target.classes is None:
+            return cells.numbers(column, self.missing)
+        found = cells.positions(column, target.classes, self.missing)
+        return np.where((found == cells.MISSING) | (found == len(target.classes)), np.nan, found)

@@ -1,0 +1,251 @@
+"""``Schema``: what is publicly known of a table, column by column. Nothing in it is measured."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from discreet.bounds import Range
+from discreet.tabular.cells import MISSING_TEXTS
+from discreet.tabular.columns import (
+    Boolean,
+    Category,
+    ColumnKind,
+    Number,
+    Ordinal,
+    SchemaError,
+    Target,
+)
+
+_MARKS: dict[str, type[ColumnKind]] = {
+    "range": Number,
+    "categories": Category,
+    "levels": Ordinal,
+    "boolean": Boolean,
+}
+_TOP = ("target", "person", "ignore", "rows", "missing_texts", "separator", "columns", "interactions")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is publicly known of a table: from a codebook, physics, law or policy, never from the table itself.
+
+    Parameters
+    ----------
+    columns
+        Name -> ``Number``, ``Category``, ``Ordinal`` or ``Boolean``.
+    target
+        The column to predict.
+    person
+        The column that names the person behind a row, where a person may have several rows: a fit then protects
+        persons, not rows.
+    ignore
+        Columns that are not read.
+    interactions
+        Groups of declared columns whose products become features.
+    rows
+        The number of rows (of persons), where it is public but must not be counted: under ``add_remove``.
+    missing_texts
+        Texts that mean that nothing is there.
+    separator
+        Between the cells of a CSV file; None: told by the header.
+    """
+
+    columns: Mapping[str, ColumnKind]
+    target: Target | None = None
+    person: str | None = None
+    ignore: tuple[str, ...] = ()
+    interactions: tuple[tuple[str, ...], ...] = ()
+    rows: int | None = None
+    missing_texts: tuple[str, ...] = MISSING_TEXTS
+    separator: str | None = None
+    undeclared: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("ignore", "missing_texts", "undeclared"):
+            object.__setattr__(self, name, _names(getattr(self, name), name))
+        object.__setattr__(self, "interactions", tuple(_names(group, "interactions") for group in self.interactions))
+        for name, kind in self.columns.items():
+            if not (isinstance(name, str) and name) or not isinstance(kind, ColumnKind):
+                raise SchemaError("columns must map names to Number, Category, Ordinal or Boolean")
+        if self.target is not None and not isinstance(self.target, Target):
+            raise SchemaError("target must be a Target, such as Target('income', classes=('low', 'high'))")
+        if self.person is not None and not (isinstance(self.person, str) and self.person):
+            raise SchemaError('person must name a column, such as person = "patient"')
+        if self.rows is not None and not (type(self.rows) is int and self.rows > 0):
+            raise SchemaError("rows must be a positive whole number")
+        if self.separator is not None and not (isinstance(self.separator, str) and len(self.separator) == 1):
+            raise SchemaError('separator must be one character, such as ";"')
+        self._check_roles()
+        for group in self.interactions:
+            if len(set(group)) < 2 or len(set(group)) < len(group):
+                raise SchemaError("an interaction names at least two different columns")
+            strange = [name for name in group if name not in self.columns]
+            if strange:
+                raise SchemaError(f"an interaction names {_listed(strange)}, which the schema does not declare")
+
+    def _check_roles(self) -> None:
+        """Every column has one role."""
+        roles = [*self.columns, *self.ignore, *self.undeclared]
+        roles += [name for name in (self.person, self.target and self.target.column) if name]
+        twice = [name for name, count in Counter(roles).items() if count > 1]
+        if twice:
+            raise SchemaError(f"{_listed(twice)}: a column is a feature, the target, the person or ignored, not two")
+
+    @property
+    def private_columns(self) -> tuple[str, ...]:
+        """Columns whose ranges are bought."""
+        return tuple(name for name, kind in self.columns.items() if isinstance(kind, Number) and kind.is_private)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns that a fit reads."""
+        roles = (self.person, self.target and self.target.column)
+        return (*self.columns, *(name for name in roles if name))
+
+    def with_ranges(self, ranges: Mapping[str, Range]) -> "Schema":
+        """A copy with bought ranges in the place of private ones."""
+        columns = dict(self.columns)
+        for name, (low, high) in ranges.items():
+            kind = columns[name]
+            assert isinstance(kind, Number)
+            columns[name] = replace(kind, range=(low, high), within=None)
+        return replace(self, columns=columns)
+
+    def problems(self, names: Sequence[str] | None = None) -> list[str]:
+        """What is missing before a fit, in words; with the names of a table, also what does not match them."""
+        found = [f"{name}: nothing is declared: fill in a range, categories, levels or boolean, or ignore it"
+                 for name in self.undeclared]  # fmt: skip
+        if self.target is None:
+            found.append("no target: name the column to predict, with its classes or its range")
+        if not self.columns and not self.undeclared:
+            found.append("no columns: declare at least one to predict from")
+        if names is None:
+            return found
+        counts = Counter(names)
+        known = {*self.needed, *self.ignore, *self.undeclared}
+        found += [f"{name}: not in the table" for name in self.needed if name not in counts]
+        found += [f"{name}: twice in the table: rename one" for name in self.needed if counts[name] > 1]
+        found += [f"{name}: in the table, but neither declared nor ignored" for name in counts if name not in known]
+        return found
+
+    def check(self, names: Sequence[str] | None = None) -> None:
+        """Raise a SchemaError that names all problems."""
+        found = self.problems(names)
+        if found:
+            raise SchemaError("the schema is not ready: " + "; ".join(found))
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "Schema":
+        """A schema from the contents of a TOML file."""
+        unknown = [name for name in stored if name not in _TOP]
+        if unknown:
+            raise SchemaError(f"{_listed(unknown)}: not among {', '.join(_TOP)}")
+        tables = stored.get("columns", {})
+        if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
+            raise SchemaError("columns are tables of their own: write [columns.age] and below it range = [0, 120]")
+        columns = {name: _column(name, table) for name, table in tables.items() if table}
+        undeclared = tuple(name for name, table in tables.items() if not table)
+        groups = stored.get("interactions", ())
+        if isinstance(groups, str) or not isinstance(groups, Sequence):
+            raise SchemaError('interactions is a list of lists of columns: interactions = [["age", "sex"]]')
+        given = {name: stored[name] for name in ("person", "ignore", "rows", "missing_texts", "separator")
+                 if name in stored}  # fmt: skip
+        target = _target(stored.get("target"))
+        return cls(columns, target, interactions=tuple(groups), undeclared=undeclared, **given)
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Schema":
+        """A schema from TOML."""
+        try:
+            return cls.from_dict(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise SchemaError(f"the schema is not TOML: {error}") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Schema":
+        """Read a schema from a TOML file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise SchemaError("the schema is not a text in UTF-8") from None
+        return cls.from_toml(text)
+
+    def to_toml(self) -> str:
+        """The schema as TOML, which ``from_toml`` reads back."""
+        from discreet.tabular.toml import to_toml
+
+        return to_toml(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as plain values, as in TOML: what ``from_dict`` reads."""
+        tables = {name: _table(kind) for name, kind in self.columns.items()}
+        target = None if self.target is None else _given(self.target)
+        top: dict[str, Any] = {"target": target, "person": self.person, "ignore": list(self.ignore), "rows": self.rows}
+        top["missing_texts"] = None if self.missing_texts == MISSING_TEXTS else list(self.missing_texts)
+        top["separator"] = self.separator
+        top["interactions"] = [list(group) for group in self.interactions]
+        top["columns"] = {**tables, **{name: {} for name in self.undeclared}}
+        return {name: value for name, value in top.items() if value not in (None, [], {})}
+
+
+def _target(stored: Any) -> Target | None:
+    if stored is None or stored == {}:
+        return None
+    if not isinstance(stored, Mapping):
+        raise SchemaError('the target is a table of its own: write [target] and below it column = "income"')
+    return _made(Target, stored, "target")  # type: ignore[no-any-return]
+
+
+def _column(name: str, table: Mapping[str, Any]) -> ColumnKind:
+    marks = [mark for mark in _MARKS if mark in table]
+    if len(marks) != 1:
+        raise SchemaError(f"column {name!r}: declare one of {', '.join(_MARKS)}")
+    given = dict(table)
+    if marks == ["boolean"] and given.pop("boolean") is not True:
+        raise SchemaError(f"column {name!r}: write boolean = true, or declare something else")
+    return _made(_MARKS[marks[0]], given, f"column {name!r}")  # type: ignore[no-any-return]
+
+
+def _made(cls: type[Any], given: Mapping[str, Any], what: str) -> Any:
+    known = [item.name for item in fields(cls)]
+    strange = [name for name in given if name not in known]
+    if strange:
+        raise SchemaError(f"{what}: {_listed(strange)} is not among {', '.join(known)}")
+    try:
+        return cls(**given)
+    except SchemaError as error:
+        raise SchemaError(f"{what}: {error}") from None
+    except TypeError:
+        raise SchemaError(f"{what}: something is left out") from None
+
+
+def _table(kind: ColumnKind) -> dict[str, Any]:
+    if isinstance(kind, Boolean):
+        return {"boolean": True, **_given(kind)}
+    return _given(kind)
+
+
+def _given(item: Any) -> dict[str, Any]:
+    """The fields that differ from their defaults, as plain values."""
+    found = {entry.name: (getattr(item, entry.name), entry.default) for entry in fields(item)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, (value, default) in found.items()
+        if value is not None and value != default
+    }
+
+
+def _names(values: Iterable[str], what: str) -> tuple[str, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise SchemaError(f"{what} must be a list of texts")
+    found = tuple(values)
+    if not all(isinstance(name, str) for name in found):
+        raise SchemaError(f"{what} must be a list of texts")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names)

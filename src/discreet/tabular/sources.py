@@ -1,0 +1,157 @@
+"""Where tables come from: data frames, and files of Parquet or CSV, read in batches of some columns.
+
+What is asked of a source is its container: names, the number of rows, how columns are stored. Cells are only read by
+``batches``. Errors of the readers are not passed on: they quote cells.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.errors import Unsupported
+from discreet.tabular.cells import Column, check_stored
+
+BATCH_ROWS = 1 << 15
+
+
+@dataclass(frozen=True, repr=False)
+class Batch:
+    """Some rows of some columns."""
+
+    columns: Mapping[str, Column]
+    rows: int
+
+
+class Source(ABC):
+    """A table that can be read from the start as often as needed."""
+
+    names: list[str]
+
+    @abstractmethod
+    def count(self) -> int:
+        """The number of rows."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """All rows of these columns, at most ``rows`` at a time."""
+
+    @abstractmethod
+    def stored(self, column: str) -> pa.DataType | None:
+        """How a column is stored; None where its cells may be of any kind."""
+
+    def check(self, columns: Iterable[str]) -> None:
+        """Refuse a table that lacks a column, has it twice, or stores it as something else than cells."""
+        counts = Counter(self.names)
+        wanted = list(columns)
+        lacking = [name for name in wanted if name not in counts]
+        if lacking:
+            raise Unsupported(f"the table has no column {', '.join(map(repr, lacking))}: the schema declares it")
+        twice = [name for name in wanted if counts[name] > 1]
+        if twice:
+            raise Unsupported(f"the table has {', '.join(map(repr, twice))} more than once: rename one")
+        for name in wanted:
+            kind = self.stored(name)
+            if kind is not None:
+                check_stored(name, kind)
+
+
+class DeclaredSource(Source):
+    """A table that is only planned: names and a number of rows, and nothing to read."""
+
+    def __init__(self, names: Iterable[str], rows: int) -> None:
+        self.names, self._rows = list(names), rows
+
+    def count(self) -> int:
+        """The number of rows that is planned."""
+        return self._rows
+
+    def stored(self, column: str) -> pa.DataType | None:
+        """Not known yet."""
+        return None
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """Rows that name themselves as persons, and nothing else."""
+        for first in range(0, self._rows, rows):
+            count = min(rows, self._rows - first)
+            yield Batch(dict.fromkeys(columns, pa.array(range(first, first + count))), count)
+
+
+class FrameSource(Source):
+    """A pandas data frame, a pyarrow table, or a dictionary of columns."""
+
+    def __init__(self, table: Any) -> None:
+        if isinstance(table, pa.RecordBatch):
+            table = pa.table(table)
+        if isinstance(table, Mapping):
+            table = _frame(table)
+        if not (isinstance(table, pa.Table) or (hasattr(table, "iloc") and hasattr(table, "columns"))):
+            raise Unsupported(
+                "a table has named columns: pass a pandas data frame, a pyarrow table, or a file of CSV or Parquet"
+            )
+        self._table = table
+        self.names = [str(name) for name in (table.column_names if self._is_arrow else table.columns)]
+
+    @property
+    def _is_arrow(self) -> bool:
+        return isinstance(self._table, pa.Table)
+
+    def count(self) -> int:
+        """The number of rows."""
+        return int(self._table.num_rows if self._is_arrow else len(self._table))
+
+    def stored(self, column: str) -> pa.DataType | None:
+        """How a column is stored."""
+        if self._is_arrow:
+            return self._table.schema.field(self.names.index(column)).type
+        empty = self._table.iloc[:0, self.names.index(column)]
+        if empty.dtype == object:
+            return None
+        try:
+            return pa.array(empty, from_pandas=True).type
+        except (pa.ArrowException, TypeError, ValueError):
+            raise Unsupported(f"column {column!r} holds neither numbers nor texts: ignore it") from None
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """All rows of these columns."""
+        places = [self.names.index(name) for name in columns]
+        for first in range(0, self.count(), rows):
+            last = min(self.count(), first + rows)
+            if self._is_arrow:
+                part = [whole(self._table.column(place).slice(first, last - first)) for place in places]
+            else:
+                part = [_series(self._table.iloc[first:last, place]) for place in places]
+            yield Batch(dict(zip(columns, part, strict=True)), last - first)
+
+
+def whole(chunks: Any) -> pa.Array:
+    """Chunks in one piece."""
+    if isinstance(chunks, pa.ChunkedArray):
+        combined = chunks.combine_chunks()
+        return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+    return chunks
+
+
+def _series(series: Any) -> Column:
+    """A pandas column as it is stored; cells of any kind stay cells."""
+    kind = getattr(series.dtype, "kind", "O")
+    if kind in "biuf" and isinstance(series.dtype, np.dtype):
+        return pa.array(series.to_numpy())
+    try:
+        if kind == "O" and series.dtype == object:
+            return pa.array(series.to_numpy(), pa.large_string(), from_pandas=True)  # only if all are texts
+        return whole(pa.array(series, from_pandas=True))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        found = np.empty(len(series), dtype=object)
+        found[:] = list(series)
+        return found
+
+
+def _frame(columns: Mapping[Any, Any]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(dict(columns))

@@ -1,0 +1,108 @@
+"""A table as the curator reads it: batches of a source through the schema's encoding, block by block."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.certificate import BOUGHT
+from discreet.curator.stream import Block, RecordStream
+from discreet.errors import Unsupported
+from discreet.tabular.layout import Layout
+from discreet.tabular.purchase import RangePurchase
+from discreet.tabular.schema import Schema
+from discreet.tabular.sources import BATCH_ROWS, Source
+
+_BLOCK_VALUES = 1 << 21
+
+
+class TableStream(RecordStream):
+    """The rows of a source as encoded features, targets and persons.
+
+    Parameters
+    ----------
+    source, schema
+        The table, and what is declared of it.
+    with_target
+        Whether there is a target to read; without one, targets are 0 and persons are not read.
+    """
+
+    def __init__(self, source: Source, schema: Schema, *, with_target: bool = True) -> None:
+        schema.check()
+        self._source, self._schema, self._with_target = source, schema, with_target
+        self._needed = schema.needed if with_target else tuple(schema.columns)
+        source.check(self._needed)
+        self._layout, self._declared = Layout(schema), schema
+        self._bought: dict[str, Any] | None = None
+        self._person = schema.person if with_target else None
+        self._persons: NDArray[np.int64] | None = None
+        self.columns = [feature.name for feature in self._layout.features]
+        self.shape = source.count(), len(self.columns)
+        if self.shape[0] == 0:
+            raise Unsupported("the table has no rows")
+        self.has_persons = self._person is not None
+        self.bounds = self._layout.bounds
+        self.purchase = RangePurchase(self) if schema.private_columns else None
+
+    @property
+    def schema(self) -> Schema:
+        """What is declared, with bought ranges where there are any."""
+        return self._schema
+
+    @property
+    def source(self) -> Source:
+        """The table."""
+        return self._source
+
+    @property
+    def facts(self) -> dict[str, Any]:  # type: ignore[override]
+        """The declarations that the guarantee rests on, for the certificate."""
+        found: dict[str, Any] = {"schema": self._declared.to_dict()}
+        return found if self._bought is None else {**found, BOUGHT: self._bought}
+
+    def settled(self, ranges: dict[str, tuple[float, float]]) -> "TableStream":
+        """The same rows with bought ranges."""
+        stream = TableStream(self._source, self._schema.with_ranges(ranges))
+        stream._bought, stream._declared = {name: list(ends) for name, ends in ranges.items()}, self._schema
+        stream._persons, stream.reading = self._persons, self.reading
+        return stream
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in blocks, from the start."""
+        rows = min(BATCH_ROWS, max(256, _BLOCK_VALUES // len(self.columns)))
+        done = 0
+        for batch in self._source.batches(self._needed, rows):
+            features = self._layout.encode(batch.columns, batch.rows)
+            targets = np.zeros(batch.rows)
+            if self._with_target and self._schema.target is not None:
+                targets = self._layout.targets(batch.columns[self._schema.target.column])
+            persons = self.persons()[done : done + batch.rows] if self.has_persons else None
+            done += batch.rows
+            yield Block(features, targets, persons)
+
+    def persons(self) -> NDArray[np.int64]:
+        """The person behind each row, as numbers; rows that name nobody belong to one person."""
+        if self._persons is None:
+            assert self._person is not None
+            seen: dict[Any, int] = {}
+            parts = [
+                np.array([seen.setdefault(name, len(seen)) for name in _names(batch.columns[self._person])])
+                for batch in self._source.batches([self._person])
+            ]
+            self._persons = np.concatenate(parts).astype(np.int64)
+        return self._persons
+
+
+def _names(column: Any) -> Iterator[Any]:
+    """Persons by their text, so that 7 and "7" are one."""
+    from discreet.tabular.cells import text_of
+
+    known: dict[Any, str | None] = {}
+    for cell in column if isinstance(column, np.ndarray) else column.to_pylist():
+        try:
+            if cell not in known:
+                known[cell] = text_of(cell)
+            yield known[cell]
+        except TypeError:  # a cell that has no hash names nobody
+            yield None
