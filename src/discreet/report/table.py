@@ -1,0 +1,94 @@
+"""The report of a table model: what a ``ModelReport`` needs, from a fitted model and its schema."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from discreet.accounting.certificate import BOUGHT
+from discreet.errors import Unsupported
+from discreet.report.model import Coefficient, Fact, ModelReport, Score, outlook
+
+if TYPE_CHECKING:
+    from discreet.ledger.account import Spent
+    from discreet.tabular.model import TableModel
+
+LEVEL = 0.95
+
+
+def report_of(
+    model: "TableModel", title: str, spent: "Spent | None" = None, scores: Sequence[Score] = ()
+) -> ModelReport:
+    """The report; ``spent`` is the ledger's statement after the fit, ``scores`` what else was released."""
+    estimator, certificate = model.estimator_, model.certificate_
+    n = certificate.assumed_public.get("n")
+    ahead = None if n is None else outlook(estimator, int(n), estimator.n_features_in_)
+    bought = BOUGHT in certificate.assumed_public
+    return ModelReport(
+        title=title,
+        certificate=certificate,
+        coefficients=_coefficients(model),
+        level=LEVEL,
+        facts=_facts(model),
+        spent=spent,
+        outlook=ahead,
+        scores=scores,
+        units=_units(model),
+        steps=(*ahead.steps, "noisy_counts") if bought and ahead is not None else (),
+    )
+
+
+def _units(model: "TableModel") -> str:
+    what = {"logistic": "log-odds", "poisson": "logarithm of the mean"}
+    name = type(model.estimator_).__name__.lower()
+    effect = next((word for key, word in what.items() if key in name), "the prediction")
+    return (
+        f"Change of {effect} from the middle of a number's declared range to its upper end, and for being in a cell. "
+        "discreet inspect gives coefficients in the columns' own units."
+    )
+
+
+def _coefficients(model: "TableModel") -> list[Coefficient]:
+    try:
+        found = model.estimator_.intervals(LEVEL)
+        widths = [
+            *zip(found.coef.low.reshape(-1), found.coef.high.reshape(-1), strict=True),
+            *zip(found.intercept.low.reshape(-1), found.intercept.high.reshape(-1), strict=True),
+        ]
+    except Unsupported:
+        widths = []
+    named = model.coefficients()
+    slopes = [c for c in named if c.column]
+    ordered = [*slopes, *(c for c in named if not c.column)]
+    ends: list[tuple[Any, Any]] = [*widths] or [(None, None)] * len(ordered)
+    several = len({c.output for c in named}) > 1
+    return [
+        Coefficient(c.name, c.column, c.output if several else "", c.value,
+                    None if low is None else float(low), None if high is None else float(high))
+        for c, (low, high) in zip(ordered, ends, strict=True)
+    ]  # fmt: skip
+
+
+def _facts(model: "TableModel") -> list[Fact]:
+    from discreet.tabular.features import describe
+
+    public, schema = model.certificate_.assumed_public, model.schema_
+    bought = public.get(BOUGHT, {})
+    facts = []
+    if schema.target is not None:
+        ends = schema.target.range
+        text = (
+            f"one of {', '.join(map(str, schema.target.classes or ()))}"
+            if ends is None
+            else f"{ends[0]:g} to {ends[1]:g}"
+        )
+        facts.append(Fact(f"{schema.target.column} (to predict)", text))
+    for name, kind in schema.columns.items():
+        said = describe(kind)
+        text = f"{said.text}; if missing: {said.missing}"
+        facts.append(Fact(name, text, "bought" if name in bought else "declared"))
+    facts += [Fact(" x ".join(group), "product of columns") for group in schema.interactions]
+    if schema.person is not None:
+        facts.append(Fact(schema.person, "names the person behind a row"))
+    if "n" in public:
+        unit = "persons" if schema.person is not None else "rows"
+        facts.append(Fact(f"number of {unit}", f"{public['n']:,}", "declared" if schema.rows else "container"))
+    return facts

@@ -1,0 +1,121 @@
+"""Reports for tests: a plain one, one that is hard to lay out, and one without privacy. No fit, no data."""
+
+import math
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import Gaussian, NonPrivate
+from discreet.accounting.pricing import epsilon_of
+from discreet.budget import Neighbors
+from discreet.ledger.account import Spent
+from discreet.report.model import Coefficient, Fact, ModelReport, Score
+from discreet.report.outlook import Bounded, Outlook, Simulated
+
+EVIL = "</script><script>alert(\"x\")</script><!--<img src='http://example.org/x'>&amp;"
+HEBREW = "\u05e2\u05d9\u05e8 \u05de\u05d2\u05d5\u05e8\u05d9\u05dd"
+
+
+def certificate(**facts):
+    events = (Gaussian(30.0), Gaussian(20.0), Gaussian(15.0, 8))
+    found = epsilon_of(events, 1e-6)
+    settings = {
+        "epsilon": found.epsilon,
+        "delta": 1e-6,
+        "neighbors": Neighbors.REPLACE_ONE,
+        "events": events,
+        "model": "DPLogisticRegression",
+        "solver": {"name": "whitened"},
+        "accountants": found.accountants,
+        "assumed_public": {"n": 30_000, "classes": [0, 1], "features": [[18.0, 110.0], [0.0, 1.0]]},
+        "noise_multiplier": 5.0,
+    }
+    return Certificate(**{**settings, **facts})
+
+
+def outlook(**changes):
+    places = (0.25, 0.5, 1.0, 2.0, 4.0)
+    bounds = [Bounded(at, 0.2 / at, 0.02 / at) for at in places]
+    settings = {
+        "n": 30_000,
+        "p": 13,
+        "epsilon": 1.0,
+        "score": "accuracy",
+        "non_private": 0.85,
+        "trivial": 0.59,
+        "over_epsilon": tuple(Simulated(at, 0.85 - 0.02 / at, 0.85 - 0.03 / at, 0.85 - 0.01 / at) for at in places),
+        "over_rows": tuple(Simulated(3e4 * at, 0.85 - 0.02 / at, 0.84 - 0.03 / at, 0.85) for at in places),
+        "bound_over_epsilon": tuple(bounds),
+        "bound_over_rows": tuple(Bounded(3e4 * b.at, b.upper, b.order) for b in bounds),
+        "bound_of": "averaged projected gradient descent",
+        "general": True,
+        "diameter": 31.2,
+        "nothing": 0.35,
+        "pure": False,
+        "steps": ("noisy_mean", "noisy_second_moment", "noisy_gradient"),
+        "remarks": ("Simulated on 3 synthetic tables.",),
+    }
+    return Outlook(**{**settings, **changes})
+
+
+def spent():
+    return Spent("hospital 2026", 2, 1.7, 2e-9, 1.1, 0.31, 2.2, 1e-6, 3.0, 1e-6)
+
+
+def plain(**changes):
+    """As most reports are."""
+    coefficients = [
+        Coefficient("age", "age", "", 3.5, 2.1, 4.9),
+        Coefficient("smoker", "smoker", "", 0.7, 0.2, 1.2),
+        Coefficient("bmi", "bmi", "", 0.58, -1.6, 2.8),
+        *(
+            Coefficient(f"ward = {name}", "ward", "", value, value - 0.6, value + 0.6)
+            for name, value in (("north", -1.4), ("south", 0.2), ("other", 0.9))
+        ),
+        Coefficient("intercept", "", "", -14.0),
+    ]
+    settings = {
+        "title": "A private model of readmission",
+        "certificate": certificate(),
+        "coefficients": coefficients,
+        "level": 0.95,
+        "facts": [
+            Fact("age", "number from 18 to 110", "declared"),
+            Fact("bmi", "number from 11.9 to 61.2", "bought"),
+            Fact("rows", "30,000", "container"),
+        ],
+        "spent": spent(),
+        "outlook": outlook(),
+        "scores": [Score("accuracy", 0.786, 0.778, 0.794, 0.95, 0.1, "on 10,000 held-out rows, with noise")],
+        "units": "log-odds per half of the declared range",
+    }
+    return ModelReport(**{**settings, **changes})
+
+
+def hard():
+    """Sixty columns, four classes, names that are long, hostile or written from right to left."""
+    outputs = ("stays", "goes home", "goes to a rehabilitation clinic far away from the hospital", HEBREW)
+    names = [
+        ("diagnosis", f"diagnosis = {EVIL}"),
+        ("diagnosis", "diagnosis = " + "Pneumonoultramicroscopicsilicovolcanoconiosis_" * 4),
+        (HEBREW, HEBREW),
+        ("a very long column name with spaces " * 4, "a very long column name with spaces " * 4),
+        *((f"column_{k:02}", f"column_{k:02}") for k in range(56)),
+    ]
+    coefficients = []
+    for k, (column, name) in enumerate(names):
+        for j, output in enumerate(outputs):
+            value = 4 * math.sin(1.7 * k + 2.1 * j) / (1 + 0.1 * k)
+            width = 60.0 if k == 7 else 0.4 + 0.1 * (k % 9)
+            coefficients.append(Coefficient(name, column, output, value, value - width, value + width))
+    coefficients += [Coefficient("intercept", "", output, 90.0, 89.0, 91.0) for output in outputs]
+    facts = [
+        Fact(column, f"one of {name}", "bought" if k % 5 == 0 else "declared") for k, (column, name) in enumerate(names)
+    ]
+    made = certificate(unit="person", model=EVIL, notes=(EVIL,), assumed_public={"n": 30_000, EVIL: EVIL})
+    scores = [Score(EVIL, 0.5, note=EVIL), Score("R2", -0.2, -0.4, 0.1, 0.9, 0.05, "long words " * 20)]
+    return plain(title=EVIL, certificate=made, coefficients=coefficients, facts=facts, scores=scores, units=EVIL)
+
+
+def not_private():
+    """A model that promises nothing."""
+    made = certificate(epsilon=math.inf, events=(NonPrivate(),), accountants={})
+    return plain(certificate=made, outlook=None, spent=None)

@@ -1,0 +1,131 @@
+"""The report in a real browser: Debian's Chromium, headless. Skipped where there is none."""
+
+import re
+
+import pytest
+
+from discreet.experiments.synthetic import hospital
+from discreet.models import DPLogisticRegression
+from discreet.report.model import Coefficient, ModelReport, outlook
+from tests.report import samples
+from tests.report.browser import CHROMIUM, Browser
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)")
+
+FIGURES = "[...document.querySelectorAll('svg, img, math, .bar, [role=img]')]"
+VISIBLE = f"{FIGURES}.filter(e => !e.closest('details') && !e.closest('.head, .heading'))"
+
+
+def fitted():
+    """A report of a real fit, on synthetic patients."""
+    table = hospital(4_000)
+    model = DPLogisticRegression(epsilon=1.0, bounds=table.bounds, ledger=False).fit(table.X, table.y)
+    named = [
+        Coefficient(name, name, "", float(value), float(value) - 0.4, float(value) + 0.4)
+        for name, value in zip(table.names, model.coef_[0], strict=True)
+    ]
+    return ModelReport("Readmission", model.certificate_, named, outlook=outlook(model, 4_000, 13))
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    made = {"fitted": fitted(), "plain": samples.plain(), "hard": samples.hard(), "not_private": samples.not_private()}
+    for name, report in made.items():
+        (folder / f"{name}.html").write_text(report.html(), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    running = Browser()
+    yield running
+    running.close()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("name", ["fitted", "plain", "hard", "not_private"])
+def test_nothing_is_logged_fetched_cut_off_or_empty(browser, pages, name, width):
+    browser.said.clear()
+    browser.show(pages / f"{name}.html", width=width)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run("document.body.scrollWidth") <= width
+    sizes = browser.run(f"{VISIBLE}.map(e => e.getBoundingClientRect()).map(b => [b.width, b.height])")
+    assert len(sizes) >= 5
+    assert all(w > 0 and h > 0 for w, h in sizes)
+    assert browser.run("document.querySelectorAll('script').length") == 1
+    assert browser.run("JSON.parse(document.getElementById('certificate').textContent).format") == 3
+    assert browser.said == []
+
+
+def test_a_page_that_fetches_and_runs_is_noticed(browser, pages, tmp_path):
+    """The control: what the test above looks for would be found."""
+    bad = (
+        (pages / "plain.html")
+        .read_text()
+        .replace("</main>", "<img src='http://127.0.0.1:9/x'><script>1</script></main>")
+    )
+    wide = bad.replace("</main>", "<div style='width:900px'>x</div></main>")
+    (tmp_path / "bad.html").write_text(wide)
+    browser.said.clear()
+    browser.show(tmp_path / "bad.html", width=360)
+    assert any("Content Security Policy" in str(said) for said in browser.said)
+    assert browser.run("document.documentElement.scrollWidth") > 360
+    browser.said.clear()
+
+
+def test_formulas_are_drawn_as_formulas(browser, pages):
+    browser.show(pages / "plain.html")
+    assert browser.run("getComputedStyle(document.querySelector('math')).display") == "block math"
+    tall = "(() => { const f = document.querySelector('mfrac').getBoundingClientRect(); return f.height })()"
+    assert browser.run(tall) > 30
+    assert browser.run("getComputedStyle(document.querySelector('annotation')).display") == "none"
+
+
+def test_dots_lie_within_their_strips_and_on_the_axis(browser, pages):
+    for name, width in (("plain", 360), ("hard", 1280)):
+        browser.show(pages / f"{name}.html", width=width)
+        outside = browser.run(
+            "[...document.querySelectorAll('.forest .dot')].filter(d => { const a = d.getBoundingClientRect(),"
+            " b = d.closest('.strip').getBoundingClientRect();"
+            " return a.width && (a.left < b.left - 1 || a.right > b.right + 1) }).length"
+        )
+        assert outside == 0
+
+
+def test_light_and_dark_differ_and_paper_is_light(browser, pages):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    browser.show(pages / "plain.html", scheme="light")
+    light, picture = browser.run(ground), browser.picture()
+    browser.show(pages / "plain.html", scheme="dark")
+    assert light == "rgb(255, 255, 255)"
+    assert browser.run(ground) == "rgb(20, 24, 29)"
+    assert browser.picture() != picture
+    assert len(picture) > 20_000
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.ask("Emulation.setEmulatedMedia", media="print", features=features)
+    assert browser.run(ground) == "rgb(255, 255, 255)"
+    browser.ask("Emulation.setEmulatedMedia", media="")
+
+
+def test_prints_with_folded_parts_opened(browser, pages):
+    browser.show(pages / "plain.html")
+    height = "document.querySelector('details').getBoundingClientRect().height"
+    folded = browser.run(height)
+    browser.ask("Emulation.setEmulatedMedia", media="print")
+    assert browser.run(height) > folded + 100
+    browser.ask("Emulation.setEmulatedMedia", media="")
+    printed = browser.printed()
+    assert printed.startswith(b"%PDF-")
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) >= 3
+
+
+def test_folded_parts_open_with_the_keyboard(browser, pages):
+    browser.show(pages / "hard.html")
+    browser.run("document.querySelector('summary').focus()")
+    for kind in ("keyDown", "keyUp"):
+        browser.ask("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+    assert browser.run("document.querySelector('details').open")
+    sizes = browser.run("[...document.querySelectorAll('details[open] .strip > svg')].map(e => e.clientHeight)")
+    assert len(sizes) > 100
+    assert min(sizes) > 0

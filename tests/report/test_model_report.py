@@ -1,0 +1,295 @@
+import json
+import math
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import Gaussian, Laplace, PoissonSampled, PureDP
+from discreet.models import DPLogisticRegression, DPRidge
+from discreet.report import promise as promises
+from discreet.report.coefficients import Coefficient, _Axis, _ordered, _rows, coefficient_figure
+from discreet.report.markup import number, round_ticks, short
+from discreet.report.model import Fact, ModelReport, certificate_in, outlook
+from discreet.report.page import POLICY
+from discreet.report.spending import plan_section, shares
+from discreet.report.style import DARK, LIGHT
+from tests.report import samples
+
+ALL = {"plain": samples.plain, "hard": samples.hard, "not_private": samples.not_private}
+VOID = {"meta", "img", "source", "link", "br", "mspace", "line", "circle", "path", "rect", "polygon"}
+
+
+class Reader(HTMLParser):
+    """Checks nesting, and collects attributes, headings and tags."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.attributes, self.tags = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def read(html):
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_refers_to_nothing_outside_itself_and_runs_nothing(name):
+    html = ALL[name]().html()
+    reader = read(html)
+    for attribute, value in reader.attributes:
+        if attribute in ("src", "srcset", "href", "action", "data", "xlink:href"):
+            assert value.startswith(("data:", "#"))
+        assert not attribute.startswith("on")
+    assert reader.tags.count("script") == 1
+    assert not {"iframe", "object", "embed", "form", "base"} & set(reader.tags)
+    assert "url(" not in html
+    assert "@import" not in html
+    assert ("http-equiv", "Content-Security-Policy") in reader.attributes
+    assert ("content", POLICY) in reader.attributes
+    if name != "hard":
+        assert not re.search("https?:", html)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_certificate_can_be_taken_out_again(name):
+    report = ALL[name]()
+    html = report.html()
+    assert certificate_in(html) == report.certificate
+    stored = re.search(r'<script type="application/json" id="certificate">(.*?)</script>', html, re.DOTALL).group(1)
+    assert not set("<>&") & set(stored)
+    assert json.loads(stored) == json.loads(report.certificate.to_json())
+
+
+def test_the_page_says_how_to_take_it_out_and_that_works(tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(samples.plain().html(), encoding="utf-8")
+    assert "python -m discreet.report.page report.html" in page.read_text()
+    found = subprocess.run([sys.executable, "-m", "discreet.report.page", page], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert Certificate.from_json(found.stdout) == samples.certificate()
+
+
+def test_hostile_names_are_shown_as_they_are():
+    html = samples.hard().html()
+    assert samples.EVIL not in html
+    assert "&lt;/script&gt;&lt;script&gt;alert(&quot;x&quot;)" in html
+    assert f"<bdi>{samples.HEBREW}</bdi>" in html
+
+
+def test_headings_are_in_order_and_pictures_have_words():
+    html = samples.plain().html()
+    levels = [int(level) for level in re.findall(r"<h([1-6])[ >]", html)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    for opening in re.findall(r'<[a-z]+ [^>]*role="img"[^>]*>', html):
+        assert "aria-label=" in opening
+    assert html.index('id="promise"') < html.index('id="coefficients"') < html.index('id="certificate"')
+    assert 'lang="en"' in html
+
+
+def test_the_promise_is_there_in_words_odds_and_formulas():
+    html = samples.plain(certificate=samples.certificate(epsilon=1.0)).html()
+    assert html.count("<math ") >= 6
+    for text in (
+        "Pr[M(D) in S] &lt;= exp(epsilon) Pr[M(D&#x27;) in S] + delta",
+        "epsilon = 1",
+        "73.1%",
+        "26.9% to 73.1%",
+    ):
+        assert text in html
+    assert "That nothing is learned about people in general" in html
+    pure = samples.plain(certificate=samples.certificate(epsilon=1.0, delta=0.0)).html()
+    assert "+ delta" not in pure
+
+
+def test_without_privacy_there_is_a_stop_sign_and_no_promise():
+    html = samples.not_private().html()
+    assert "Stop sign" in html
+    assert "Do not release this model" in html
+    assert "<math" not in html
+    assert "betting odds" not in html
+    assert "as likely" not in html
+
+
+def test_every_section_says_what_it_was_given():
+    html = samples.plain().html()
+    for text in (
+        *(
+            "bought: released with noise",
+            "number from 11.9 to 61.2",
+            "69.0% left",
+            "noisy_second_moment",
+            "ward",
+            "north",
+        ),
+        *("78.6%", "77.8% to 79.4% (95%)", "epsilon = 0.1", "30,000", "Accuracy over rows", "a model of zeros"),
+    ):
+        assert text in html, text
+    assert "charged to no ledger" in samples.plain(spent=None).html()
+
+
+def test_a_report_needs_no_more_than_a_certificate():
+    html = ModelReport("x", samples.certificate()).html()
+    read(html)
+    assert "18 to 110, 0 to 1" in html
+    assert 'id="coefficients"' not in html
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0, 800.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_odds_and_guesses_follow_from_the_definition(epsilon, delta):
+    made = samples.certificate(epsilon=epsilon, delta=delta)
+    guess = promises.best_guess(made)
+    assert 0.5 < guess <= 1
+    if epsilon < 700:
+        e = math.exp(epsilon)
+        assert math.isclose(guess, (e + delta) / (e + 1), rel_tol=1e-12)
+        assert math.isclose(promises.odds_factor(made), e + 1000 * delta)
+    low, high = promises.posterior(0.5, promises.odds_factor(made))
+    assert 0 <= low < 0.5 < high <= 1
+    assert math.isclose(low, 1 - high, abs_tol=1e-12)
+    read(ModelReport("x", made).html())
+
+
+def test_coefficients_are_grouped_and_ordered():
+    ordered = [c.name for c in _ordered(samples.plain().coefficients)]
+    assert ordered == ["age", "ward = north", "ward = south", "ward = other", "smoker", "bmi", "intercept"]
+    rows, _ = _rows([c for c in samples.plain().coefficients if not c.is_intercept])
+    assert [(row.label, row.depth) for row in rows[:4]] == [("age", 0), ("ward", 0), ("north", 1), ("south", 1)]
+
+
+def test_intervals_that_contain_zero_are_muted():
+    html = coefficient_figure(samples.plain().coefficients)
+    muted = re.findall(r'class="row deep\d muted"><span class="label"><bdi>(.*?)</bdi>', html)
+    assert muted == ["south", "bmi"]
+    assert Coefficient("a", "a", "", 0.0).is_told_apart
+    assert "not told apart" not in coefficient_figure([Coefficient("a", "a", "", 1.0)])
+
+
+def test_whiskers_that_are_too_long_end_in_an_arrow():
+    narrow, wide = Coefficient("a", "a", "", 1.0, 0.9, 1.1), Coefficient("b", "b", "", 0.5, -50.0, 51.0)
+    axis = _Axis.of([narrow, wide])
+    assert (axis.low, axis.high) == (-0.5, 1.5)
+    assert coefficient_figure([narrow, wide]).count('class="arrow"') == 2
+    assert 'class="arrow"' not in coefficient_figure([narrow])
+
+
+@pytest.mark.parametrize("values", [[0.0], [0.0, 0.0], [1e-12], [1e300, -1e300], [math.nan, 1.0], [-3.0]])
+def test_odd_coefficients_are_drawn(values):
+    made = [Coefficient(str(k), str(k), "", value, value - 1, value + 1) for k, value in enumerate(values)]
+    html = ModelReport("x", samples.certificate(), made).html()
+    read(html)
+    assert "nan%" not in html
+    assert "inf%" not in html
+
+
+def test_long_figures_are_folded():
+    html = samples.hard().html()
+    assert re.search(r"<summary>\d+ more coefficients</summary>", html)
+    assert html.count('class="dot"') == 4 * 60 + 2  # each once, and the two of the key
+
+
+def test_parts_of_the_budget_add_up_where_they_can():
+    found = shares(samples.certificate())
+    assert math.isclose(sum(found), 1)
+    assert math.isclose(found[2] / found[0], 8 * 30**2 / 15**2)
+    pure = samples.certificate(delta=0.0, events=(Laplace(2.0, 2), PureDP(0.5)))
+    assert shares(pure) == pytest.approx([2 / 3, 1 / 3])
+    sampled = samples.certificate(events=(PoissonSampled(100, Gaussian(1.0, 50)), Gaussian(20.0)))
+    assert shares(sampled) is None
+    assert "together only" in plan_section(sampled, ())
+    assert "65536" not in plan_section(sampled, ())
+
+
+def test_facts_are_not_said_twice():
+    assert samples.plain().html().count(">30,000<") == 2  # the card, and the fact
+    facts = [Fact("number of rows", "30,000", "container")]
+    assert "number of rows" in samples.plain(facts=facts).html()
+    assert samples.plain(facts=facts).html().count(">30,000<") == 2
+
+
+def test_units_may_be_a_sentence():
+    assert "In log-odds per half" in samples.plain().html()
+    assert "<p>Change of log-odds." in samples.plain(units="Change of log-odds.").html()
+
+
+def luminance(color):
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
+def test_every_text_can_be_read(colors):
+    for text in ("ink", "quiet", "accent", "warm", "good", "bad"):
+        for ground in ("paper", "box"):
+            assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
+    assert contrast(colors["ink"], colors["tint"]) >= 4.5
+    assert set(LIGHT) == set(DARK)
+
+
+def test_numbers_are_written_for_people():
+    assert number(1e-9) == "10⁻⁹"
+    assert number(-0.0258) == "−0.0258"
+    assert number(1.11e-9) == "1.11 × 10⁻⁹"
+    assert number(math.inf) == "∞"
+    assert number(30_000.0) == "30,000" or number(30_000.0) == "3 × 10⁴"
+    assert short(7_500) == "7.5k"
+    assert short(12) == "12"
+    assert round_ticks(-3.2, 10.7) == [0.0, 5.0, 10.0]
+
+
+def test_the_outlook_comes_from_public_facts():
+    found = outlook(DPRidge(epsilon=2.0, bounds=[(-1, 1)] * 3, target=(-1, 1), ledger=False), 5_000)
+    assert (found.n, found.p, found.epsilon, found.score) == (5_000, 3, 2.0, "R2")
+    assert [point.at for point in found.over_epsilon] == pytest.approx([0.1, 0.4, 1.0, 2.0, 4.0, 10.0])
+    assert [point.at for point in found.over_rows] == [250, 1_000, 2_500, 5_000, 10_000, 25_000]
+    assert all(point.low <= point.score <= point.high for point in found.over_epsilon)
+    uppers = [bound.upper for bound in found.bound_over_epsilon]
+    assert uppers == sorted(uppers, reverse=True)
+    assert any(bound.at == 2.0 for bound in found.bound_over_epsilon)
+    read(samples.plain(outlook=found).html())
+
+
+def test_an_outlook_has_no_simulation_where_it_would_take_long():
+    model = DPLogisticRegression(bounds=[(-1, 1)] * 3, classes=(0, 1), solver="sgd", ledger=False)
+    found = outlook(model, 5_000)
+    assert found.over_epsilon == ()
+    assert found.bound_over_rows
+    html = samples.plain(outlook=found).html()
+    assert "No simulation" in html
+    assert "Accuracy over rows" not in html
+    late = outlook(DPRidge(bounds=[(-1, 1)] * 3, target=(-1, 1), ledger=False), 5_000, seconds=0.0)
+    assert late.over_rows == ()
+    assert late.steps
+
+
+def test_without_privacy_there_is_no_outlook():
+    assert outlook(DPRidge(epsilon=math.inf, bounds=[(-1, 1)], target=(-1, 1)), 100) is None
