@@ -1,6 +1,7 @@
 """What the estimators share: the fit, the linear predictor, saving."""
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,11 +14,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
-from discreet.models.fitting import declared, fit_model, penalty_of
+from discreet.budget import Neighbors
+from discreet.curator.stream import is_stream
+from discreet.models.fitting import Quote, declared, fit_model, penalty_of, prepare
+from discreet.models.intervals import Intervals, intervals
 from discreet.models.progress import progress_bar
 
 if TYPE_CHECKING:
     from discreet.models.forecasting.result import Forecast
+
+
+_SETTINGS = ("solver", "epsilon", "delta", "neighbors", "fit_intercept", "ledger", "dataset")
 
 
 class DPLinearModel(BaseEstimator):
@@ -26,36 +33,52 @@ class DPLinearModel(BaseEstimator):
     certificate_: Certificate
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
+    coef_noise_: NDArray[np.float64] | None
+    intercept_noise_: NDArray[np.float64] | None
 
     def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, request: str | None) -> Self:
+        if is_stream(X):
+            self.n_features_in_ = X.shape[1]
+        else:
+            self._check(X, y)
+        settings = self._settings(bounds, loss)
+        with progress_bar(type(self).__name__, self.epsilon, self.verbose) as progress:
+            if is_stream(X) and progress is not None and Neighbors(self.neighbors).n_is_public:
+                X.reading = progress.rows
+            fitted = fit_model(X, y, groups, model=type(self).__name__, request=request, progress=progress, **settings)
+        self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
+        self.coef_noise_, self.intercept_noise_ = fitted.coef_noise, fitted.intercept_noise
+        return self
+
+    def _check(self, X: Any, y: Any) -> None:
         validate_data(self, X, skip_check_array=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:  # a fact of the container
             warnings.warn(
-                "A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=3
+                "A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=4
             )
-        with progress_bar(type(self).__name__, self.epsilon, self.verbose) as progress:
-            fitted = fit_model(
-                X,
-                y,
-                groups,
-                model=type(self).__name__,
-                bounds=bounds,
-                loss=loss,
-                penalty=penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0)),
-                solver=self.solver,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                neighbors=self.neighbors,
-                fit_intercept=self.fit_intercept,
-                ledger=self.ledger,
-                dataset=self.dataset,
-                request=request,
-                progress=progress,
-            )
-        self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
-        return self
+
+    def _settings(self, bounds: Bounds, loss: Any) -> dict[str, Any]:
+        """What a fit is told beside its records."""
+        return {
+            "bounds": bounds,
+            "loss": loss,
+            "penalty": penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0)),
+            **{name: getattr(self, name) for name in _SETTINGS},
+        }
+
+    @abstractmethod
+    def _facts(self) -> tuple[Bounds, Any]:
+        """The declared facts, complete, and the loss."""
+
+    def quote(self, X: Any, y: Any = None, groups: Any = None) -> Quote:
+        """What a fit of these records would release and cost. Their containers are looked at; no record is read.
+
+        The number of records (of persons, with ``groups``) is counted where neighbors agree on it.
+        """
+        bounds, loss = self._facts()
+        return prepare(X, y, groups, **self._settings(bounds, loss)).price
 
     def _margins(self, X: Any) -> NDArray[np.float64]:
         """The linear predictor of new records, clipped to the declared ranges, one column an output."""
@@ -73,6 +96,17 @@ class DPLinearModel(BaseEstimator):
         inside = X.copy()
         inside.data = np.clip(X.data, low[X.indices], high[X.indices])
         return inside
+
+    def intervals(self, level: float = 0.95) -> Intervals:
+        """What each coefficient would have been without the privacy noise, at about this level, one by one.
+
+        The interval covers the coefficient that the same steps, with the same clips and in the same coordinates, would
+        have found on the same records without noise. It does not contain the sampling error of the records, nor what
+        clipping, shrinkage and early stopping did: it is no confidence interval for a population. Free: computed from
+        released and public values. Some solvers know bounds only, and are wide; ``docs/intervals.md`` has figures.
+        """
+        check_is_fitted(self)
+        return intervals(self, level)
 
     def forecast(
         self,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from discreet.bounds import Bounds
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.models.base import DPLinearModel
@@ -28,19 +29,24 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, n_classes: int) -> Any: ...
 
-    def fit(self, X: Any, y: Any, groups: Any = None, *, request: str | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, request: str | None = None) -> Self:
         """Fit privately; ``groups`` names the person behind each row, where a person has several.
 
         ``request`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
         """
+        bounds, loss = self._facts()
+        self._fit(X, y, groups, bounds, loss, request)
+        assert bounds.classes is not None
+        self.classes_ = _label_array(bounds.classes)
+        return self
+
+    def _facts(self) -> tuple[Bounds, Any]:
         bounds = declared(self.bounds, classes=self.classes)
         if bounds.classes is None:
             raise MissingBounds(
                 "the classes are not declared: pass classes=(0, 1), from what is publicly known, not from the data"
             )
-        self._fit(X, y, groups, bounds, self._loss(len(bounds.classes)), request)
-        self.classes_ = _label_array(bounds.classes)
-        return self
+        return bounds, self._loss(len(bounds.classes))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Signed distance for two classes, one score a class for more."""
@@ -86,6 +92,9 @@ class DPLogisticRegression(_DPClassifier):
     ----------
     coef_, intercept_, classes_
         In the user's own units. Private outputs: they may be published.
+    coef_noise_, intercept_noise_
+        The standard deviation of what the privacy noise alone did to each coefficient, of the same shapes; None where
+        it is unknown. May be published too. ``intervals`` makes intervals of them.
     certificate_
         What may be claimed of the model.
     """

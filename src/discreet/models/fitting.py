@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
-from discreet.bounds import Bounds
+from discreet.accounting.events import Event
+from discreet.accounting.plan import Plan
+from discreet.accounting.pricing import Price, calibrate, epsilon_of
+from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator.private_data import PrivateData
 from discreet.errors import AlreadyReleased, LedgerError, MissingBounds, Unsupported
@@ -26,23 +29,32 @@ _HOW = "Bounds(features=[(0, 120), (0, 1)])"
 
 @dataclass(frozen=True)
 class Fitted:
-    """A private linear model in the user's own coordinates."""
+    """A private linear model in the user's own coordinates, with what the noise did to it where that is known."""
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
     certificate: Certificate
+    coef_noise: NDArray[np.float64] | None = None
+    intercept_noise: NDArray[np.float64] | None = None
 
     def text(self) -> str:
         """All of it as JSON: what a ledger keeps under a request's name."""
-        stored = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist()}
+        arrays = {name: getattr(self, name) for name in ("coef", "intercept", "coef_noise", "intercept_noise")}
+        stored = {name: None if values is None else values.tolist() for name, values in arrays.items()}
         return json.dumps({**stored, "certificate": self.certificate.to_json()})
 
     @classmethod
     def from_text(cls, text: str) -> "Fitted":
-        """The inverse of ``text``."""
+        """The inverse of ``text``; earlier texts know nothing of the noise."""
         stored = json.loads(text)
         certificate = Certificate.from_json(stored["certificate"])
-        return cls(np.array(stored["coef"], dtype=float), np.array(stored["intercept"], dtype=float), certificate)
+        spread = (stored.get(name) for name in ("coef_noise", "intercept_noise"))
+        return cls(
+            np.array(stored["coef"], dtype=float),
+            np.array(stored["intercept"], dtype=float),
+            certificate,
+            *(None if values is None else np.array(values, dtype=float) for values in spread),
+        )
 
 
 def declared(bounds: Any, **facts: Any) -> Bounds:
@@ -82,12 +94,45 @@ def budget_of(epsilon: float, delta: float | None, neighbors: str, n: int | None
     return Budget(epsilon, delta, Neighbors(neighbors))
 
 
-def fit_model(
+@dataclass(frozen=True)
+class Quote:
+    """What a fit would release and cost; ``price`` is what the accountants say of the events."""
+
+    budget: Budget
+    plan: Plan
+    noise_multiplier: float
+    events: tuple[Event, ...]
+    solver: Mapping[str, Any]
+    reason: tuple[str, ...]
+    price: Price
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A fit before anything is charged or read: records behind their wall, a solver, and the plan with its budget."""
+
+    data: PrivateData
+    domain: Domain
+    budget: Budget
+    solver: Any
+    reason: tuple[str, ...]
+    plan: Plan
+
+    @property
+    def price(self) -> Quote:
+        """What would be released, with how much noise, and what it costs."""
+        plan = self.data.priced(self.plan, pure=self.budget.is_pure)
+        noise_multiplier = calibrate(plan, self.budget)
+        events = plan.events(noise_multiplier, pure=self.budget.is_pure)
+        found = epsilon_of(events, self.budget.delta, self.budget.neighbors)
+        return Quote(self.budget, plan, noise_multiplier, events, self.solver.settings(), self.reason, found)
+
+
+def prepare(
     X: Any,
     y: Any,
     groups: Any,
     *,
-    model: str,
     bounds: Bounds,
     loss: Any,
     penalty: Penalty,
@@ -98,10 +143,8 @@ def fit_model(
     fit_intercept: bool,
     ledger: Any = None,
     dataset: str | None = None,
-    request: str | None = None,
-    progress: Progress | None = None,
-) -> Fitted:
-    """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
+) -> Prepared:
+    """Everything about a fit that is known without its records."""
     relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=fit_intercept, ledger=ledger, dataset=dataset)
     domain = data.domain(relation, loss)
@@ -110,18 +153,42 @@ def fit_model(
     penalty.value(np.zeros(domain.shape))  # a penalty that does not fit the coefficients fails here, before any release
     budget = budget_of(epsilon, delta, relation, domain.n)
     chosen, reason = choose_solver(solver, domain, loss, penalty, budget)
-    about = _digest(model, bounds, loss, penalty, chosen.settings(), data.n_columns, domain.n, fit_intercept)
+    return Prepared(data, domain, budget, chosen, reason, chosen.plan(domain, loss, penalty))
+
+
+def fit_model(
+    X: Any,
+    y: Any,
+    groups: Any,
+    *,
+    model: str,
+    bounds: Bounds,
+    loss: Any,
+    penalty: Penalty,
+    fit_intercept: bool,
+    request: str | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Fitted:
+    """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records.
+
+    ``settings`` are the other words of ``prepare``.
+    """
+    ready = prepare(X, y, groups, bounds=bounds, loss=loss, penalty=penalty, fit_intercept=fit_intercept, **settings)
+    data, domain, budget, chosen = ready.data, ready.domain, ready.budget, ready.solver
+    declarations = (bounds, loss, penalty, chosen.settings(), data.n_columns, domain.n, fit_intercept)
+    about = _digest(model, *declarations, *([data.declared] if data.declared else []))
     try:
-        curator = data.open_to_settle(
-            chosen.plan(domain, loss, penalty), budget, loss, request=request, label=model, about=about
-        )
+        curator = data.open_to_settle(ready.plan, budget, loss, request=request, label=model, about=about)
     except AlreadyReleased as answered:
         return Fitted.from_text(answered.release)
     with _settled(curator.reservation):
         solution = chosen.solve(curator, penalty, progress)
-        certificate = curator.certificate(model=model, solver=chosen.settings(), notes=reason)
+        certificate = curator.certificate(model=model, solver=chosen.settings(), notes=ready.reason)
         coef, intercept = _in_own_units(solution.coefficients, data, loss, fit_intercept)
-    fitted = Fitted(coef, intercept, certificate)
+        noise = solution.noise if budget.is_private else np.zeros_like(solution.coefficients)
+        spread = (None, None) if noise is None else _in_own_units(noise, data, loss, fit_intercept)
+    fitted = Fitted(coef, intercept, certificate, *spread)
     if curator.reservation is None or request is None:
         return fitted
     return Fitted.from_text(curator.reservation.settle(fitted.text()))
@@ -134,10 +201,13 @@ def _digest(*settings: Any) -> str:
 
 @contextmanager
 def _settled(reservation: Reservation | None) -> Iterator[None]:
-    """A run that fails is never run again under the same charge: its failure was an answer."""
+    """A run that fails is never run again under the same charge: its failure was an answer.
+
+    One that is stopped from outside has answered nothing, and may be asked for again.
+    """
     try:
         yield
-    except BaseException:
+    except Exception:
         if reservation is not None:
             with suppress(LedgerError):  # what went wrong first is what is told
                 reservation.abandon()
@@ -147,7 +217,7 @@ def _settled(reservation: Reservation | None) -> Iterator[None]:
 def _in_own_units(
     w: NDArray[np.float64], data: PrivateData, loss: Any, fit_intercept: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Training coordinates back to the user's: post-processing with declared numbers."""
+    """Training coordinates back to the user's: post-processing with declared, positive numbers, so for spreads too."""
     columns = np.atleast_2d(w.T) * data.target_scale(loss)
     scale = data.scaling.scale
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)

@@ -2,6 +2,7 @@
 
     header.json     {"body": ..., "sha256": of the body's canonical JSON}
     coef.npy, intercept.npy
+    coef_noise.npy, intercept_noise.npy     where it is known what the noise did (since format 2)
 
 The body holds the format's version, the estimator's name, its parameters, the certificate, the names of
 the features, the declared classes, and the SHA-256 of each array's file. Everything in it is declared or
@@ -56,9 +57,11 @@ from discreet.solvers.svrg import VarianceReducedDescent
 from discreet.solvers.whitened import WhitenedDescent
 from discreet.solvers.whitened_newton import WhitenedNewton
 
-FORMAT = 1
+FORMAT = 2
 _HEADER = "header.json"
 _ARRAYS = ("coef.npy", "intercept.npy")
+_NOISE = ("coef_noise.npy", "intercept_noise.npy")
+_CONTENTS = {1: (_ARRAYS,), 2: (_ARRAYS, _ARRAYS + _NOISE)}  # what a format's archive may hold
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same model is the same file
 _BODY = {
     "format",
@@ -101,6 +104,9 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
         raise Unsupported(f"only these models can be saved: {', '.join(_MODELS)}")
     check_is_fitted(model)
     arrays = {"coef.npy": _array_bytes(model.coef_), "intercept.npy": _array_bytes(model.intercept_)}
+    spread = (getattr(model, "coef_noise_", None), getattr(model, "intercept_noise_", None))
+    if not any(values is None for values in spread):
+        arrays |= {name: _array_bytes(values) for name, values in zip(_NOISE, spread, strict=True)}
     names = getattr(model, "feature_names_in_", None)
     classes = getattr(model, "classes_", None)
     params = {**model.get_params(deep=False), "ledger": None}  # an address, perhaps with a password
@@ -137,11 +143,12 @@ def load(path: str | Path) -> DPLinearModel:
 
 
 def _members(content: bytes) -> dict[str, bytes]:
-    """The three parts, by name. Anything else in the archive, or a compressed part, is refused unread."""
+    """The parts, by name. Anything else in the archive, or a compressed part, is refused unread."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
-            if sorted(entry.filename for entry in entries) != sorted((_HEADER, *_ARRAYS)):
+            names = sorted(entry.filename for entry in entries)
+            if names not in [sorted((_HEADER, *arrays)) for arrays in _CONTENTS[FORMAT]]:
                 raise UnreadableModel(
                     "this is not a saved model: its archive holds other parts than a header and arrays"
                 )
@@ -170,6 +177,10 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
             raise UnreadableModel("the saved model is not consistent: it has not as many feature names as features")
     model.coef_ = _array(members["coef.npy"], (*outputs, model.n_features_in_))
     model.intercept_ = _array(members["intercept.npy"], outputs)[()]
+    model.coef_noise_ = model.intercept_noise_ = None
+    if _NOISE[0] in members:
+        model.coef_noise_ = _array(members[_NOISE[0]], (*outputs, model.n_features_in_))
+        model.intercept_noise_ = _array(members[_NOISE[1]], outputs)[()]
     model.certificate_ = Certificate.from_json(body["certificate"])
     return model
 
@@ -179,15 +190,17 @@ def _checked_body(members: Mapping[str, bytes]) -> dict[str, Any]:
     body: dict[str, Any] = header["body"]
     if set(header) != {"body", "sha256"} or header["sha256"] != _body_sum(body):
         raise UnreadableModel("the saved model's header is not what was written: the file was changed or damaged")
-    if body.get("format") != FORMAT:
+    version = body.get("format")
+    if type(version) is not int or version not in _CONTENTS:
         raise UnreadableModel(
-            f"the model was saved in another format than {FORMAT}: read it with the version that wrote it"
+            f"the model was saved in another format than 1 to {FORMAT}: read it with the version that wrote it"
         )
-    if set(body) != _BODY or set(body["sha256"]) != set(_ARRAYS):
+    arrays = members.keys() - {_HEADER}
+    if set(body) != _BODY or set(body["sha256"]) != arrays or arrays not in [set(some) for some in _CONTENTS[version]]:
         raise UnreadableModel("this is not a saved model: fields of its header are missing or unknown")
     if body["model"] not in _MODELS:
         raise UnreadableModel(f"the saved model is none of {', '.join(_MODELS)}")
-    for name in _ARRAYS:
+    for name in arrays:
         if hashlib.sha256(members[name]).hexdigest() != body["sha256"][name]:
             raise UnreadableModel("the saved model's arrays are not what was written: the file was changed or damaged")
     return body

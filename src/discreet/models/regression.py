@@ -19,20 +19,25 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, bounds: Bounds) -> Any: ...
 
-    def fit(self, X: Any, y: Any, groups: Any = None, *, request: str | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, request: str | None = None) -> Self:
         """Fit privately; ``groups`` names the person behind each row, where a person has several.
 
         ``request`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
         """
+        self._fit(X, y, groups, *self._facts(), request)
+        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
+        if self.coef_noise_ is not None and self.intercept_noise_ is not None:
+            self.coef_noise_, self.intercept_noise_ = self.coef_noise_[0], self.intercept_noise_[0]
+        return self
+
+    def _facts(self) -> tuple[Bounds, Any]:
         bounds = declared(self.bounds, target=self.target)
         if bounds.target is None:
             raise MissingBounds(
                 "the target's range is not declared: pass target=(low, high), "
                 "from what is publicly known, not from the data"
             )
-        self._fit(X, y, groups, bounds, self._loss(bounds), request)
-        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
-        return self
+        return bounds, self._loss(bounds)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The predicted target."""

@@ -161,7 +161,10 @@ class AdaptiveDescent:
         return first * total, (choice if choice is not None else (1 - self.gradient_share) / self.n_rounds) * total
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """Rounds from zero, until nothing more can be bought."""
+        """Rounds from zero, until nothing more can be bought.
+
+        No ``noise``: which step is taken, and how often, are noisy choices; without noise the run would be another.
+        """
         run = _Run(self, curator, penalty)
         for t in range(MOST_ROUNDS):
             curator.next_round()

@@ -20,9 +20,15 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver returns: the released coefficients, in training coordinates, (p,) or (p, K)."""
+    """What a solver returns: the released coefficients, in training coordinates, (p,) or (p, K).
+
+    ``noise`` is the standard deviation of what the privacy noise alone did to each of them, to first order
+    (``spread``): made of public and released values, so free. None where there is no honest figure; the solver's
+    ``solve`` says why.
+    """
 
     coefficients: NDArray[np.float64]
+    noise: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

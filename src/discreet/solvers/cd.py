@@ -30,6 +30,7 @@ from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smo
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, RiskBound, Solution, count_release, public_count
 from discreet.solvers.smoothness import Geometry
+from discreet.solvers.spread import noise_deviation
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -142,7 +143,12 @@ class CoordinateDescent:
         return multiplier
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """Run the algorithm from zero."""
+        """Run the algorithm from zero.
+
+        ``noise`` adds up the noise of a coordinate's own steps, as if the loss were flat: steps forget, so this is a
+        bound where coordinates are not strongly correlated, and correlations may carry noise over elsewhere. None with
+        adaptive clips, which make the size of the noise follow noisy shares.
+        """
         n = public_count(curator)
         smoothness = self.geometry.measure(curator, n)
         at = _Problem(curator, self.geometry.clips(curator.domain, curator.loss, smoothness), smoothness, penalty, n)
@@ -150,8 +156,10 @@ class CoordinateDescent:
         if self.adaptive is not None:
             run = self._adaptive_steps
         w, inner = np.zeros(curator.domain.n_features), self.inner(curator.domain)
+        variances = np.zeros(curator.domain.n_features)
         for t in range(self.n_outer):
             schedule = self._schedule(curator, smoothness, inner)
+            variances += self._variances(at, schedule)
             current, mean = w, np.zeros_like(w)
             for piece in np.array_split(np.arange(inner), _PIECES if progress is not None else 1):
                 if piece.size == 0:
@@ -162,7 +170,23 @@ class CoordinateDescent:
                 if progress is not None:
                     progress(t * inner + int(piece[-1]) + 1, self.n_outer * inner)
             w = mean if self.average else current
-        return Solution(w)
+        return Solution(w, None if self.adaptive is not None else np.sqrt(variances))
+
+    def _variances(self, at: _Problem, schedule: Schedule) -> Vector:
+        """What the noise of an outer iteration's steps adds to each coordinate, in a flat loss."""
+        release = next(r for r in at.curator.plan.releases if r.query == "noisy_coordinate_gradient")
+        found, inner = np.zeros(at.clips.size), len(schedule)
+        unit = noise_deviation(at.curator, release, 1.0) / at.n
+        norm = 1 if at.curator.budget.is_pure else 2
+        if self.block_size == 1:
+            kept = (1.0 - np.arange(inner) / inner) ** 2 if self.average else np.ones(inner)
+            np.add.at(found, np.concatenate(schedule), kept)
+            return np.asarray(found * (unit * at.clips * self.step / at.smoothness) ** 2)
+        for k, block in enumerate(schedule):
+            stays = 1.0 - k / inner if self.average else 1.0
+            size = float(np.linalg.norm(at.clips[block], norm))
+            found[block] += (stays * unit * size * self.step / (block.size * at.smoothness[block])) ** 2
+        return found
 
     def _steps(self, at: _Problem, w: Vector, part: Schedule) -> tuple[Vector, Vector]:
         coordinates = np.concatenate(part)

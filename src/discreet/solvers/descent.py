@@ -19,6 +19,7 @@ from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, count_release, public_count
+from discreet.solvers.spread import gain, noise_deviation, tells_noise
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -63,6 +64,18 @@ class Averager:
     @property
     def result(self) -> Vector:
         return self._mean
+
+
+def average_weights(mode: str, n_steps: int) -> Vector:
+    """How much of each iterate w_0, ..., w_T is in the average."""
+    t, half = np.arange(n_steps + 1), n_steps // 2
+    if mode == "last":
+        weights = np.where(t == n_steps, 1.0, 0.0)
+    elif mode == "polynomial":
+        weights = (t + 1.0) * (t + 2.0) * (t + 3.0)
+    else:
+        weights = np.where(t >= (half if mode == "suffix" else 0), 1.0, 0.0)
+    return np.asarray(weights / weights.sum())
 
 
 @dataclass(frozen=True)
@@ -126,7 +139,12 @@ class Descent:
         return Plan((self._release(domain, loss), *count_release(domain)))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """Run the loop from zero; sums are divided by the expected number of records in them."""
+        """Run the loop from zero; sums are divided by the expected number of records in them.
+
+        ``noise`` is the bound for a loss that is flat but for its penalty (``spread``), since its curvature is not
+        public: it is wide where the loss is curved. It takes steps to be stable, eta H <= 1, and knows nothing of the
+        sampling of batches.
+        """
         domain, loss = curator.domain, curator.loss
         release = self._release(domain, loss)
         clip = cast(float, release.clip)
@@ -134,9 +152,10 @@ class Descent:
         step = self.step_size if self.step_size is not None else 1.0 / gradient_smoothness(loss, domain)
         w = previous = np.zeros(domain.shape)
         averager = Averager(self.average, w, self.n_steps)
-        since = 0
+        since, momenta = 0, np.zeros(self.n_steps)
         for t in range(self.n_steps):
-            point = w + self._weight(since, step, penalty) * (w - previous)
+            momenta[t] = self._weight(since, step, penalty)
+            point = w + momenta[t] * (w - previous)
             gradient = curator.noisy_gradient(point, clip=clip) / expected
             previous, w = w, project(penalty.prox(point - step * gradient, step), self.radius)
             uphill = self.restart and float(np.sum((point - w) * (w - previous))) > 0
@@ -144,7 +163,12 @@ class Descent:
             averager.add(w, t + 1)
             if progress is not None:
                 progress(t + 1, self.n_steps)
-        return Solution(averager.result)
+        if not tells_noise(curator):
+            return Solution(averager.result)
+        shrink = 1.0 / (1.0 + step * penalty.strong_convexity)
+        spread = math.sqrt(float(gain(momenta, average_weights(self.average, self.n_steps), shrink=shrink)[0]))
+        deviation = step * noise_deviation(curator, release, clip) / expected * spread
+        return Solution(averager.result, np.full(domain.shape, deviation))
 
     def _weight(self, t: int, step: float, penalty: Penalty) -> float:
         if self.momentum == "nesterov":

@@ -33,6 +33,7 @@ from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, count_release, public_count
+from discreet.solvers.one_shot import vector_deviation
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -131,8 +132,14 @@ class ExponentialMechanism:
         return Plan((drawn, *count), total_variation=(self.total_variation or 1e-13) if chained else 0.0)
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """Ask for one draw."""
+        """Ask for one draw.
+
+        ``noise`` bounds the draw's spread about its median, where it is regularized: the exponent is (k
+        lambda)-strongly convex, so no coefficient spreads more than a Gaussian of variance 1 / (k lambda) (Brascamp &
+        Lieb 1976; Caffarelli 2000). None without regularization, and for a choice among candidates.
+        """
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
+        noise = None
         if self.candidates is not None:
             points = self._points(domain)
             offsets = [n * penalty.value(point) for point in points]
@@ -141,9 +148,14 @@ class ExponentialMechanism:
         else:
             problem = self._problem(penalty, n)
             solution = curator.sample_minimizer(problem, sampler=self.sampler_for(domain, loss, problem))
+            if problem.total > 0:  # 1 / sqrt(k lambda), k = lambda / (z a G)^2
+                slope = gradient_bound(loss, problem.seen(domain), self.radius)
+                noise = np.full(
+                    domain.shape, vector_deviation(curator, domain.neighbors.sum_factor * slope / problem.total)
+                )
         if progress is not None:
             progress(1, 1)
-        return Solution(solution)
+        return Solution(solution, noise)
 
     def _points(self, domain: Domain) -> NDArray[np.float64]:
         points = np.array(self.candidates, dtype=np.float64)

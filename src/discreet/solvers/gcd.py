@@ -108,7 +108,7 @@ class GreedyCoordinateDescent:
         return math.sqrt(16 * self.n_steps * math.log(1 / budget.delta)) / budget.epsilon
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """Run the algorithm from zero."""
+        """Run the algorithm from zero. No ``noise``: other choices make other steps, which is no small change."""
         n = public_count(curator)
         smoothness = self.geometry.measure(curator, n)
         clips = self.geometry.clips(curator.domain, curator.loss, smoothness)

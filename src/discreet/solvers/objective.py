@@ -28,7 +28,7 @@ from discreet.curator.one_shot import Problem
 from discreet.errors import Unsupported
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import RiskBound
-from discreet.solvers.one_shot import OneShot
+from discreet.solvers.one_shot import OneShot, vector_deviation
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -58,6 +58,14 @@ class ObjectivePerturbation(OneShot):
 
     def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]:
         return curator.perturbed_minimizer(problem)
+
+    def _deviation(self, curator: "Curator", problem: Problem) -> float:
+        """A bound: the minimizer moves by -(H + lambda)^{-1} b to first order, and H >= 0 is all that is public of H.
+
+        The second noise is left out: it covers a tolerance of ``TOLERANCE``.
+        """
+        bound = problem.bound_for(curator.loss, curator.domain)
+        return vector_deviation(curator, curator.budget.neighbors.sum_factor * bound / problem.total)
 
     def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float) -> RiskBound:
         """Excess risk of the mean loss for ||w*|| <= ``radius``: (p s^2 / (2 lambda) + lambda radius^2 / 2) / n."""

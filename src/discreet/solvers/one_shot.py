@@ -21,6 +21,16 @@ TOLERANCE = 1e-11
 """The minimizer's certified gradient, over n times the bound on a record's."""
 
 
+def vector_deviation(curator: "Curator", sensitivity: float) -> float:
+    """The standard deviation of an entry of a noise vector for this L2 sensitivity.
+
+    Gaussian; for pure budgets the vector has a length of Gamma(p, s) and any direction, so that an entry's variance is
+    E length^2 / p = s^2 (p + 1).
+    """
+    scale = curator.noise_multiplier * sensitivity
+    return scale * (math.sqrt(math.prod(curator.domain.shape) + 1.0) if curator.budget.is_pure else 1.0)
+
+
 @dataclass(frozen=True)
 class OneShot(ABC):
     """Settings that output and objective perturbation share.
@@ -79,13 +89,20 @@ class OneShot(ABC):
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
         """One question, one answer."""
-        solution = Solution(self._ask(curator, self.problem(self.strength(penalty), public_count(curator))))
+        problem = self.problem(self.strength(penalty), public_count(curator))
+        solution = Solution(
+            self._ask(curator, problem), np.full(curator.domain.shape, self._deviation(curator, problem))
+        )
         if progress is not None:
             progress(1, 1)
         return solution
 
     @abstractmethod
     def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def _deviation(self, curator: "Curator", problem: Problem) -> float:
+        """The noise's standard deviation in a coefficient of the answer, or a bound on it."""
 
     def settings(self) -> dict[str, Any]:
         """Public settings, for the certificate."""

@@ -30,7 +30,7 @@ from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import RiskBound, count_release
-from discreet.solvers.one_shot import OneShot
+from discreet.solvers.one_shot import OneShot, vector_deviation
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -73,10 +73,24 @@ class OutputPerturbation(OneShot):
     def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]:
         if self.n_steps is None:
             return curator.noisy_minimizer(problem)
+        return curator.noisy_descent(problem, n_steps=self.n_steps, step_size=self._step(curator, problem))
+
+    def _deviation(self, curator: "Curator", problem: Problem) -> float:
+        """Exact, up to the lattice's rounding: the noise is added to the point."""
+        domain = curator.domain
+        bound = curator.budget.neighbors.sum_factor * problem.bound_for(curator.loss, domain) / problem.n
+        if self.n_steps is None:
+            return vector_deviation(curator, bound / problem.regularization)
+        step, pull = self._step(curator, problem), self._step(curator, problem) * problem.regularization
+        moves = -math.expm1(self.n_steps * math.log1p(-min(pull, 1 - 2.0**-53))) / pull if pull else self.n_steps
+        return vector_deviation(curator, step * bound * moves)
+
+    def _step(self, curator: "Curator", problem: Problem) -> float:
+        if self.step_size is not None:
+            return self.step_size
         domain = curator.domain
         smoothness = gradient_smoothness(problem.loss_for(curator.loss, domain), problem.seen(domain))
-        step = self.step_size if self.step_size is not None else 1.0 / (smoothness + problem.regularization)
-        return curator.noisy_descent(problem, n_steps=self.n_steps, step_size=step)
+        return 1.0 / (smoothness + problem.regularization)
 
     @classmethod
     def for_diameter(cls, domain: Domain, loss: Any, *, radius: float, budget: Budget, **settings: Any) -> Self:

@@ -28,7 +28,8 @@ from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, count_release, public_count
-from discreet.solvers.descent import nesterov_weight, project
+from discreet.solvers.descent import average_weights, nesterov_weight, project
+from discreet.solvers.spread import noise_deviation, responses, tells_noise
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -110,12 +111,17 @@ class VarianceReducedDescent:
         return Plan((anchors, changes, *count_release(domain)))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """Run the epochs from zero."""
+        """Run the epochs from zero.
+
+        ``noise`` is the bound for a loss that is flat but for its penalty (``spread``), in which an anchor's noise is
+        in all of its epoch's steps; None where anchors are means, which is another recursion.
+        """
         domain, loss = curator.domain, curator.loss
         n, clip, smoothness = public_count(curator), self._clip(domain, loss), gradient_smoothness(loss, domain)
         expected = n * math.ceil(self.fraction(domain) * SAMPLING_DENOMINATOR) / SAMPLING_DENOMINATOR
         step = self.step_size if self.step_size is not None else 1.0 / smoothness
         anchor = w = previous = np.zeros(domain.shape)
+        momenta, reaches = np.zeros((2, self.n_epochs, self.n_inner))
         for epoch in range(self.n_epochs):
             full = curator.noisy_gradient(anchor, clip=clip) / n
             w, total = anchor, np.zeros(domain.shape)
@@ -126,14 +132,26 @@ class VarianceReducedDescent:
                     min(2 * clip, smoothness * float(np.linalg.norm(point - anchor))),
                     np.zeros(domain.shape),
                 )
+                momenta[epoch, inner] = weight if self.momentum else 0.0
                 if reach > LEAST_REACH:
+                    reaches[epoch, inner] = reach
                     change = curator.noisy_gradient_change(point, anchor, clip=reach) / expected
                 previous, w = w, project(penalty.prox(point - step * (full + change), step), self.radius)
                 total += w
             anchor = total / self.n_inner if self.average else w
             if progress is not None:
                 progress(epoch + 1, self.n_epochs)
-        return Solution(anchor)
+        if self.average or not tells_noise(curator):
+            return Solution(anchor)
+        anchors, changes, *_ = self.plan(domain, loss, penalty).releases
+        shrink = 1.0 / (1.0 + step * penalty.strong_convexity)
+        weights = responses(momenta.ravel(), average_weights("last", momenta.size), shrink=shrink).reshape(
+            momenta.shape
+        )
+        first = noise_deviation(curator, anchors, clip) / n * weights.sum(axis=1)
+        others = noise_deviation(curator, changes, 1.0) / expected * reaches * weights
+        deviation = step * math.sqrt(float(np.square(first).sum() + np.square(others).sum()))
+        return Solution(anchor, np.full(domain.shape, deviation))
 
     def settings(self) -> dict[str, Any]:
         """Public settings, for the certificate."""

@@ -28,12 +28,14 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator.recoding import Recoding
 from discreet.errors import Unsupported
+from discreet.losses import Logistic
 from discreet.losses.base import derivative
 from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers import whitened_rules as rules
 from discreet.solvers.base import Progress, Solution, count_release, public_count
+from discreet.solvers.calibration import calibrate
 from discreet.solvers.descent import project
 from discreet.solvers.shape import (
     check_settings,
@@ -44,6 +46,8 @@ from discreet.solvers.shape import (
     shares_to_noise,
     step_release,
 )
+from discreet.solvers.spread import noise_deviation, taken_back
+from discreet.solvers.whitened_noise import Spectrum, Steps, deviations, margins_of
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -61,6 +65,19 @@ LEAST_ROW = 0.1
 """Sparse rows are taken to be at least this long in declared coordinates."""
 TYPICAL = 0.6
 """A row's typical length in units of sqrt(p) in declared coordinates."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The map to train in, a typical row's length there, and the curvature of a loss with f'' = 1.
+
+    ``spectrum`` is what second moments show, where they were seen.
+    """
+
+    recoding: Recoding
+    length: float
+    curvature: float
+    spectrum: Spectrum | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +100,9 @@ class WhitenedDescent:
         Shares of mu^2 for seeing; the steps get the rest.
     average
         Return the mean of the last half of the iterates instead of the last one.
+    calibrate
+        Release one gradient more, which brings probabilities back to scale (``calibration``): for the logistic loss of
+        two classes in the full form, where there is an intercept.
     """
 
     form: str = "full"
@@ -96,6 +116,7 @@ class WhitenedDescent:
     scale_share: float = rules.SCALE
     moment_share: float = rules.MOMENTS
     average: bool = False
+    calibrate: bool = True
     name: ClassVar[str] = "whitened"
 
     def __post_init__(self) -> None:
@@ -114,7 +135,7 @@ class WhitenedDescent:
         form = rules.form_for(domain, budget, numbers=numbers)
         slope = 0.8 * slope_at_zero(loss)
         if not budget.is_private:
-            return cls(form=form, n_steps=rules.LIMIT_STEPS, momentum=0.9, slope=slope, floor=1e-9)
+            return cls(form=form, n_steps=rules.LIMIT_STEPS, momentum=0.9, slope=slope, floor=1e-9, calibrate=False)
         if form != "plain":
             return cls(
                 form=form,
@@ -132,17 +153,23 @@ class WhitenedDescent:
         return cls(form, rules.LEAST_STEPS, step=0.75, slope=slope_at_zero(loss), constant=1.0 / length)
 
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
-        """What is seen, then ``n_steps`` noisy gradients; a noisy count where n is private."""
+        """What is seen, then ``n_steps`` noisy gradients and that of the calibration; a count where n is private."""
         check_penalty(penalty)
         if domain.sparse and self.form == "full":
             raise Unsupported("whitening would fill sparse records: use WhitenedDescent(form='diagonal')")
         return Plan(
             (
                 *self._seeing(domain),
-                step_release(self._seeing(domain), self.n_steps),
+                self._steps(domain, loss),
                 *count_release(domain, shares_to_noise(rules.COUNT)),
             )
         )
+
+    def _steps(self, domain: Domain, loss: Any) -> Release:
+        return step_release(self._seeing(domain), self.n_steps + self._calibrates(domain, loss))
+
+    def _calibrates(self, domain: Domain, loss: Any) -> bool:
+        return self.calibrate and self.form == "full" and domain.intercept and isinstance(loss, Logistic)
 
     def _seeing(self, domain: Domain) -> tuple[Release, ...]:
         if self.form == "plain":
@@ -155,13 +182,18 @@ class WhitenedDescent:
         return (*shape, Release("noisy_second_moment", 1, relative_noise=noise))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """See, recode, descend, and take the coefficients back."""
-        n, quiet = public_count(curator), curator.noise_multiplier == 0
-        recoding, length, curvature = self._coordinates(curator, n, quiet)
+        """See, recode, descend, and take the coefficients back.
+
+        ``noise`` is of the steps' noise in the coordinates that were seen. Form ``full``: by the released second moment
+        and a model of the margins (``margins``). The others know no curvature: a bound, as if the loss were flat.
+        """
+        n, quiet, admitted = public_count(curator), curator.noise_multiplier == 0, curator.domain
+        seen = self._coordinates(curator, n, quiet)
+        recoding, length, curvature = seen.recoding, seen.length, seen.curvature
         curator.recode(recoding)
         loss, domain = curator.loss, curator.domain
         clip = gradient_bound(loss, domain) if quiet else self.slope * length
-        step = self.step / (loss.smoothness * curvature)
+        step, release = self.step / (loss.smoothness * curvature), self._steps(admitted, loss)
         prox = ridge_prox(penalty, recoding, domain, step)
         v = previous = np.zeros(domain.shape)
         tail = np.zeros(domain.shape)
@@ -171,15 +203,36 @@ class WhitenedDescent:
             previous, v = v, project(prox(point - step * gradient), LARGEST)
             tail += v if t >= self.n_steps // 2 else 0.0
             if progress is not None:
-                progress(t + 1, self.n_steps)
-        return Solution(recoding.coefficients(tail / (self.n_steps - self.n_steps // 2) if self.average else v))
+                progress(t + 1, release.count)
+        if self.average:
+            v = tail / (self.n_steps - self.n_steps // 2)
+        unit = noise_deviation(curator, release, 1.0)
+        spread = self._spread(seen, curator, v, step * clip * unit / n, step)
+        if quiet or not self._calibrates(admitted, loss) or seen.spectrum is None:
+            return Solution(recoding.coefficients(v), spread)
+        middle, width = margins_of(seen.spectrum, v)
+        found = calibrate(curator, recoding, v, middle, width, penalty, n, unit)
+        if progress is not None:
+            progress(release.count, release.count)
+        return Solution(found.coefficients, np.hypot(found.share * spread, found.deviations))
 
-    def _coordinates(self, curator: "Curator", n: float, quiet: bool) -> tuple[Recoding, float, float]:
-        """The map to train in, a typical row's length there, and the curvature of a loss with f'' = 1."""
+    def _spread(self, seen: Seen, curator: "Curator", v: Vector, deviation: float, step: float) -> Vector:
+        """What steps whose noise has this deviation make of it, in training coordinates."""
+        if deviation == 0:
+            return np.zeros(v.shape)
+        momenta, averages = np.full(self.n_steps, self.momentum), np.zeros(self.n_steps + 1)
+        averages[self.n_steps // 2 + 1 if self.average else self.n_steps :] = 1.0
+        steps = Steps(momenta, averages / averages.sum(), step, deviation, self.slope)
+        if seen.spectrum is None:
+            return taken_back(seen.recoding, np.full(v.shape, deviation**2 * float(steps.gain(0.0)[0])))
+        return deviations(seen.spectrum, affine(seen.recoding, curator.domain)[0], curator.loss, v, steps)
+
+    def _coordinates(self, curator: "Curator", n: float, quiet: bool) -> Seen:
+        """The map to train in, and what is known of rows there."""
         admitted = curator.domain
         if self.form == "plain":
             recoding = self._plain(curator, n)
-            return recoding, recoding.row_norm, recoding.row_norm**2
+            return Seen(recoding, recoding.row_norm, recoding.row_norm**2)
         releases = self._seeing(admitted)
         shape = seen_shape(curator, releases[:-1] if self.form == "full" else releases, n)
         features = math.sqrt(shape.square_length)
@@ -191,14 +244,19 @@ class WhitenedDescent:
             row_norm=math.inf if quiet else 1.0,
         )
         if self.form == "diagonal":
-            return recoding, 1.0, 1.0 if quiet else 1.0 / longest
+            return Seen(recoding, 1.0, 1.0 if quiet else 1.0 / longest)
         curator.recode(recoding)
         clip = curator.domain.row_norm**2 if quiet else 1.0
         factor = curator.budget.neighbors.sum_factor**0.5
         second = curator.noisy_second_moment(clip=clip, n=n)
         edge = noise_of(curator, releases[-1], clip, factor) / n * math.sqrt(2.0 * len(second))
-        matrix, length = whitening(second, edge, self.floor)
-        return replace(recoding, matrix=matrix, reach=None if quiet else REACH * length), length, 1.0
+        matrix, length, shares, vectors, kept = whitening(second, edge, self.floor)
+        mean = matrix @ second[:, -1] / recoding.constant if admitted.intercept else np.zeros(len(second))
+        whitened = replace(recoding, matrix=matrix, reach=None if quiet else REACH * length)
+        leverage = np.square(matrix).sum(axis=0) * np.square(curator.domain.feature_bounds)
+        farthest = np.sqrt(np.maximum(1.0, 1.0 + (leverage - 1.0) / length**2))
+        entry = edge / (2.0 * math.sqrt(len(second)))  # off the diagonal, of the mean of two
+        return Seen(whitened, length, 1.0, Spectrum(shares, vectors, mean, farthest, kept, entry))
 
     def _plain(self, curator: "Curator", n: float) -> Recoding:
         """Declared coordinates: a typical row of features has length 1 / constant against the constant 1.
@@ -263,10 +321,11 @@ def affine(recoding: Recoding, domain: Domain) -> tuple[Vector, Vector]:
     return (recoding.coefficients(np.eye(domain.n_features)).T - offset).T, offset
 
 
-def whitening(second: Vector, edge: float, floor: float) -> tuple[Vector, float]:
-    """A = (M + floor edge)^{-1/2}, and the length of a whitened row: the root of the directions that are seen.
+def whitening(second: Vector, edge: float, floor: float) -> tuple[Vector, float, Vector, Vector, Vector]:
+    """A = (M + floor edge)^{-1/2}, a whitened row's length, the whitened moment's eigenvalues and vectors, M's + floor.
 
-    Eigenvalues below the noise's edge are taken for their mean, which the trace tells.
+    The length is the root of the directions that are seen. Eigenvalues below the noise's edge are taken for their mean,
+    which the trace tells.
     """
     values, vectors = np.linalg.eigh(second)
     kept = np.maximum(values, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(values[-1]), 1e-300))
@@ -274,4 +333,4 @@ def whitening(second: Vector, edge: float, floor: float) -> tuple[Vector, float]
     rest = max(float(np.trace(second)) - float(values[seen].sum()), 0.0) / max(1, int((~seen).sum()))
     likely = np.where(seen, values, min(edge, rest))
     length = math.sqrt(max(1.0, float((np.maximum(likely, 0.0) / kept).sum())))
-    return (vectors / np.sqrt(kept)) @ vectors.T, length
+    return (vectors / np.sqrt(kept)) @ vectors.T, length, np.where(seen, values / kept, 0.0), vectors, kept

@@ -122,13 +122,20 @@ class WhitenedNewton:
         return (target, *shape_releases(domain, mean=self.mean_share, scale=self.scale_share), moments)
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """See, standardize, step, and take the coefficients back."""
+        """See, standardize, step, and take the coefficients back.
+
+        ``noise`` is what the steps' noise became through the filters that were used, in the coordinates that were seen.
+        A step forgets l d of what was there (d: ``filter_weights``), for the share of records whose gradient is not
+        clipped; that share is taken from a Gaussian residual as wide as the target, directions that are not seen forget
+        nothing, and what a penalty's corners swallow is left in: there the noise of the target's mean stays too.
+        """
         n, quiet = public_count(curator), curator.noise_multiplier == 0
         target, *shape, moments = seeing = self._seeing(curator.domain)
         noise = (
             noise_of(curator, step_release(seeing, self.n_steps), 1.0, float(curator.budget.neighbors.sum_factor)) / n
         )
-        center, scale = self._target(curator, target, n)
+        admitted = curator.domain
+        center, scale, mean_noise = self._target(curator, target, n)
         seen = seen_shape(curator, tuple(shape), n).recoding
         longest = self.row * math.sqrt(len(seen.center) + 1.0)
         recoding = replace(
@@ -145,11 +152,16 @@ class WhitenedNewton:
             recoding = replace(recoding, row_norm=min(1.0, LENGTHS * math.sqrt(typical)))
         loss = curator.loss
         curator.recode(recoding, loss=Huber(loss.width / scale) if isinstance(loss, Huber) else None)
-        w = self._descend(curator, penalty, recoding, second, edge, n, noise, progress)
-        return Solution(recoding.coefficients(w))
+        w, spread = self._descend(curator, penalty, recoding, second, edge, n, noise, progress)
+        if admitted.intercept and not isinstance(penalty, (NoPenalty, L2)):  # the last step may not correct the center
+            spread[-1] = math.hypot(spread[-1], mean_noise)
+        return Solution(recoding.coefficients(w), spread)
 
-    def _target(self, curator: "Curator", release: Release, n: float) -> tuple[float, float]:
-        """The target's center and scale in training coordinates; a mean within its noise is drawn to the middle."""
+    def _target(self, curator: "Curator", release: Release, n: float) -> tuple[float, float, float]:
+        """The target's center and scale in training coordinates, and the center's noise.
+
+        A mean within its noise is drawn to the middle.
+        """
         low, high = curator.domain.target_range or (-1.0, 1.0)
         middle, half = (low + high) / 2.0, (high - low) / 2.0 or 1.0
         noise = noise_of(curator, release, math.sqrt(2.0), float(curator.budget.neighbors.sum_factor)) / n
@@ -159,12 +171,12 @@ class WhitenedNewton:
             mean, middle = 0.0, 0.0
         spread = max(square - mean**2, 0.0) + TARGET_NOISE * noise
         scale = math.sqrt(min(1.0, max(spread, LEAST_TARGET_SCALE**2)))
-        return middle + half * min(1.0, max(-1.0, mean)), half * scale
+        return middle + half * min(1.0, max(-1.0, mean)), half * scale, half * noise
 
     def _descend(
         self, curator: "Curator", penalty: Penalty, recoding: Recoding, second: Vector, edge: float, n: float,
         noise: float, progress: Progress | None,
-    ) -> Vector:  # fmt: skip
+    ) -> tuple[Vector, Vector]:  # fmt: skip
         quiet, domain = curator.noise_multiplier == 0, curator.domain
         clip = gradient_bound(curator.loss, domain, LIMIT_RADIUS) if quiet else self.residual * domain.row_norm
         linear, offset = affine(recoding, domain)
@@ -172,27 +184,36 @@ class WhitenedNewton:
         values, vectors = np.linalg.eigh(second + alpha * (linear.T @ linear))
         floored = np.maximum(values, max(self.floor * edge, 1e-12 * max(float(values[-1]), 1e-300)))
         metric, units = (vectors * floored) @ vectors.T, np.abs(np.diag(linear))
-        w = np.zeros(domain.n_features)
+        w, variances = np.zeros(domain.n_features), np.zeros(domain.n_features)
+        curved = self._unclipped(curator.loss) * np.where(values >= edge, np.maximum(values, 0.0), 0.0)
         for t in range(self.n_steps):
             gradient = curator.noisy_gradient(w, clip=clip) / n + alpha * (linear.T @ (linear @ w + offset))
-            w = w - vectors @ filtered(vectors.T @ gradient, floored, noise * clip, edge)
+            q = vectors.T @ gradient
+            weights = filter_weights(q, floored, noise * clip, edge)
+            w = w - vectors @ (weights * q)
+            variances = (1.0 - curved * weights) ** 2 * variances + (weights * noise * clip) ** 2
             if not isinstance(penalty, (NoPenalty, L2)):
                 w = metric_prox(w, metric * recoding.target_scale**2, units, penalty)
             if progress is not None:
                 progress(t + 1, self.n_steps)
-        return w
+        return w, np.sqrt(np.square(linear @ vectors) @ variances)
+
+    def _unclipped(self, loss: Any) -> float:
+        """The share of Gaussian residuals, as wide as the target, that neither the clip nor Huber's width cuts off."""
+        width = min(self.residual, loss.width) if isinstance(loss, Huber) else self.residual
+        return math.erf(width / math.sqrt(2.0))
 
     def settings(self) -> dict[str, Any]:
         """Public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
 
 
-def filtered(q: Vector, values: Vector, noise: float, edge: float) -> Vector:
-    """q x / (l x + noise^2) for the x under which q ~ N(0, l x + noise^2) is likeliest in directions that are seen."""
+def filter_weights(q: Vector, values: Vector, noise: float, edge: float) -> Vector:
+    """x / (l x + noise^2) for the x under which q ~ N(0, l x + noise^2) is likeliest in directions that are seen."""
     if noise == 0:
-        return q / values
+        return np.asarray(1.0 / values)
     seen = values >= edge
     spreads = np.multiply.outer(PRIORS / len(q), values[seen]) + noise**2
     likelihood = -0.5 * (np.log(spreads) + q[seen] ** 2 / spreads).sum(axis=1)
     prior = PRIORS[int(np.argmax(likelihood))] / len(q)
-    return np.asarray(q * prior / (values * prior + noise**2))
+    return np.asarray(prior / (values * prior + noise**2))

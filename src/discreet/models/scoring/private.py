@@ -1,0 +1,148 @@
+"""``private_score``: declare, plan, price, charge, read, buy, certify."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.pricing import calibrate, epsilon_of
+from discreet.budget import Budget
+from discreet.curator.private_data import PrivateData
+from discreet.curator.stream import is_stream
+from discreet.errors import MissingBounds, Unsupported
+from discreet.models.fitting import budget_of
+from discreet.models.scoring import accuracy, r_squared, roc
+from discreet.models.scoring.buying import Buyer, plan_of
+from discreet.models.scoring.measured import Measured
+from discreet.models.scoring.result import PrivateScore
+from discreet.models.scoring.rows import Released, read, released
+
+METRICS: dict[str, ModuleType] = {"accuracy": accuracy, "auc": roc, "r2": r_squared}
+
+
+def private_score(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    groups: Any = None,
+    *,
+    metric: str = "auto",
+    epsilon: float,
+    delta: float | None = None,
+    neighbors: str = "replace_one",
+    level: float = 0.95,
+    ledger: Any = None,
+    dataset: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PrivateScore:
+    """How well a released model predicts private rows that it was not fitted on, for a budget of its own.
+
+    Parameters
+    ----------
+    model
+        A fitted estimator of discreet's.
+    X, y, groups
+        The rows, in the model's features; ``groups`` names the person behind each. Or X a stream, which brings its
+        own targets and persons. A row with a missing feature or without a declared label is not scored.
+    metric
+        ``"accuracy"``, ``"auc"`` (two classes) or ``"r2"``. ``"auto"``: accuracy for classes, R2 for numbers.
+    epsilon, delta, neighbors
+        What the score may cost, beside what the model cost. ``delta=None``: 1/n^2 where n is public.
+    level
+        How often an interval contains the score of these rows without noise: at least.
+    ledger, dataset
+        Where the score is charged before a row is read, as in the estimators.
+    progress
+        Called with the number of releases made, and planned.
+    """
+    known = released(model, X)
+    kind, name = metric_of(known, metric, level)
+    relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
+    if is_stream(X) and X.purchase is not None:
+        raise Unsupported(
+            "the ranges of these columns are to be bought: score with the ranges that the model's fit bought"
+        )
+    if y is None and not is_stream(X):
+        raise Unsupported("a score needs the targets: pass y")
+    data = PrivateData(X, y, known.bounds, groups=groups, ledger=ledger, dataset=dataset)
+    n = data.public_n(relation)
+    if n is None and delta is None:
+        raise MissingBounds("n is private here: give delta, such as delta=1e-6")
+    budget = budget_of(epsilon, delta, relation, n)
+    plan = plan_of(kind.SHARES, pure=budget.is_pure)
+    events = plan.events(calibrate(plan, budget), pure=budget.is_pure)
+    data.check(known.loss)
+    reservation = data.reserve(events, budget, label=f"{name} of {known.name}")
+    rows, persons = read(known, X, y, partial(kind.seen, known), reservation)
+    if not is_stream(X):
+        data.recognize(reservation)
+    buyer = Buyer(plan, budget, groups if persons is None else persons, progress)
+    found: Measured = kind.measure(known, rows, buyer, level)
+    certificate = replace(
+        _certificate(known, buyer, name, n),
+        unit=data.unit,
+        ledger=None if reservation is None else reservation.reference,
+    )
+    return scored(name, found, level, certificate, n, kind.SAMPLING)
+
+
+def _certificate(model: Released, buyer: Buyer, name: str, n: int | None) -> Certificate:
+    """That of the last purchase, with all of them in it."""
+    assert buyer.curator is not None
+    budget, noise_multiplier = buyer.budget, calibrate(buyer.plan, buyer.budget)
+    events = buyer.plan.events(noise_multiplier, pure=budget.is_pure)
+    return replace(
+        buyer.curator.certificate(model=f"{name} of {model.name}", solver={"metric": name}),
+        events=events,
+        accountants=epsilon_of(events, budget.delta, budget.neighbors).accountants,
+        noise_multiplier=noise_multiplier,
+        assumed_public=_declared(model, n),
+        notes=("the model was released before, and is taken as public here",),
+    )
+
+
+def metric_of(model: Released, metric: str, level: float) -> tuple[ModuleType, str]:
+    """The metric's module and its name, or a word on what does not go together."""
+    if not 0 < level < 1:
+        raise Unsupported("level is a probability, such as 0.95")
+    if metric == "auto":
+        metric = "accuracy" if model.is_classifier else "r2"
+    if metric not in METRICS:
+        raise Unsupported(f"metric must be auto, {', '.join(METRICS)}")
+    if model.is_classifier != (metric != "r2"):
+        raise Unsupported("r2 is for numeric targets, accuracy and auc for classes: use metric='auto'")
+    if metric == "auc" and model.loss.n_outputs != 1:
+        raise Unsupported("auc is for two classes: use metric='accuracy' for more")
+    return METRICS[metric], metric
+
+
+def scored(
+    name: str, found: Measured, level: float, certificate: Certificate | None, n: int | None, sampling: str
+) -> PrivateScore:
+    """The result, with the sampling error added on both sides and nothing beyond what a score can be."""
+    least = -float("inf") if name == "r2" else 0.0
+    return PrivateScore(
+        metric=name,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        level=level,
+        population_low=max(least, found.low - found.sampling),
+        population_high=min(1.0, found.high + found.sampling),
+        certificate=certificate,
+        n=n,
+        sampling=sampling,
+    )
+
+
+def _declared(model: Released, n: int | None) -> dict[str, Any]:
+    ranges = model.bounds.features
+    facts = {
+        "features": ranges if isinstance(ranges, (float, dict)) else [list(pair) for pair in ranges],
+        "target": model.bounds.target,
+        "classes": model.bounds.classes,
+        "n": n,
+    }
+    return {name: value for name, value in facts.items() if value is not None}

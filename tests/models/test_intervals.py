@@ -1,0 +1,285 @@
+"""Intervals cover what the same steps would have found without noise, at their level: fits over many seeds.
+
+The run without noise is the same run with the exact sums in place of the noisy ones (``observe``): the same seed, so
+the same samples and public coins, the same clips, steps and seen coordinates, for numbers the same filters.
+"""
+
+import hashlib
+import json
+import math
+import zipfile
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import discreet
+from discreet import (
+    Bounds,
+    CoordinateDescent,
+    DPHuberRegressor,
+    DPLasso,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    GradientDescent,
+    Ledger,
+    OutputPerturbation,
+    StochasticGradientDescent,
+    Unsupported,
+    VarianceReducedDescent,
+)
+from discreet.accounting.pricing import remembered_prices
+from discreet.curator.entropy import use_entropy
+from discreet.curator.observation import observe
+from discreet.models.fitting import Fitted
+from discreet.models.intervals import log_concave_quantile
+from discreet.models.persistence import UnreadableModel
+from discreet.solvers import whitened_newton
+
+
+class Quick:
+    """As ``SeededEntropy``, at the speed of numpy: thousands of fits are drawn here."""
+
+    name = "a test generator"
+    is_private = False
+
+    def __init__(self, seed):
+        self._rng = np.random.default_rng(seed)
+
+    def words(self, count):
+        words = self._rng.integers(0, 2**64, count, dtype=np.uint64)
+        words.flags.writeable = False
+        return words
+
+
+STEPS = ("noisy_gradient", "noisy_gradient_change", "noisy_coordinate_gradient", "noisy_minimizer", "noisy_descent")
+
+
+def a_table(kind, n=1000, p=4):
+    rng = np.random.default_rng(3)
+    mix = np.linalg.cholesky(0.4 * np.ones((p, p)) + 0.6 * np.eye(p))
+    X = np.clip(rng.normal(size=(n, p)) @ mix.T * 0.35, -1, 1)
+    margins = X @ rng.normal(size=p) * 2 + 0.3
+    if kind == "numbers":
+        return X, np.clip(margins / 3 + 0.4 * rng.normal(size=n), -2, 2)
+    if kind == "classes":
+        return X, (rng.random(n) < 1 / (1 + np.exp(-margins))).astype(int)
+    scores = X @ rng.normal(size=(p, 3)) * 2 + rng.gumbel(size=(n, 3))
+    return X, scores.argmax(axis=1)
+
+
+def logistic(solver, epsilon=2.0, classes=(0, 1), **settings):
+    return DPLogisticRegression(epsilon, bounds=1.0, classes=classes, solver=solver, **settings)
+
+
+CASES = {
+    "whitened": (logistic("whitened"), "classes"),
+    "whitened svm": (DPLinearSVC(2.0, bounds=1.0, classes=(0, 1)), "classes"),
+    "whitened softmax": (logistic("whitened", 4.0, (0, 1, 2)), "three"),
+    "plain": (logistic("whitened", 0.05), "classes"),
+    "newton": (DPLinearRegression(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
+    "newton huber": (DPHuberRegressor(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
+    "newton lasso": (DPLasso(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
+    "gd": (logistic(GradientDescent(n_steps=10)), "classes"),
+    "gd momentum": (logistic(GradientDescent(n_steps=10, momentum="nesterov", average="suffix")), "classes"),
+    "gd pure": (logistic(GradientDescent(n_steps=5), 8.0, delta=0.0), "classes"),
+    "sgd": (logistic(StochasticGradientDescent(n_steps=15, batch_size=500)), "classes"),
+    "svrg": (logistic(VarianceReducedDescent(n_epochs=3, n_inner=3, batch_size=500)), "classes"),
+    "cd": (logistic("cd"), "classes"),
+    "cd blocks": (logistic(CoordinateDescent(n_inner=12, block_size=3, schedule="cyclic")), "classes"),
+    "output": (logistic("output"), "classes"),
+    "output steps": (logistic(OutputPerturbation(n_steps=10)), "classes"),
+    "output pure": (logistic("output", 4.0, delta=0.0), "classes"),
+}
+EXACT = ("output", "output steps", "output pure")
+RUNS = 60
+
+
+def flat(coef, intercept):
+    return np.append(np.ravel(coef), np.ravel(intercept))
+
+
+class Filters:
+    """Records the filters of a noisy run, then plays them back."""
+
+    def __init__(self, monkeypatch):
+        self.kept, self.own, self.replays = [], whitened_newton.filter_weights, False
+        monkeypatch.setattr(whitened_newton, "filter_weights", self)
+
+    def __call__(self, *numbers):
+        if self.replays:
+            return self.kept.pop(0)
+        self.kept.append(self.own(*numbers))
+        return self.kept[-1]
+
+
+def runs(model, X, y, monkeypatch, count=RUNS):
+    """Noisy coefficients, those of the same run without noise, and the stated deviations and intervals."""
+    filters, found = Filters(monkeypatch), []
+    for seed in range(1, count + 1):
+        filters.replays = False
+        with use_entropy(Quick(seed)):
+            model.fit(X, y)
+        noisy, spread = flat(model.coef_, model.intercept_), flat(model.coef_noise_, model.intercept_noise_)
+        made = model.intervals()
+        low, high = flat(made.coef.low, made.intercept.low), flat(made.coef.high, made.intercept.high)
+        filters.replays = True
+        quiet = observe(lambda seen: seen.exact if seen.query in STEPS else seen.noisy)
+        with use_entropy(Quick(seed)), quiet:
+            model.fit(X, y)
+        found.append((noisy, flat(model.coef_, model.intercept_), spread, low, high))
+    return (np.array(part) for part in zip(*found, strict=True))
+
+
+def least_coverage(count, level=0.95):
+    """What an interval that holds its level misses once in ten thousand times."""
+    return stats.binom.ppf(1e-4, count, level) / count
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_intervals_hold_their_level(name, monkeypatch):
+    model, kind = CASES[name]
+    with remembered_prices():
+        noisy, quiet, spread, low, high = runs(model, *a_table(kind), monkeypatch)
+    covered = ((low <= quiet) & (quiet <= high)).mean(axis=0)
+    assert (covered >= least_coverage(RUNS)).all(), covered
+    errors = np.sqrt(np.square(noisy - quiet).mean(axis=0))
+    moved = errors > 0  # a penalty's corners hold some at 0
+    assert moved.any()
+    ratio = float(np.median(np.median(spread, axis=0)[moved] / errors[moved]))
+    if name.startswith("whitened") or name in ("newton", "newton huber", *EXACT):
+        assert 0.8 <= ratio <= (1.2 if name in EXACT else 2.0)
+
+
+@pytest.mark.parametrize("name", ["whitened", "newton", "output"])
+def test_halved_noise_would_be_found(name, monkeypatch):
+    """The test above is not blind: figures that are half of the noise fail it in at least one coefficient."""
+    model, kind = CASES[name]
+    with remembered_prices():
+        noisy, quiet, spread, _, _ = runs(model, *a_table(kind), monkeypatch)
+    covered = (np.abs(noisy - quiet) <= 0.5 * 1.96 * spread).mean(axis=0)
+    assert (covered < least_coverage(RUNS)).any()
+
+
+@pytest.mark.parametrize("solver", ["whitened", "gd", "cd", "gcd", "agd", "output", "objective"])
+def test_without_noise_there_is_nothing_to_cover(solver):
+    X, y = a_table("classes", 200, 2)
+    model = logistic(solver, math.inf).fit(X, y)
+    assert not model.coef_noise_.any()
+    made = model.intervals(0.99)
+    np.testing.assert_array_equal(made.coef.low, model.coef_)
+    np.testing.assert_array_equal(made.intercept.high, model.intercept_)
+
+
+@pytest.mark.parametrize("solver", ["gcd", "agd"])
+def test_noisy_choices_have_no_figure(solver):
+    model = logistic(solver).fit(*a_table("classes", 300, 3))
+    assert model.coef_noise_ is None
+    assert model.intercept_noise_ is None
+    with pytest.raises(Unsupported, match="solver='auto'"):
+        model.intervals()
+
+
+def test_objective_perturbation_is_bounded():
+    """Its noise is inside the objective: compared with the minimizer without it."""
+    X, y = a_table("classes", 800, 3)
+    model = logistic("objective", 4.0).fit(X, y)
+    settings = {key: value for key, value in model.certificate_.solver.items() if key != "name"}
+    limit = logistic(discreet.ObjectivePerturbation(**settings), math.inf).fit(X, y)
+    found = []
+    with remembered_prices():
+        for seed in range(40):
+            with use_entropy(Quick(seed)):
+                model.fit(X, y)
+            made = model.intervals().coef
+            found.append((made.low <= limit.coef_) & (limit.coef_ <= made.high))
+    assert np.mean(found) >= least_coverage(40)
+
+
+def test_shapes_and_units():
+    X, y = a_table("three", 600, 4)
+    model = logistic("gd", 1.0, (0, 1, 2)).fit(X, y)
+    assert model.coef_noise_.shape == model.coef_.shape == (3, 4)
+    assert model.intercept_noise_.shape == model.intercept_.shape == (3,)
+    scales = np.array([1.0, 10.0, 0.1, 5.0])
+    bounds = Bounds([(-s, s) for s in scales])
+    wide = DPLogisticRegression(1.0, bounds=bounds, classes=(0, 1, 2), solver="gd").fit(X * scales, y)
+    np.testing.assert_allclose(wide.coef_noise_ * scales, model.coef_noise_)
+    numbers = DPLinearRegression(1.0, bounds=1.0, target=(-2, 2)).fit(X, y - 1.0)
+    assert numbers.coef_noise_.shape == (4,)
+    assert np.ndim(numbers.intercept_noise_) == 0
+    without = logistic("gd", fit_intercept=False).fit(X, y % 2)
+    assert not without.intercept_noise_.any()
+
+
+def test_wider_at_a_higher_level():
+    model = logistic("gd").fit(*a_table("classes", 300, 3))
+    narrow, wide = model.intervals(0.5).coef, model.intervals(0.99).coef
+    assert (wide.low < narrow.low).all()
+    assert (narrow.high < wide.high).all()
+    np.testing.assert_allclose(wide.high - model.coef_, stats.norm.ppf(0.995) * model.coef_noise_)
+    for level in (0.0, 1.0, 95, math.nan):
+        with pytest.raises(Unsupported, match="level"):
+            model.intervals(level)
+
+
+@pytest.mark.parametrize("level", [1e-9, 1e-4, 0.5, 0.9, 0.95, 0.99, 1 - 1e-9])
+def test_the_log_concave_quantile_is_never_too_small(level):
+    unit = [stats.norm(), stats.laplace(scale=1 / math.sqrt(2)), stats.uniform(-math.sqrt(3), 2 * math.sqrt(3))]
+    unit += [stats.logistic(scale=math.sqrt(3) / math.pi)]
+    assert all(log_concave_quantile(level) >= law.ppf(0.5 + 0.5 * level) * (1 - 1e-12) for law in unit)
+    assert log_concave_quantile(0.95) < 2.4
+
+
+def test_saved_models_keep_them(tmp_path):
+    X, y = a_table("numbers", 400, 3)
+    model = DPLinearRegression(1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
+    again = discreet.load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.coef_noise_, model.coef_noise_)
+    assert again.intercept_noise_ == model.intercept_noise_
+    np.testing.assert_array_equal(again.intervals().coef.low, model.intervals().coef.low)
+    unknown = logistic("gcd").fit(X, (y > 0).astype(int))
+    assert discreet.load(unknown.save(tmp_path / "unknown")).coef_noise_ is None
+
+
+def test_a_request_asked_again_keeps_them(tmp_path):
+    X, y = a_table("classes", 400, 3)
+    ledger = Ledger.create(tmp_path / "ledger.db")
+    ledger.grant("people", 10.0, 1e-3)
+    first, again = (logistic("gd", 1.0, ledger=ledger, dataset="people").fit(X, y, request="one") for _ in range(2))
+    np.testing.assert_array_equal(again.coef_, first.coef_)
+    np.testing.assert_array_equal(again.coef_noise_, first.coef_noise_)
+    np.testing.assert_array_equal(again.intercept_noise_, first.intercept_noise_)
+
+
+def test_texts_of_earlier_versions_are_read():
+    fitted = Fitted(np.ones((1, 2)), np.ones(1), logistic("gd").fit(*a_table("classes", 200, 2)).certificate_)
+    assert Fitted.from_text(fitted.text()).coef_noise is None
+    older = {key: value for key, value in json.loads(fitted.text()).items() if "noise" not in key}
+    assert Fitted.from_text(json.dumps(older)).intercept_noise is None
+
+
+@pytest.mark.parametrize("kept", [(), ("coef_noise.npy",)])
+def test_files_of_format_one_are_read_and_hold_no_noise(kept, tmp_path):
+    """As the earlier version wrote them; the same version with one of the new arrays is refused."""
+    model = logistic("gd").fit(*a_table("classes", 200, 2))
+    with zipfile.ZipFile(model.save(tmp_path / "new")) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    body = json.loads(parts["header.json"])["body"] | {"format": 1}
+    names = ("coef.npy", "intercept.npy", *kept)
+    body["sha256"] = {name: body["sha256"][name] for name in names}
+    total = hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    with zipfile.ZipFile(tmp_path / "old", "w") as archive:
+        archive.writestr("header.json", json.dumps({"body": body, "sha256": total}))
+        for name in names:
+            archive.writestr(name, parts[name])
+    if kept:
+        with pytest.raises(UnreadableModel):
+            discreet.load(tmp_path / "old")
+        return
+    again = discreet.load(tmp_path / "old")
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert again.coef_noise_ is None
+    with pytest.raises(Unsupported, match="earlier version"):
+        again.intervals()

@@ -1,0 +1,377 @@
+"""Private scores: right without noise, covered by their intervals with it, paid for before a row is read."""
+
+import json
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+
+from discreet import (
+    BudgetExceeded,
+    DPLogisticRegression,
+    Ledger,
+    MissingBounds,
+    PrivateScore,
+    Unsupported,
+    private_score,
+    public_score,
+)
+from discreet.accounting.pricing import remembered_prices
+from discreet.curator.entropy import SeededEntropy, use_entropy
+from discreet.models.scoring import buying, roc
+from discreet.models.scoring.laws import Noise, Spectrum
+from discreet.models.scoring.rows import released
+from tests.models.scored import METRICS, RELATIONS, Stream, by_hand, model_of, table
+
+ALL = [
+    *METRICS.items(),
+    ("accuracy", "svc"),
+    ("auc", "svc"),
+    ("accuracy", "softmax"),
+    ("r2", "huber"),
+    ("r2", "poisson"),
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap_prices():
+    with remembered_prices():
+        yield
+
+
+def scored(name, metric, X, y, groups=None, *, epsilon=1.0, delta=1e-5, seed=None, **settings):
+    settings = {"ledger": False, **settings}
+    if seed is None:
+        return private_score(model_of(name), X, y, groups, metric=metric, epsilon=epsilon, delta=delta, **settings)
+    with use_entropy(SeededEntropy(seed)):
+        return scored(name, metric, X, y, groups, epsilon=epsilon, delta=delta, **settings)
+
+
+# --- without noise ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("metric", "name"), ALL)
+def test_without_noise_it_is_the_score(metric, name, relation):
+    X, y = table(name)
+    found = scored(name, metric, X, y, epsilon=math.inf, neighbors=relation)
+    true = by_hand(model_of(name), X, y, metric)
+    assert found.low <= true <= found.high
+    assert abs(found.value - true) < (2e-3 if metric == "auc" else 1e-4)
+    assert found.n == (None if relation == "add_remove" else len(y))
+    assert not found.is_private
+
+
+@pytest.mark.parametrize(("metric", "name"), ALL)
+def test_public_rows_are_scored_exactly(metric, name):
+    X, y = table(name)
+    found, true = public_score(model_of(name), X, y, metric), by_hand(model_of(name), X, y, metric)
+    assert found.value == pytest.approx(true, abs=1e-12)
+    assert found.low == found.high == found.value
+    assert found.population_low < true < found.population_high
+    assert found.certificate is None
+    assert "declared public" in found.text()
+    assert found.to_dict()["rows"] == "declared public"
+
+
+def test_they_are_scikit_learns_scores():
+    X, y = table("logistic", missing=False)
+    model = model_of("logistic")
+    assert public_score(model, X, y).value == pytest.approx(accuracy_score(y, model.predict(X)))
+    assert public_score(model, X, y, "auc").value == pytest.approx(roc_auc_score(y, model.decision_function(X)))
+    X, y = table("ridge", missing=False)
+    y, model = np.clip(y, -1, 4), model_of("ridge")
+    assert public_score(model, X, y).value == pytest.approx(r2_score(y, np.clip(model.predict(X), -1, 4)))
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_persons_rows_share_one_vote(metric, name, relation):
+    X, y = table(name)
+    groups = np.random.default_rng(1).integers(0, 150, len(y))
+    found = scored(name, metric, X, y, groups, epsilon=math.inf, neighbors=relation)
+    true = by_hand(model_of(name), X, y, metric, groups)
+    assert found.low - 1e-5 <= true <= found.high + 1e-5
+    assert found.certificate.unit == "person"
+    assert found.n == (None if relation == "add_remove" else len(np.unique(groups)))
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_nothing_to_score(metric, name):
+    """Rows without a target leave noise only: an interval that says nothing, and no exception."""
+    X, _ = table(name)
+    low = -math.inf if metric == "r2" else 0.0
+    found = scored(name, metric, X, np.full(len(X), np.nan), neighbors="add_remove", seed=0)
+    assert (found.low, found.high) == (low, 1.0)
+    empty = scored(name, metric, X[:0], np.zeros(0), neighbors="add_remove", seed=0)
+    assert (empty.low, empty.high) == (low, 1.0)
+    json.dumps(empty.to_dict(), allow_nan=False)
+    assert empty.text()
+    exact = public_score(model_of(name), X[:3], np.full(3, np.nan), metric)
+    assert math.isnan(exact.value)
+    json.dumps(exact.to_dict(), allow_nan=False)
+
+
+# --- coverage ---------------------------------------------------------------------------------------
+
+RUNS = {"accuracy": 100, "auc": 40, "r2": 100}  # an area takes longest, and its interval has room to spare
+
+
+@lru_cache
+def covered(*given, **settings):
+    return coverage(*given, **settings)
+
+
+def coverage(metric, name, relation, level, *, epsilon=2.0, delta=1e-5, groups=None, n=600):
+    """How often the interval holds the score, over seeds."""
+    (X, y), runs = table(name, n), RUNS[metric]
+    persons = None if groups is None else np.arange(n) % groups
+    true = by_hand(model_of(name), X, y, metric, persons)
+    settings = {"epsilon": epsilon, "delta": delta, "neighbors": relation, "level": level}
+    found = [scored(name, metric, X, y, persons, seed=seed, **settings) for seed in range(runs)]
+    return sum(one.low <= true <= one.high for one in found) / runs
+
+
+def least(level, metric):
+    """Below this with a chance of about 1e-4, where coverage is exactly the level."""
+    return level - 3.7 * math.sqrt(level * (1 - level) / RUNS[metric])
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_intervals_cover(metric, name, relation, level):
+    assert covered(metric, name, relation, level) >= least(level, metric)
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_intervals_of_pure_scores_cover(metric, name, relation):
+    assert coverage(metric, name, relation, 0.8, delta=0.0) >= least(0.8, metric)
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_intervals_cover_where_noise_is_all_there_is(metric, name):
+    assert coverage(metric, name, "replace_one", 0.8, epsilon=0.05, n=200) >= least(0.8, metric)
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_intervals_cover_with_little_noise(metric, name):
+    assert coverage(metric, name, "zero_out", 0.8, epsilon=40.0) >= least(0.8, metric)
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_intervals_of_persons_cover(metric, name):
+    assert coverage(metric, name, "zero_out", 0.8, groups=300) >= least(0.8, metric)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("metric", "name"), [("accuracy", "logistic"), ("r2", "ridge")])
+def test_they_are_not_wider_than_they_need_to_be(metric, name, relation):
+    assert covered(metric, name, relation, 0.8) <= 0.8 + 3.7 * math.sqrt(0.16 / RUNS[metric]) + (
+        0.1 if metric == "r2" else 0
+    )
+
+
+@pytest.mark.parametrize(("metric", "name"), [("accuracy", "logistic"), ("r2", "ridge")])
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_half_the_noise_in_the_interval_is_found(metric, name, delta, monkeypatch):
+    monkeypatch.setattr(buying, "GUARD", 0.5)
+    assert coverage(metric, name, "replace_one", 0.8, delta=delta) < least(0.8, metric)
+
+
+def test_a_wrong_area_is_found(monkeypatch):
+    """The area's interval has room to spare; without the sums' noise and the equal bins it does not cover."""
+    monkeypatch.setattr(Noise, "combined", lambda self, weights, alpha: 0.0)
+    monkeypatch.setattr(Noise, "product", lambda self, *given: 0.0)
+    monkeypatch.setattr(roc._Histogram, "ties", lambda self, alpha: 0.0)
+    assert coverage("auc", "logistic", "replace_one", 0.8) < least(0.8, "auc")
+
+
+@pytest.mark.parametrize("is_laplace", [False, True])
+def test_thresholds_hold(is_laplace):
+    """Each bound on the noise against draws of it."""
+    rng, draws, alpha = np.random.default_rng(0), 20_000, 0.05
+    noise = Noise(2.0, is_laplace)
+
+    def drawn(*shape):
+        return rng.laplace(0, 2.0, shape) if is_laplace else rng.normal(0, 2.0, shape)
+
+    slack = 4 * math.sqrt(alpha / draws)
+    for weights in ([1.0], [0.2, 0.8], [1.0, 1.0], [1.0, 1.001, 0.3, 4.0], [1e-9, 1.0], [0.0, 0.5]):
+        beyond = np.mean(np.abs(drawn(draws, len(weights)) @ weights) > noise.combined(weights, alpha))
+        assert alpha * 0.85 - slack < beyond < alpha + slack
+    weights = rng.uniform(-1, 1, 12)
+    assert np.mean(np.abs(drawn(draws, 12) @ weights) > noise.within(float(np.linalg.norm(weights)), alpha)) <= 0.06
+    assert np.mean(np.linalg.norm(drawn(draws, 12), axis=1) > noise.length(12, alpha)) <= 0.06
+    for matrix in (np.tri(12) - 0.7, np.eye(12), np.ones((5, 5))):
+        products = np.einsum("ni,ij,nj->n", drawn(draws, len(matrix)), matrix, drawn(draws, len(matrix)))
+        assert np.mean(np.abs(products) > noise.product(Spectrum.of(matrix), alpha)) <= 0.055
+
+
+# --- containers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("metric", "name"), [*METRICS.items(), ("r2", "poisson")])
+def test_a_stream_is_scored_as_an_array_is(metric, name, relation, delta):
+    X, y = table(name)
+    persons = np.arange(len(y), dtype=np.int64) % 200
+    for groups in (None, persons):
+        facts = {"seed": 3, "neighbors": relation, "delta": delta}
+        array = scored(name, metric, X, y, groups, **facts)
+        for rows in (70, 1000):
+            assert scored(name, metric, Stream(X, y, groups, rows), None, **facts) == array
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_frames_lists_and_compressed_rows_are_scored_alike(metric, name):
+    pandas = pytest.importorskip("pandas")
+    X, y = table(name, 200)
+    X[np.abs(X) < 0.3] = 0.0
+    array = scored(name, metric, X, y, seed=3)
+    assert scored(name, metric, sparse.csr_array(X), y, seed=3) == array
+    assert scored(name, metric, pandas.DataFrame(X), pandas.Series(y), seed=3) == array
+    assert scored(name, metric, X.tolist(), y.tolist(), seed=3) == array
+    assert public_score(model_of(name), sparse.csr_array(X), y, metric) == public_score(model_of(name), X, y, metric)
+    assert public_score(model_of(name), Stream(X, y), metric=metric) == public_score(model_of(name), X, y, metric)
+
+
+@pytest.mark.parametrize("name", ["logistic", "softmax", "poisson"])
+def test_a_rows_margin_is_its_own(name):
+    """In every bit, whatever stands beside it."""
+    X, _ = table(name, 97)
+    known = released(model_of(name), X)
+    whole = known.margins(X)
+    alone = np.concatenate([known.margins(row[None, :]) for row in X])
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    assert np.array_equal(whole, alone, equal_nan=True)
+    assert np.array_equal(known.margins(X[shuffled]), whole[shuffled], equal_nan=True)
+    assert np.array_equal(known.sparse_margins(sparse.csr_array(X)), whole, equal_nan=True)
+
+
+# --- paying -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = Ledger.create(tmp_path / "budget.db")
+    made.grant("stays", 1.0, 1e-4)
+    made.grant("pure", 1.0)
+    return tmp_path / "budget.db"
+
+
+class Untouched(Stream):
+    """A stream that nobody may read."""
+
+    def blocks(self):
+        raise AssertionError("a row was read")
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_a_score_is_charged_before_it_is_read(metric, name, path):
+    X, y = table(name)
+    paid = scored(name, metric, X, y, epsilon=0.6, ledger=path, dataset="stays")
+    ledger = Ledger(path)
+    ledger.verify(paid.certificate, prices=True)
+    assert ledger.spent("stays").fits == 1
+    assert paid.certificate.verify().is_private
+    with pytest.raises(BudgetExceeded):
+        scored(name, metric, Untouched(X, y), None, epsilon=1.5, ledger=path, dataset="stays")
+    with pytest.raises(AssertionError, match="was read"):
+        scored(name, metric, Untouched(X, y), None, epsilon=0.01, ledger=path, dataset="stays")
+    assert ledger.spent("stays").fits == 2  # charged first, read later
+    pure = scored(name, metric, Stream(X, y), None, epsilon=0.5, delta=0.0, ledger=path, dataset="pure")
+    ledger.verify(pure.certificate, prices=True)
+    assert pure.certificate.delta == 0
+
+
+def test_the_same_rows_are_recognized_whatever_was_asked(path):
+    """The owner sees the rows' fingerprint, not that of what was computed from them."""
+    X, y = table("logistic")
+    for metric in ("accuracy", "auc"):
+        scored("logistic", metric, X, y, epsilon=0.1, ledger=path, dataset="stays")
+    scored("logistic", "auc", Stream(X, y), None, epsilon=0.1, ledger=path, dataset="stays")
+    assert not Ledger(path).notices()
+    scored("logistic", "auc", X[:500], y[:500], epsilon=0.1, delta=0.0, ledger=path, dataset="pure")
+    assert Ledger(path).notices()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_the_certificate_lists_every_release(metric, name, delta):
+    X, y = table(name)
+    steps = []
+    found = scored(name, metric, X, y, delta=delta, progress=lambda done, planned: steps.append((done, planned)))
+    assert found.is_private
+    planned = len(roc.SHARES) if metric == "auc" else 1
+    assert steps == [(k + 1, planned) for k in range(planned)]
+    assert sum(event.count for event in found.certificate.events) == planned
+    assert found.certificate.verify().epsilon <= 1.0
+    assert found.certificate.model.startswith(metric)
+    assert "epsilon = 1" in found.text()
+    assert json.loads(json.dumps(found.to_dict()))["certificate"]["epsilon"] == 1.0
+
+
+# --- refusals ---------------------------------------------------------------------------------------
+
+
+def test_refusals_name_the_remedy():
+    X, y = table("logistic")
+    with pytest.raises(Unsupported, match="two classes"):
+        scored("softmax", "auc", X, y)
+    for name, metric in (("logistic", "r2"), ("ridge", "accuracy"), ("ridge", "auc")):
+        with pytest.raises(Unsupported, match="metric='auto'"):
+            scored(name, metric, X, y)
+    with pytest.raises(Unsupported, match="metric must be"):
+        scored("logistic", "f1", X, y)
+    with pytest.raises(Unsupported, match="level"):
+        scored("logistic", "auto", X, y, level=95)
+    with pytest.raises(MissingBounds, match="give delta"):
+        scored("logistic", "auto", X, y, delta=None, neighbors="add_remove")
+    with pytest.raises(Unsupported, match="fitted estimators"):
+        private_score(object(), X, y, epsilon=1.0)
+    with pytest.raises(Unsupported, match="pass y"):
+        scored("logistic", "auto", X, None)
+    with pytest.raises(Unsupported, match="one target for each row"):
+        scored("logistic", "auto", X, y[:-1])
+    with pytest.raises(Unsupported, match="one target for each row"):
+        public_score(model_of(), X, y[:-1])
+    with pytest.raises(ValueError, match="features"):
+        scored("logistic", "auto", X[:, :2], y)
+    with pytest.raises(Unsupported, match="columns"):
+        scored("logistic", "auto", Stream(X[:, :2], y), None)
+    with pytest.raises(Unsupported, match="brings its own"):
+        scored("logistic", "auto", Stream(X, y), y)
+    broken = model_of()
+    broken.coef_ = broken.coef_ * np.nan
+    with pytest.raises(Unsupported, match="not finite"):
+        private_score(broken, X, y, epsilon=1.0, ledger=False)
+
+
+def test_a_fitted_model_and_its_frame():
+    pandas = pytest.importorskip("pandas")
+    X, y = table("logistic")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    bounds = dict(zip("abc", [(-1, 1), (0, 4), (-2, 1)], strict=True))
+    model = DPLogisticRegression(4.0, 1e-5, bounds=bounds, classes=(0, 1)).fit(frame, y)
+    found = private_score(model, frame, y, epsilon=1.0, ledger=False)
+    assert isinstance(found, PrivateScore)
+    assert found.certificate.delta == 1 / len(y) ** 2
+    assert private_score(model, Stream(X, y), epsilon=1.0, ledger=False).metric == "accuracy"
+    with pytest.raises(ValueError, match="feature names"):
+        private_score(model, frame[["b", "a", "c"]], y, epsilon=1.0, ledger=False)
+
+
+def test_margins_of_one_value():
+    """A model without slopes: everything is a tie, and nothing divides by zero."""
+    X, y = table("logistic")
+    flat = model_of()
+    flat.coef_ = np.zeros((1, 3))
+    found = private_score(flat, X, y, metric="auc", epsilon=1.0, delta=1e-5, ledger=False)
+    assert found.low <= 0.5 <= found.high
+    assert public_score(flat, X, y, "auc").value == 0.5
