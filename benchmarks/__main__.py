@@ -24,6 +24,7 @@ NAMES = (
     "ledger",
     "audit",
     "foreign",
+    "tables",
 )
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "opacus", "jax", "jax-privacy", "skglm", "diffprivlib")
 

@@ -16,10 +16,12 @@ _HOME = {
     "AdaptiveDescent": "discreet.solvers.agd",
     "AdaptivePlan": "discreet.accounting.plan",
     "AlreadyReleased": "discreet.errors",
+    "Boolean": "discreet.tabular.columns",
     "Bounds": "discreet.bounds",
     "Box": "discreet.penalties",
     "Budget": "discreet.budget",
     "BudgetExceeded": "discreet.errors",
+    "Category": "discreet.tabular.columns",
     "Certificate": "discreet.accounting.certificate",
     "CoordinateDescent": "discreet.solvers.cd",
     "Curator": "discreet.curator.curator",
@@ -53,30 +55,42 @@ _HOME = {
     "Neighbors": "discreet.budget",
     "NoPenalty": "discreet.penalties",
     "NotConverged": "discreet.errors",
+    "Number": "discreet.tabular.columns",
     "ObjectivePerturbation": "discreet.solvers.objective",
+    "Ordinal": "discreet.tabular.columns",
     "OutputPerturbation": "discreet.solvers.output",
     "Perturbation": "discreet.accounting.plan",
     "Plan": "discreet.accounting.plan",
     "PlanViolation": "discreet.errors",
     "Poisson": "discreet.losses",
     "PrivateData": "discreet.curator.private_data",
+    "PrivateScore": "discreet.models.scoring",
     "Problem": "discreet.curator.one_shot",
     "Recoding": "discreet.curator.recoding",
     "Release": "discreet.accounting.plan",
     "Reservation": "discreet.ledger.reservation",
+    "Schema": "discreet.tabular.schema",
+    "SchemaEncoder": "discreet.tabular.encoder",
+    "SchemaError": "discreet.tabular.columns",
     "SmoothedHinge": "discreet.losses",
     "Softmax": "discreet.losses",
     "Spent": "discreet.ledger.account",
     "Squared": "discreet.losses",
     "StaleKernels": "discreet.errors",
     "StochasticGradientDescent": "discreet.solvers.sgd",
+    "TableModel": "discreet.tabular.model",
+    "Target": "discreet.tabular.columns",
     "Unsupported": "discreet.errors",
     "VarianceReducedDescent": "discreet.solvers.svrg",
     "WhitenedDescent": "discreet.solvers.whitened",
     "WhitenedNewton": "discreet.solvers.whitened_newton",
     "calibrate": "discreet.accounting.pricing",
+    "coefficients": "discreet.tabular.encoder",
     "load": "discreet.models.persistence",
+    "make_private_pipeline": "discreet.tabular.encoder",
     "price": "discreet.accounting.pricing",
+    "private_score": "discreet.models.scoring",
+    "public_score": "discreet.models.scoring",
 }
 
 __all__ = [
@@ -87,10 +101,12 @@ __all__ = [
     "AdaptiveDescent",
     "AdaptivePlan",
     "AlreadyReleased",
+    "Boolean",
     "Bounds",
     "Box",
     "Budget",
     "BudgetExceeded",
+    "Category",
     "Certificate",
     "CoordinateDescent",
     "Curator",
@@ -122,31 +138,43 @@ __all__ = [
     "Neighbors",
     "NoPenalty",
     "NotConverged",
+    "Number",
     "ObjectivePerturbation",
+    "Ordinal",
     "OutputPerturbation",
     "Perturbation",
     "Plan",
     "PlanViolation",
     "Poisson",
     "PrivateData",
+    "PrivateScore",
     "Problem",
     "Recoding",
     "Release",
     "Reservation",
+    "Schema",
+    "SchemaEncoder",
+    "SchemaError",
     "SmoothedHinge",
     "Softmax",
     "Spent",
     "Squared",
     "StaleKernels",
     "StochasticGradientDescent",
+    "TableModel",
+    "Target",
     "Unsupported",
     "VarianceReducedDescent",
     "WhitenedDescent",
     "WhitenedNewton",
     "__version__",
     "calibrate",
+    "coefficients",
     "load",
+    "make_private_pipeline",
     "price",
+    "private_score",
+    "public_score",
 ]
 
 if TYPE_CHECKING:
@@ -187,6 +215,7 @@ if TYPE_CHECKING:
     )
     from discreet.models.forecasting.result import Forecast
     from discreet.models.persistence import load
+    from discreet.models.scoring import PrivateScore, private_score, public_score
     from discreet.models.selection import DPSelectCV
     from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
     from discreet.solvers.agd import AdaptiveDescent
@@ -201,6 +230,10 @@ if TYPE_CHECKING:
     from discreet.solvers.svrg import VarianceReducedDescent
     from discreet.solvers.whitened import WhitenedDescent
     from discreet.solvers.whitened_newton import WhitenedNewton
+    from discreet.tabular.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
+    from discreet.tabular.encoder import SchemaEncoder, coefficients, make_private_pipeline
+    from discreet.tabular.model import TableModel
+    from discreet.tabular.schema import Schema
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ anew with both accountants and refuses a claim that is below the price.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
@@ -32,6 +33,8 @@ from discreet.errors import AccountingError
 FORMAT = 3
 UNITS = ("record", "person")
 ARITHMETICS = ("exact lattice", "idealised")
+BOUGHT = "bought_ranges"
+"""Among the public facts: ranges that were released with noise, under this certificate."""
 
 _RELATIONS = {
     Neighbors.REPLACE_ONE: "any one {unit} is exchanged for any other",
@@ -197,26 +200,39 @@ class Certificate:
         """The certificate for a person."""
         return "\n".join(_lines(self))
 
+    def summary(self) -> str:
+        """What matters first, for a person."""
+        parts = (f"Privacy certificate: {self.stamp}", "", *_claim_lines(self), *_bought_lines(self))
+        return "\n".join((*parts, *_ledger_lines(self.ledger)))
+
     def __str__(self) -> str:
         return self.text()
 
 
+def _claim_lines(certificate: Certificate) -> list[str]:
+    if not certificate.is_private:
+        return ["  Guarantee     none: do not release this model"]
+    unit, factor = certificate.unit, math.exp(min(certificate.epsilon, 700.0))
+    return [
+        f"  Guarantee     epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta!r}, per {unit}",
+        f"  Meaning       When {_RELATIONS[certificate.neighbors].format(unit=unit)}, no outcome becomes more than",
+        f"                {factor:.4g} times as likely, up to a probability of {certificate.delta!r}.",
+    ]
+
+
+def _bought_lines(certificate: Certificate) -> list[str]:
+    bought = certificate.assumed_public.get(BOUGHT, {})
+    return [f"  Bought        {name} from {low:.6g} to {high:.6g}" for name, (low, high) in bought.items()]
+
+
 def _lines(certificate: Certificate) -> list[str]:
     unit = certificate.unit
-    lines = [f"Privacy certificate: {certificate.stamp}", ""]
+    lines = [f"Privacy certificate: {certificate.stamp}", "", *_claim_lines(certificate)]
     if certificate.is_private:
-        factor = math.exp(min(certificate.epsilon, 700.0))
-        lines += [
-            f"  Guarantee     epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta!r}, per {unit}",
-            f"  Meaning       When {_RELATIONS[certificate.neighbors].format(unit=unit)}, no outcome becomes more than",
-            f"                {factor:.4g} times as likely, up to a probability of {certificate.delta!r}.",
-            f"  Neighbors     {certificate.neighbors}",
-        ]
-        if certificate.group(5)[1] < 1:
-            together, slack = certificate.group(5)
+        lines.append(f"  Neighbors     {certificate.neighbors}")
+        together, slack = certificate.group(5)
+        if slack < 1:
             lines.append(f"  Five {unit}s{'':<{7 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
-    else:
-        lines.append("  Guarantee     none: do not release this model")
     lines.append(f"  Model         {certificate.model or 'not named'}")
     lines += [f"    {name:<22}{value}" for name, value in certificate.solver.items()]
     lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
@@ -228,13 +244,29 @@ def _lines(certificate: Certificate) -> list[str]:
     lines.append(
         "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
     )
+    lines += _bought_lines(certificate)
     lines.append("  Taken as public, not measured")
-    lines += [f"    {name:<22}{value}" for name, value in certificate.assumed_public.items()] or ["    nothing"]
+    public = {name: value for name, value in certificate.assumed_public.items() if name != BOUGHT}
+    lines += [line for name, value in public.items() for line in _fact_lines(name, value)] or ["    nothing"]
     lines += _ledger_lines(certificate.ledger)
     lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")
     lines += [f"  Note          {note}" for note in certificate.notes]
     made = " ".join(part for part in (certificate.library_version, certificate.created) if part)
     return [*lines, f"  Made by       discreet {made}".rstrip()]
+
+
+def _fact_lines(name: str, value: Any, indent: str = "    ") -> list[str]:
+    """A fact in a line; a schema in a line for each of its columns; many ranges by how many are alike."""
+    if isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
+        within = [_fact_lines(key, item, indent + "  ") for key, item in value.items()]
+        return [f"{indent}{name}", *(line for lines in within for line in lines)]
+    if isinstance(value, dict):
+        value = ", ".join(f"{key} {item}" for key, item in value.items()) or "not declared"
+    elif isinstance(value, list) and len(value) > 12:
+        alike = Counter(map(str, value))
+        few = [f"{count} x {item}" for item, count in alike.items()]
+        value = ", ".join(few) if len(few) < 5 else f"{len(value)}, from {value[0]} to {value[-1]}"
+    return [f"{indent}{name:<22}{value}"]
 
 
 def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:

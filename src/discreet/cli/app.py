@@ -9,9 +9,13 @@ from discreet.cli.budget import budget
 from discreet.cli.demo import demo
 from discreet.cli.errors import OneLineErrors
 from discreet.cli.experiment import experiment
+from discreet.cli.fit import fit
 from discreet.cli.forecast import forecast
 from discreet.cli.inspect import inspect
+from discreet.cli.predict import predict
 from discreet.cli.price import price
+from discreet.cli.schema import schema
+from discreet.cli.score import score
 from discreet.cli.selftest import selftest
 from discreet.cli.tune import tune
 from discreet.cli.verify import verify
@@ -20,7 +24,6 @@ from discreet.cli.version import version
 app = typer.Typer(
     cls=OneLineErrors,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -43,7 +46,15 @@ def discreet(
 ) -> None:
     """Private linear models, and what they give away.
 
-    Start with `discreet demo`: synthetic data, a model, its certificate and a picture.
+    From a table to a private model:
+
+    - `discreet schema new table.csv`, then fill in what is publicly known, and `discreet schema check schema.toml`
+
+    - `discreet fit table.csv --schema schema.toml --epsilon 1 --out model`, then look at model/report.html
+
+    - `discreet predict model new.csv`
+
+    `discreet demo` shows it on synthetic data.
 
     Exit codes:
 
@@ -54,15 +65,21 @@ def discreet(
     - 2: the request cannot be served (options, files)
 
     - 3: an error of discreet's own
+
+    - 130: interrupted
     """
 
 
 app.command()(demo)
-app.command()(forecast)
-app.command()(price)
-app.command()(tune)
-app.command()(verify)
+app.add_typer(schema, name="schema")
+app.command()(fit)
+app.command()(predict)
+app.command()(score)
 app.command()(inspect)
+app.command()(verify)
+app.command()(price)
+app.command()(forecast)
+app.command()(tune)
 app.command()(selftest)
 app.command()(version)
 app.add_typer(audit, name="audit")

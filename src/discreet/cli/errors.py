@@ -1,6 +1,7 @@
 """Errors on the command line: one line on stderr and an exit code, never a traceback, never a data value."""
 
 import os
+import signal
 from typing import Any, NoReturn
 
 import typer
@@ -10,6 +11,8 @@ from discreet.errors import DiscreetError
 
 NO, UNSERVED, INTERNAL = 1, 2, 3
 """Exit codes: the answer is no; the request cannot be served; an error of discreet's own."""
+INTERRUPTED, TERMINATED = 130, 143
+"""What shells expect of a command that was interrupted, or asked to end."""
 
 TRACEBACK = "DISCREET_TRACEBACK"
 
@@ -31,15 +34,28 @@ class OneLineErrors(TyperGroup):
             return super().invoke(ctx)
         except DiscreetError as error:
             _fail(str(error), UNSERVED, error)
+        except KeyboardInterrupt:
+            typer.echo("discreet: interrupted", err=True)
+            raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
-            if error.filename is None:  # a closed pipe and the like: typer's to handle
+            if isinstance(error, BrokenPipeError):  # whoever read the output has enough: typer's to handle
                 raise
-            _fail(f"{error.filename}: {(error.strerror or 'cannot be used').lower()}", UNSERVED, error)
+            where = "" if error.filename is None else f"{error.filename}: "
+            _fail(f"{where}{(error.strerror or 'cannot be used').lower()}", UNSERVED, error)
         except Exception as error:
             if hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # typer's own
                 raise
             hint = f"set {TRACEBACK}=1 to see where (it may show data)"
             _fail(f"unexpected {type(error).__name__}{_place(error)}; {hint}", INTERNAL, error)
+
+
+def end_on_sigterm() -> None:
+    """Let a command that is asked to end clean up behind itself, as one that is interrupted does."""
+
+    def end(*_: Any) -> NoReturn:
+        raise SystemExit(TERMINATED)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def _place(error: BaseException) -> str:

@@ -1,26 +1,48 @@
 """``discreet inspect``: what is in a saved model."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from discreet.cli.files import Contents
+
+LEVEL = 0.95
+
+
+class Units(StrEnum):
+    """Units of coefficients."""
+
+    ORIGINAL = "original"
+    ENCODED = "encoded"
+
 
 def inspect(
-    file: Annotated[Path, typer.Argument(help="A model that was saved with model.save, or a certificate (JSON).")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder of discreet fit, a file of model.save, a certificate (JSON), or a report (HTML)."
+        ),
+    ],
+    units: Annotated[
+        Units, typer.Option(help="Of coefficients, for a folder: the columns' own, or as the model sees them.")
+    ] = Units.ORIGINAL,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a saved model: its certificate and its coefficients.
 
-    Everything in the file was declared or released, so all of it may be shown. Coefficients are in the
-    units of the features; they are noisy, and a small one may be nothing but noise. This does not check the price:
-    see `discreet verify`.
+    Everything in it was declared or released, so all of it may be shown. Coefficients are noisy: beside each stands how
+    far the privacy noise alone may have moved it (95 %), where that is known; one that is smaller may be nothing but
+    noise. This does not check the price: see `discreet verify`.
     """
     from discreet.cli.files import read
 
     contents = read(file)
-    coefficients = _coefficients(contents.model) if contents.model is not None else None
+    coefficients = _coefficients(contents, str(units)) if contents.model is not None else None
     if as_json:
         shown = {"certificate": json.loads(contents.certificate.to_json()), "coefficients": coefficients}
         typer.echo(json.dumps(shown, indent=2))
@@ -30,17 +52,44 @@ def inspect(
         _print_table(coefficients)
 
 
-def _coefficients(model: Any) -> dict[str, dict[str, float]]:
-    """Output -> feature (and the intercept) -> coefficient."""
+def _coefficients(contents: "Contents", units: str) -> dict[str, dict[str, Any]]:
+    """Output -> feature (and the intercept) -> coefficient, and how far the noise may have moved it."""
+    width = _width(contents)
+    found: dict[str, dict[str, Any]] = {}
+    for name, output, value, noise, unit in _named(contents, units):
+        reach = None if noise is None else width * noise
+        found.setdefault(output, {})[name] = {"value": value, "noise": reach, "unit": unit}
+    return found
+
+
+def _named(contents: "Contents", units: str) -> list[tuple[str, str, float, float | None, str]]:
+    if contents.table is not None:
+        listed = contents.table.coefficients(units=units)
+        numeric = getattr(contents.model, "classes_", None) is None
+        return [(c.name, "prediction" if numeric else f"class {c.output}", c.value, c.noise, c.unit) for c in listed]
     import numpy as np
 
+    model: Any = contents.model
     rows, intercepts = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-    features = getattr(model, "feature_names_in_", None)
-    names = [f"feature {j}" for j in range(rows.shape[1])] if features is None else [str(name) for name in features]
-    return {
-        output: {**dict(zip(names, map(float, row), strict=True)), "(intercept)": float(intercept)}
-        for output, row, intercept in zip(_outputs(model, len(rows)), rows, intercepts, strict=True)
-    }
+    noises = [None if part is None else np.atleast_1d(part) for part in (model.coef_noise_, model.intercept_noise_)]
+    spreads = None if noises[0] is None else np.atleast_2d(noises[0])
+    names = getattr(model, "feature_names_in_", [f"feature {j}" for j in range(rows.shape[1])])
+    found = []
+    for k, output in enumerate(_outputs(model, len(rows))):
+        for j, name in enumerate(names):
+            spread = None if spreads is None else float(spreads[k, j])
+            found.append((str(name), output, float(rows[k, j]), spread, ""))
+        own = None if noises[1] is None else float(noises[1][k])
+        found.append(("(intercept)", output, float(intercepts[k]), own, ""))
+    return found
+
+
+def _width(contents: "Contents") -> float:
+    """Standard deviations on either side."""
+    from discreet.models.intervals import log_concave_quantile
+
+    pure = contents.certificate.delta == 0
+    return log_concave_quantile(LEVEL) if pure else NormalDist().inv_cdf(0.5 + 0.5 * LEVEL)
 
 
 def _outputs(model: Any, count: int) -> list[str]:
@@ -50,15 +99,21 @@ def _outputs(model: Any, count: int) -> list[str]:
     return [f"class {label}" for label in (classes if count > 1 else classes[1:])]
 
 
-def _print_table(coefficients: dict[str, dict[str, float]]) -> None:
+def _print_table(coefficients: dict[str, dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("", *(f"{output}" for output in coefficients), title="Coefficients", title_justify="left", box=None)
-    for column in table.columns[1:]:
+    table = Table("", *coefficients, "", title="Coefficients", title_justify="left", box=None)
+    table.columns[0].overflow = "fold"
+    for column in table.columns[1:-1]:
         column.justify = "right"
-    for name in next(iter(coefficients.values())):
-        table.add_row(name, *(f"{values[name]:.6g}" for values in coefficients.values()))
+    for name, first in next(iter(coefficients.values())).items():
+        cells = [_cell(values[name]) for values in coefficients.values()]
+        table.add_row(name, *cells, first["unit"])
     console = Console(markup=False, highlight=False)
     console.print()
     console.print(table)
+
+
+def _cell(found: dict[str, Any]) -> str:
+    return f"{found['value']:.6g}" + ("" if found["noise"] is None else f" ± {found['noise']:.2g}")

@@ -2,19 +2,28 @@
 
 import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.budget import Budget, Neighbors
 from discreet.cli.errors import Refused
+from discreet.cli.quote import Model, model_named, show_quote
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
 
 
 def price(
-    steps: Annotated[int, typer.Option("--steps", "-t", min=1, help="How many noisy sums (gradients) are released.")],
+    steps: Annotated[
+        int | None, typer.Option("--steps", "-t", min=1, help="How many noisy sums (gradients) are released.")
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", "-s", help="Price the fit of a table that this schema describes.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="With --schema: how many rows (persons).")] = None,
+    model: Annotated[Model, typer.Option("--model", "-m", help="With --schema: as in discreet fit.")] = Model.AUTO,
     epsilon: Annotated[
         float | None, typer.Option("--epsilon", "-e", help="The budget; the least noise that keeps it is computed.")
     ] = None,
@@ -23,9 +32,13 @@ def price(
         typer.Option("--noise-multiplier", "-z", help="Noise over sensitivity; the epsilon that it costs is computed."),
     ] = None,
     delta: Annotated[
-        float,
-        typer.Option("--delta", "-d", help="Failure probability, well below 1/n; 0 for pure epsilon (Laplace noise)."),
-    ] = 1e-6,
+        float | None,
+        typer.Option(
+            "--delta",
+            "-d",
+            help="Well below 1/n; 0 for pure epsilon (Laplace noise). Default: 1e-6; 1/n² with --schema.",
+        ),
+    ] = None,
     sampling_probability: Annotated[
         float,
         typer.Option(
@@ -51,14 +64,27 @@ def price(
     replace_one and C under zero_out and add_remove, so the same multiplier is twice the noise under replace_one.
     The sampling probability is rounded up to a multiple of 1/65536.
 
+    With --schema, the plan is that of `discreet fit` for a table of so many rows, before there is one.
+
     Examples:
 
     - `discreet price --steps 100 --epsilon 1`
+
+    - `discreet price --schema schema.toml --rows 50000 --epsilon 1`
 
     - `discreet price --steps 1000 --noise-multiplier 1.2 --sampling-probability 0.01 --neighbors add_remove`
     """
     from discreet.accounting.plan import Plan, Release
 
+    if schema is not None:
+        if steps is not None or noise_multiplier is not None or clip is not None or sampling_probability != 1:
+            raise Refused("--schema brings the plan: give --epsilon, --rows, --delta, --neighbors and --model only")
+        settings = {"epsilon": 1.0 if epsilon is None else epsilon, "delta": delta, "neighbors": str(neighbors)}
+        _price_fit(schema, rows, str(model), settings, as_json)
+        return
+    if steps is None:
+        raise Refused("give --steps, the number of noisy sums; or --schema and --rows, for the fit of a table")
+    delta = 1e-6 if delta is None else delta
     _refuse_nonsense(epsilon, noise_multiplier, clip)
     plan = Plan((Release("noisy_gradient", steps, sampling_probability=sampling_probability),))
     found = _priced(plan, Budget(1.0 if epsilon is None else epsilon, delta, neighbors), noise_multiplier)
@@ -69,6 +95,20 @@ def price(
         typer.echo(json.dumps(found, indent=2))
     else:
         _print(found, calibrated=epsilon is not None)
+
+
+def _price_fit(schema: Path, rows: int | None, model: str, settings: dict[str, Any], as_json: bool) -> None:
+    """The plan of a fit from declarations alone."""
+    from discreet.tabular.schema import Schema
+    from discreet.tabular.sources import DeclaredSource
+
+    declared = Schema.load(schema)
+    declared.check()
+    n = rows or declared.rows
+    if n is None:
+        raise Refused("give --rows: how many rows (persons, with a person column) there will be")
+    chosen = model_named(declared, model, settings, {"ledger": False})
+    show_quote(chosen.quote(DeclaredSource(declared.needed, n)), as_json)
 
 
 def _refuse_nonsense(epsilon: float | None, noise_multiplier: float | None, clip: float | None) -> None:

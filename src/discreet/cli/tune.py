@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
+from discreet.cli.account import Dataset, LedgerAddress, account, refuse_both
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
@@ -55,15 +56,8 @@ def tune(
     validation: Annotated[float, typer.Option(help="The share of records that score.")] = 0.2,
     rows: Annotated[int | None, typer.Option(min=1, help="For --dry-run: how many records there will be.")] = None,
     columns: Annotated[int | None, typer.Option(min=1, help="For --dry-run: features, where no list tells.")] = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            "--ledger", "-l", metavar="ADDRESS", help="Charged there. Default: the configured ledger, if any."
-        ),
-    ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="The table's name in the ledger, as its owner registered it.")
-    ] = None,
+    ledger: LedgerAddress = None,
+    dataset: Dataset = None,
     public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the model is written.")] = Path("tuned.discreet"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the price, and read no records.")] = False,
@@ -89,10 +83,11 @@ def tune(
 
     The time a run takes tells how many runs there were, which must stay secret: do not publish it.
     """
-    account = _account(ledger, dataset, str(neighbors), public=public, demo=demo, charged=not dry_run)
+    refuse_both(public or demo, ledger, dataset)
+    charge = account(ledger, dataset, str(neighbors), charged=not (public or demo or dry_run))
     task = _demo(rows, read=not dry_run) if demo else _task(settings, table, rows, columns, read=not dry_run)
     chosen = _selection(task, epsilon=epsilon, delta=delta, neighbors=str(neighbors), stopping=stopping,
-                        mean_runs=mean_runs, validation=validation, **account)  # fmt: skip
+                        mean_runs=mean_runs, validation=validation, **charge)  # fmt: skip
     if task.rows is None or task.columns is None:
         raise Refused("give --rows, and --columns or the features' ranges, so that the price is known without records")
     offer = chosen.offer(task.rows, task.columns)
@@ -105,34 +100,6 @@ def tune(
     shown |= {"noisy_score": round(chosen.best_score_, 4), "model": str(chosen.save(out))}
     shown |= {"ledger": chosen.certificate_.ledger}
     _show(shown, chosen.certificate_.text(), as_json)
-
-
-def _account(
-    ledger: str | None, dataset: str | None, neighbors: str, *, public: bool, demo: bool, charged: bool
-) -> dict[str, Any]:
-    """Where the selection is charged. What can be refused is refused before the table is opened."""
-    if (public or demo) and (ledger or dataset):
-        raise Refused("public records are charged nowhere: leave out --ledger and --dataset")
-    if public or demo or not charged:
-        return {"ledger": False}
-    from discreet.ledger.settings import ledger_for
-
-    found = ledger_for(ledger)
-    if found is not None and dataset is None:
-        raise Refused(
-            "fits are charged to a ledger here: give --dataset, the table's name as its owner registered it; or "
-            "--public, where everybody may see the records"
-        )
-    if found is None and dataset is not None:
-        raise Refused("the data set is named, but no ledger: give --ledger, or set DISCREET_LEDGER")
-    if found is not None and dataset is not None:
-        terms = found.account(dataset)
-        if (str(terms.neighbors), terms.unit) != (neighbors, "record"):
-            raise Refused(
-                f"{dataset!r} is registered for {terms.neighbors} per {terms.unit}: give that relation as --neighbors; "
-                "this command protects records, not persons with several"
-            )
-    return {"ledger": found, "dataset": dataset}
 
 
 def _task(settings: Path | None, table: Path | None, rows: int | None, columns: int | None, *, read: bool) -> Task:

@@ -12,19 +12,30 @@ from discreet.errors import DiscreetError
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="A certificate (JSON), or a model that was saved with model.save.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder of discreet fit, a file of model.save, a certificate (JSON), or a report (HTML)."
+        ),
+    ],
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", "-l", metavar="ADDRESS", help="Also look the charge up in this ledger."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Price a certificate's events anew, and compare with what it claims.
 
     Nothing but the file is needed: the certificate lists everything that was released, two accountants
-    price it, and the claim must not be below. Exit code 0: the claim holds. Exit code 1: it does not, the
-    file was changed, or the certificate says NOT PRIVATE. Then do not rely on it.
+    price it, and the claim must not be below. Of a folder, the sums of all files are compared, and the
+    certificate and the schema with the model's own. With --ledger, the charge is looked up there.
+    Exit code 0: the claim holds. Exit code 1: it does not, a file was changed, or the certificate says
+    NOT PRIVATE. Then do not rely on it.
 
     What cannot be checked this way: that the listed events are what really happened, and that the facts
     listed as public were not measured from the data.
     """
-    found = _verified(file)
+    found = _verified(file, ledger)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     elif found["holds"]:
@@ -33,18 +44,24 @@ def verify(
             f"holds: epsilon = {found['claimed']:.6g} is claimed, {found['price']:.6g} is the price of the events"
         )
         typer.echo(f"       at delta = {found['delta']!r}, {found['neighbors']}, per {found['unit']} ({accountants})")
+        if found["charged"]:
+            typer.echo(f"       charged in the ledger to {found['charged']!r}, as the certificate says")
     else:
         typer.echo(f"does not hold: {found['reason']}", err=True)
     if not found["holds"]:
         raise typer.Exit(NO)
 
 
-def _verified(file: Path) -> dict[str, Any]:
+def _verified(file: Path, ledger: str | None) -> dict[str, Any]:
     from discreet.cli.files import read
 
     try:
         certificate = read(file).certificate
         found = certificate.verify()
+        if ledger is not None:
+            from discreet.ledger.ledger import Ledger
+
+            Ledger(ledger).verify(certificate)
     except DiscreetError as error:
         return {"holds": False, "reason": str(error)}
     if not found.is_private:
@@ -57,6 +74,7 @@ def _verified(file: Path) -> dict[str, Any]:
         "neighbors": str(certificate.neighbors),
         "unit": certificate.unit,
         "accountants": {name: _plain(value) for name, value in found.accountants.items()},
+        "charged": None if ledger is None or certificate.ledger is None else certificate.ledger["dataset"],
     }
 
 

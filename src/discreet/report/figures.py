@@ -5,7 +5,6 @@ object interface: no global state, no display.
 """
 
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -38,40 +37,6 @@ class Theme:
 
 LIGHT = Theme(paper="#ffffff", ink="#1c2530", quiet="#5b6775", grid="#e4e8ed", private="#1f5fbf", reference="#b3541e")
 DARK = Theme(paper="#14181d", ink="#e8ecf1", quiet="#9aa6b4", grid="#2a313a", private="#7db0ff", reference="#f0a36b")
-
-
-def accuracy_over_epsilon(
-    epsilons: Sequence[float],
-    accuracies: Sequence[Sequence[float]],
-    *,
-    non_private: float,
-    majority: float,
-    subtitle: str = "",
-    theme: Theme = LIGHT,
-) -> "Figure":
-    """Accuracy against epsilon: the median of the repetitions, their band, each of them, two references.
-
-    Parameters
-    ----------
-    epsilons
-        Ascending and positive; shown on a logarithmic axis.
-    accuracies
-        For each epsilon, the accuracies of its repetitions, within [0, 1].
-    non_private, majority
-        Accuracy without privacy, and of always predicting the commoner class.
-    subtitle
-        What the picture shows and does not show.
-    """
-    figure = _blank(theme)
-    axes = figure.subplots()
-    _draw_references(axes, non_private, majority, epsilons, theme)
-    _draw_repetitions(axes, epsilons, accuracies, theme)
-    _label(axes, epsilons, subtitle, theme)
-    low = min(majority, *(min(row) for row in accuracies))
-    high = max(non_private, *(max(row) for row in accuracies))
-    margin = 0.12 * max(high - low, 0.02)
-    axes.set_ylim(low - margin, high + margin)
-    return figure
 
 
 def budget_trace(certificate: "Certificate", *, theme: Theme = LIGHT) -> "Figure":
@@ -140,29 +105,6 @@ def _blank(theme: Theme) -> "Figure":
     return figure
 
 
-def _draw_repetitions(axes: Any, epsilons: Sequence[float], rows: Sequence[Sequence[float]], theme: Theme) -> None:
-    ordered = [sorted(row) for row in rows]
-    medians = [(row[(len(row) - 1) // 2] + row[len(row) // 2]) / 2 for row in ordered]
-    lows, highs = [row[0] for row in ordered], [row[-1] for row in ordered]
-    axes.fill_between(epsilons, lows, highs, color=theme.private, alpha=0.18, linewidth=0)
-    points = [(epsilon, value) for epsilon, row in zip(epsilons, rows, strict=True) for value in row]
-    axes.scatter(*zip(*points, strict=True), s=13, color=theme.private, alpha=0.45, linewidths=0, zorder=3)
-    axes.plot(epsilons, medians, color=theme.private, linewidth=2.2, marker="o", markersize=5.5, zorder=4)
-    middle = len(medians) // 2
-    place = {"xytext": (12, -16), "textcoords": "offset points", "color": theme.private, "fontsize": 10.5}
-    axes.annotate("private, median", (epsilons[middle], medians[middle]), fontweight="bold", **place)
-
-
-def _draw_references(axes: Any, free: float, majority: float, epsilons: Sequence[float], theme: Theme) -> None:
-    axes.axhline(free, color=theme.reference, linewidth=1.6, dashes=(6, 3))
-    axes.axhline(majority, color=theme.quiet, linewidth=1.6, dashes=(1.5, 2))
-    place = {"textcoords": "offset points", "fontsize": 10.5}
-    text = f"without privacy {_percent(free)}"
-    axes.annotate(text, (epsilons[0], free), xytext=(0, 5), color=theme.reference, **place)
-    text = f"always the commoner class {_percent(majority)}"
-    axes.annotate(text, (epsilons[-1], majority), xytext=(0, -14), color=theme.quiet, ha="right", **place)
-
-
 def _draw_spending(axes: Any, certificate: "Certificate", rounds: range, total: float, theme: Theme) -> None:
     """One layer a query, each as high as what it has cost by then."""
     places = [rounds[0] - 0.5, *rounds, rounds[-1] + 0.5]  # a round is as wide as one
@@ -192,18 +134,6 @@ def _draw_refusals(axes: Any, certificate: "Certificate", total: float, theme: T
         names = ", ".join(dict.fromkeys(charge.query for charge in refused))
         end = (refused[-1].round, 1.07 * total)
         axes.annotate(f"refused: {names}", end, xytext=(-9, -4), ha="right", **place)
-
-
-def _label(axes: Any, epsilons: Sequence[float], subtitle: str, theme: Theme) -> None:
-    axes.set_xscale("log")
-    axes.set_xticks(list(epsilons), labels=[f"{epsilon:g}" for epsilon in epsilons])
-    axes.minorticks_off()
-    axes.yaxis.set_major_formatter(lambda value, _: _percent(value, digits=0))
-    axes.yaxis.get_major_locator().set_params(nbins=6, steps=[1, 2, 5, 10])
-    axes.set_xlabel("epsilon (logarithmic; smaller is more private)", color=theme.ink, fontsize=11, labelpad=8)
-    axes.set_ylabel("accuracy on public rows", color=theme.ink, fontsize=11, labelpad=8)
-    _frame(axes, theme)
-    _title(axes, "What privacy costs", subtitle, theme)
 
 
 def _frame(axes: Any, theme: Theme) -> None:

@@ -1,19 +1,15 @@
-"""The shell of every report: one self-contained HTML page, no script, nothing fetched, light and dark; and ``Page``.
+"""The shell of every report: one self-contained HTML page, no script, nothing fetched, light and dark.
 
 A page is made of a certificate, numbers that the caller may show, and pictures. It never reads data.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 
 from discreet.accounting.certificate import Certificate
 from discreet.report.figures import DARK, LIGHT, MissingPlots, budget_trace, svg, total_rho
-from discreet.report.promise import promise
 from discreet.report.style import STYLE
-
-__all__ = ["Page", "Picture", "certificate_in", "certificate_section", "document", "promise", "trace_section"]
 
 _OPENING = '<script type="application/json" id="certificate">'
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -26,40 +22,6 @@ class Picture:
     light: str
     dark: str
     description: str
-
-
-@dataclass(frozen=True)
-class Page:
-    """A short report: the promise, accuracies and a picture.
-
-    Parameters
-    ----------
-    accuracies
-        What -> accuracy within [0, 1]. The caller states in ``remarks`` on which rows, and why that is allowed.
-    remarks
-        Paragraphs of plain text, shown with the accuracies.
-    """
-
-    title: str
-    certificate: Certificate
-    accuracies: Mapping[str, float] = field(default_factory=dict)
-    remarks: Sequence[str] = ()
-    picture: Picture | None = None
-
-    def html(self) -> str:
-        """The page."""
-        parts = [
-            heading(self.title, self.certificate),
-            "<h2>What is promised</h2>",
-            *(f"<p>{escape(text)}</p>" for text in promise(self.certificate)),
-            *(_accuracies(self.accuracies, self.remarks) if self.accuracies or self.remarks else ()),
-            *((_figure(self.picture),) if self.picture is not None else ()),
-            trace_section(self.certificate),
-            "<h2>Certificate</h2>",
-            "<p>Keep this with the model. <code>discreet verify</code> prices its events anew.</p>",
-            f"<pre>{escape(self.certificate.text())}</pre>",
-        ]
-        return document(self.title, "\n".join(parts))
 
 
 def document(title: str, body: str) -> str:
@@ -78,10 +40,10 @@ def certificate_section(certificate: Certificate) -> str:
     stored = certificate.to_json()
     for character in "<>&":  # so that no text in it ends the element, or starts a comment
         stored = stored.replace(character, f"\\u{ord(character):04x}")
-    command = "python -m discreet.report.page report.html > certificate.json && discreet verify certificate.json"
+    command = "discreet verify report.html"
     said = (
         "The certificate lists everything that was released. It is also in this page as JSON, in the element with the "
-        "id <code>certificate</code>. To take it out and to price its events anew:"
+        "id <code>certificate</code>. To price its events anew:"
     )
     return (
         f'<h2 id="certificate-text">Certificate</h2>\n<p>{said}</p>\n<pre class="wrap">{escape(command)}</pre>\n'
@@ -113,14 +75,6 @@ def trace_section(certificate: Certificate) -> str:
     return f"<h2>Where the budget went</h2>\n<p>{text}</p>\n{_figure(Picture(light, dark, description))}"
 
 
-def _accuracies(accuracies: Mapping[str, float], remarks: Sequence[str]) -> list[str]:
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td class="number">{100 * value:.1f}%</td></tr>'
-        for name, value in accuracies.items()
-    )
-    return ["<h2>How accurate it is</h2>", f"<table>{rows}</table>", *(f"<p>{escape(text)}</p>" for text in remarks)]
-
-
 def _figure(picture: Picture) -> str:
     told = escape(picture.description)
     dark = f'<source media="screen and (prefers-color-scheme: dark)" srcset="{_inline(picture.dark)}">'
@@ -148,10 +102,3 @@ _SHELL = """<!doctype html>
 </body>
 </html>
 """
-
-
-if __name__ == "__main__":
-    import sys
-    from pathlib import Path
-
-    sys.stdout.write(certificate_in(Path(sys.argv[1]).read_text(encoding="utf-8")).to_json() + "\n")

@@ -30,17 +30,18 @@ MISSING, UNKNOWN = -1, "\0"
 MISSING_TEXTS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Texts that mean nothing is there, where a schema does not list its own."""
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _REAL = (bool, int, float, Decimal, np.bool_, np.integer, np.floating)
-_BLANKS = " \t\r\n\v\f"
+BLANKS = " \t\r\n\v\f"
+"""What is cut off around a text."""
 
 
 def number_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> float:
     """A cell as a finite number, NaN where it is none."""
     if isinstance(cell, (str, bytes)):
         text = decoded(cell)
-        return _finite(text) if text not in missing and _NUMBER.fullmatch(text) else math.nan
-    return _finite(cell) if isinstance(cell, _REAL) else math.nan
+        return _meant(_finite(text), missing) if text not in missing and _NUMBER.fullmatch(text) else math.nan
+    return _meant(_finite(cell), missing) if _is_real(cell) else math.nan
 
 
 def text_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> str | None:
@@ -50,9 +51,9 @@ def text_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> st
         return None if text in missing else text
     if isinstance(cell, (bool, np.bool_)):
         return "true" if cell else "false"
-    if isinstance(cell, _REAL):
-        number = number_of(cell)
-        return None if math.isnan(number) else _plain(number)
+    if _is_real(cell):
+        digits = _digits(cell)
+        return None if digits in missing else digits
     return None if _is_nothing(cell) else UNKNOWN
 
 
@@ -87,7 +88,9 @@ def numbers(column: Column, missing: frozenset[str]) -> Vector:
         return _parsed(column, missing)
     if pa.types.is_null(kind):
         return np.full(len(column), math.nan)
-    return _as_floats(column)
+    if pa.types.is_decimal(kind):  # a cast would round twice
+        return _one_by_one(column, missing)
+    return _without(_as_floats(column), missing)
 
 
 def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) -> Positions:
@@ -99,7 +102,7 @@ def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) 
         return _positions_by(column, lambda values: positions(values, labels, missing))
     if pa.types.is_null(kind):
         return np.full(len(column), MISSING, dtype=np.int64)
-    if _holds_text(kind) or pa.types.is_boolean(kind):
+    if not pa.types.is_floating(kind):
         return _positions_by(_distinct(column), lambda values: _looked_up(values.to_pylist(), labels, missing))
     return _among(numbers(column, missing), labels)
 
@@ -117,6 +120,31 @@ def lowered(column: Column) -> Column:
     distinct = _distinct(column)
     texts = [None if cell is None else decoded(cell).lower().encode() for cell in distinct.dictionary.to_pylist()]
     return pa.DictionaryArray.from_arrays(distinct.indices, pa.array(texts, pa.large_binary()))
+
+
+def names(column: Column, missing: frozenset[str]) -> list[str | None]:
+    """Whom each cell names, by its text: 7 and "7" are one; None for nobody."""
+    if isinstance(column, np.ndarray):
+        return [_name(cell, missing) for cell in column]
+    if pa.types.is_dictionary(column.type):
+        found = [*names(column.dictionary, missing), None]
+    elif pa.types.is_null(column.type):
+        return [None] * len(column)
+    else:
+        column = _distinct(column)
+        found = [*(_name(cell, missing) for cell in column.dictionary.to_pylist()), None]
+    return [found[code] for code in _codes(column).tolist()]
+
+
+def _name(cell: Any, missing: frozenset[str]) -> str | None:
+    """A text, whatever the cell is; an object that has none names nobody."""
+    text = text_of(cell, missing)
+    if text != UNKNOWN:
+        return text
+    try:
+        return f"{type(cell).__name__} {cell}"
+    except Exception:  # whatever a cell's conversion raises, it must not be seen
+        return None
 
 
 def _looked_up(cells: list[Any], labels: Sequence[Label], missing: frozenset[str]) -> Positions:
@@ -149,9 +177,13 @@ def _parsed(column: pa.Array, missing: frozenset[str]) -> Vector:
     plain = column.cast(pa.large_binary())
     absent = pc.is_in(plain, pa.array([text.encode() for text in sorted(missing)], pa.large_binary()))
     try:
-        return _as_floats(pc.if_else(absent, pa.scalar(None, pa.large_binary()), plain))
+        return _without(_as_floats(pc.if_else(absent, pa.scalar(None, pa.large_binary()), plain)), missing)
     except pa.ArrowInvalid:
-        return _numbers_by(_distinct(column), lambda values: numbers(_cells(values.to_pylist()), missing))
+        return _one_by_one(column, missing)
+
+
+def _one_by_one(column: pa.Array, missing: frozenset[str]) -> Vector:
+    return _numbers_by(_distinct(column), lambda values: numbers(_cells(values.to_pylist()), missing))
 
 
 def _as_floats(column: pa.Array) -> Vector:
@@ -187,8 +219,8 @@ def _cells(values: list[Any]) -> NDArray[np.object_]:
 
 
 def _holds_text(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return any(test(kind) for test in tests) or "view" in str(kind)
+    names = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    return any(test(kind) for name in names if (test := getattr(pa.types, f"is_{name}", None)) is not None)
 
 
 def check_stored(name: str, kind: pa.DataType) -> None:
@@ -208,19 +240,49 @@ def _shown(kind: pa.DataType) -> str:
 def decoded(cell: str | bytes) -> str:
     """A cell's text without blanks around it; bytes that are not UTF-8 are read as Latin-1, each cell for itself."""
     if isinstance(cell, str):
-        return cell.strip(_BLANKS)
+        return cell.strip(BLANKS)
     try:
-        return cell.decode().strip(_BLANKS)
+        return cell.decode().strip(BLANKS)
     except UnicodeDecodeError:
-        return cell.decode("latin-1").strip(_BLANKS)
+        return cell.decode("latin-1").strip(BLANKS)
 
 
 def _finite(value: Any) -> float:
     try:
         number = float(value)
-    except (OverflowError, ValueError):  # an integer beyond doubles; a signaling NaN
+    except Exception:  # an integer beyond doubles, a signaling NaN, whatever a cell's conversion raises
         return math.nan
     return number if math.isfinite(number) else math.nan
+
+
+def _meant(number: float, missing: frozenset[str]) -> float:
+    """A number, unless its text means that nothing is there: a code such as -9."""
+    return math.nan if not math.isnan(number) and _plain(number) in missing else number
+
+
+def _codes_of(missing: frozenset[str]) -> list[float]:
+    """The numbers among the texts that mean nothing."""
+    return [float(text) for text in missing if _NUMBER.fullmatch(text) and _plain(float(text)) == text]
+
+
+def _without(found: Vector, missing: frozenset[str]) -> Vector:
+    codes = _codes_of(missing)
+    return np.where(np.isin(found, codes), math.nan, found) if codes else found
+
+
+def _digits(cell: Any) -> str | None:
+    """A number as text, whole ones to the last digit; None where it is not finite."""
+    if isinstance(cell, (int, np.integer)):
+        try:
+            return str(int(cell))
+        except ValueError:  # thousands of digits
+            return UNKNOWN
+    number = _finite(cell)
+    return None if math.isnan(number) else _plain(number)
+
+
+def _is_real(cell: Any) -> bool:
+    return isinstance(cell, _REAL) and not isinstance(cell, np.timedelta64)
 
 
 def _plain(number: float) -> str:

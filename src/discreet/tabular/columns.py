@@ -3,13 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from discreet.bounds import Range
 from discreet.errors import DiscreetError
-from discreet.tabular.cells import UNKNOWN, Label, are_numbers, number_of
+from discreet.tabular.cells import BLANKS, UNKNOWN, Label, are_numbers, number_of
 
 PRIVATE = "private"
+LEAST_WIDTH = 1e-290
 TRUE, FALSE = ("true", "yes", "y", "t", "1"), ("false", "no", "n", "f", "0")
 
 
@@ -55,12 +57,14 @@ class Number:
         low, high = self.limits
         knots = tuple(sorted(_number(knot, "a knot") for knot in _listed(self.knots, "knots")))
         object.__setattr__(self, "knots", knots)
-        if len(set(knots)) < len(knots) or not all(low < knot < high for knot in knots):
-            raise SchemaError("knots must differ and lie strictly within the range")
+        if not all(_apart(*pair) for pair in pairwise((low, *knots, high))):
+            raise SchemaError("knots must differ and lie strictly within the range, not too close to each other")
         if isinstance(self.missing, str):
             _one_of(self.missing, ("middle", "flag", "record"), "a number")
-        elif not low <= _number(self.missing, "missing") <= high:
-            raise SchemaError("what stands for a missing value must lie within the range")
+        else:
+            object.__setattr__(self, "missing", _number(self.missing, "missing"))
+            if not low <= self.missing <= high:
+                raise SchemaError("what stands for a missing value must lie within the range")
 
     @property
     def is_private(self) -> bool:
@@ -131,10 +135,10 @@ class Boolean:
     def __post_init__(self) -> None:
         for name in ("true", "false"):
             words = getattr(self, name)
-            words = (words,) if isinstance(words, str) else tuple(words)
-            if not words or not all(isinstance(word, str) for word in words):
+            words = [words] if isinstance(words, str) else words
+            if not isinstance(words, Sequence) or not words or not all(isinstance(word, str) for word in words):
                 raise SchemaError(f'{name} lists the words for it, such as {name} = ["{getattr(type(self), name)[0]}"]')
-            object.__setattr__(self, name, tuple(dict.fromkeys(word.strip().lower() for word in words)))
+            object.__setattr__(self, name, tuple(dict.fromkeys(word.strip(BLANKS).lower() for word in words)))
         if set(self.true) & set(self.false):
             raise SchemaError("a word cannot be both true and false")
         if not isinstance(self.missing, bool):
@@ -175,16 +179,23 @@ def checked_range(pair: Any, what: str) -> Range:
     low, high = (_number(end, what) for end in ends)
     if not low < high:
         raise SchemaError(f"{what} needs its smaller number first; a column that never changes can be ignored")
+    if not _apart(low, high):
+        raise SchemaError(f"{what} is too narrow for double precision: give the column in another unit")
     return low, high
+
+
+def _apart(low: float, high: float) -> bool:
+    """Whether a distance can be divided by."""
+    return high / 2 - low / 2 >= LEAST_WIDTH
 
 
 def checked_labels(labels: Any, what: str, least: int) -> tuple[Label, ...]:
     """Different labels, all texts or all numbers."""
-    found = tuple(label.strip() if isinstance(label, str) else label for label in _listed(labels, what))
+    found = tuple(map(_plain, _listed(labels, what)))
     if len(found) < least:
         raise SchemaError(f"{what} must name at least {least}, such as [{', '.join(repr(n) for n in 'abc'[:least])}]")
     if not (are_numbers(found) or all(isinstance(label, str) for label in found)):
-        raise SchemaError(f"{what} must be all texts or all numbers: put the numbers in quotes, or none")
+        raise SchemaError(f"{what} must be all texts or all numbers: write ['1', 'a'], or ['false', 'true']")
     if any(UNKNOWN in label or not label for label in found if isinstance(label, str)):
         raise SchemaError(f"{what} may not be empty: missing values have a treatment of their own")
     if are_numbers(found) and any(math.isnan(number_of(label)) for label in found):
@@ -194,7 +205,14 @@ def checked_labels(labels: Any, what: str, least: int) -> tuple[Label, ...]:
     return found
 
 
+def _plain(label: Any) -> Any:
+    """A label without blanks around it, and without a numpy type."""
+    return label.strip(BLANKS) if isinstance(label, str) else getattr(label, "item", lambda: label)()
+
+
 def _listed(values: Any, what: str) -> Sequence[Any]:
+    if hasattr(values, "tolist"):
+        values = values.tolist()
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise SchemaError(f"{what} must be a list, such as [0, 120] or ['a', 'b']")
     return values

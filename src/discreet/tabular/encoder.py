@@ -53,15 +53,15 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check that the table has the declared columns. Nothing is learned, and no value is read."""
+        self.layout  # noqa: B018  a schema that cannot be laid out fails here
         source = FrameSource(X)
         source.check(self.schema.columns)
         self.n_features_in_ = len(source.names)
         self.feature_names_in_ = np.array(source.names, dtype=object)
-        self.layout  # noqa: B018  a schema that cannot be laid out fails here
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """The features, one row a record; NaN throughout a row that is to count as null."""
+        """The features, one row a record; a NaN among them makes the record null in a fit."""
         layout, source = self.layout, FrameSource(X)
         source.check(self.schema.columns)
         blocks = [layout.encode(batch.columns, batch.rows) for batch in source.batches(list(self.schema.columns))]

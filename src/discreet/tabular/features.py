@@ -103,7 +103,8 @@ class SplineEncoding:
         self._kind, self._missing = kind, missing
         self._places = np.array([low, *kind.knots, high])
         self._flag = kind.missing == "flag"
-        hats = [Feature(f"{name} at {place:g}", name, CELL, f"at {place:g}") for place in self._places.tolist()]
+        places = [_shown(place) for place in self._places.tolist()]
+        hats = [Feature(f"{name} at {place}", name, CELL, f"at {place}") for place in places]
         self.features: tuple[Feature, ...] = (*hats, _flag(name)) if self._flag else tuple(hats)
 
     def encode(self, column: Column, out: Vector) -> None:
@@ -198,6 +199,11 @@ def _place(found: NDArray[np.int64], count: int) -> Vector:
     return np.where((found == cells.MISSING) | (found == count), math.nan, found)
 
 
+def _shown(number: float) -> str:
+    """Short, and no two numbers alike."""
+    return f"{number:g}" if float(f"{number:g}") == number else repr(number)
+
+
 def _flag(name: str) -> Feature:
     return Feature(f"{name} (missing)", name, CELL, "cell")
 
@@ -217,7 +223,7 @@ class Said(NamedTuple):
 def describe(kind: ColumnKind) -> Said:
     """What was declared of a column, and what stands for a missing value."""
     if isinstance(kind, Number):
-        ends = "private, within {:g} to {:g}" if kind.is_private else "{:g} to {:g}"
+        ends = "private, within {:,.12g} to {:,.12g}" if kind.is_private else "{:,.12g} to {:,.12g}"
         bends = f"; may bend at {', '.join(f'{knot:g}' for knot in kind.knots)}" if kind.knots else ""
         text = f"number, {ends.format(*kind.limits)}{bends}"
     elif isinstance(kind, Category):

@@ -1,8 +1,8 @@
 """Files of Parquet and CSV as sources: one, several, or a folder of them."""
 
 import csv
-import io
 import lzma
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,14 @@ from discreet.tabular.cells import decoded
 from discreet.tabular.sources import BATCH_ROWS, Batch, Source
 
 _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
 _SEPARATORS = ",;\t|"
-_BLOCK = 1 << 23
+"""Those that a header may tell by itself."""
+_BLOCKS = (1 << 23, 1 << 26, 1 << 29, (1 << 31) - 1)
+"""Bytes that are read at a time: more where a single row is longer than that."""
 _HEADER = 1 << 20
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_FIRST_LINE = re.compile(rb"([\r\n]*)([^\r\n]*)")
 _BUFFER = 1 << 16
 
 
@@ -34,15 +38,22 @@ def open_table(paths: Any, separator: str | None = None) -> Source:
         return ParquetSource(files)
     if kinds == {"csv"}:
         return CsvSource(files, separator)
-    raise Unsupported("a table's files are all CSV or all Parquet (.csv, .tsv, .txt, also .gz, .bz2, .xz; .parquet)")
+    raise Unsupported(
+        "a table's files are all CSV or all Parquet (.csv, .tsv, .txt, also .gz, .bz2, .xz, .zst; .parquet)"
+    )
 
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if _kind(file) and not file.name.startswith((".", "_")))
+        return sorted(file for file in path.rglob("*") if file.is_file() and _kind(file) and _is_meant(file, path))
     if not path.exists():
         raise Unsupported(f"{path}: there is no such file")
     return [path]
+
+
+def _is_meant(file: Path, folder: Path) -> bool:
+    """Hidden files and folders, and those that begin with _, are other programs' own."""
+    return not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
 def _kind(path: Path) -> str:
@@ -58,24 +69,22 @@ class ParquetSource(Source):
     """Parquet files with the same columns."""
 
     def __init__(self, files: Sequence[Path]) -> None:
-        self._files = list(files)
-        with _unquoted(self._files[0]):
-            self._schema = pyarrow.parquet.read_schema(self._files[0])
-            self._rows = 0
-            for file in self._files:
-                with pyarrow.parquet.ParquetFile(file) as opened:
-                    self._rows += opened.metadata.num_rows
-                    other = opened.schema_arrow
-                _check_same(self._schema.names, other.names)
-        self.names = list(self._schema.names)
+        self._files, self._rows = list(files), 0
+        self._schemas: list[pa.Schema] = []
+        for file in self._files:
+            with _unquoted(file), pyarrow.parquet.ParquetFile(file) as opened:
+                self._rows += opened.metadata.num_rows
+                self._schemas.append(opened.schema_arrow)
+            _check_same(self._schemas[0].names, self._schemas[-1].names)
+        self.names = list(self._schemas[0].names)
 
     def count(self) -> int:
         """The number of rows, from the files' footers."""
         return self._rows
 
-    def stored(self, column: str) -> pa.DataType | None:
-        """How a column is stored in the first file."""
-        return self._schema.field(self.names.index(column)).type
+    def stored(self, column: str) -> list[pa.DataType]:
+        """How a column is stored in each file."""
+        return [schema.field(schema.names.index(column)).type for schema in self._schemas]
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """All rows of these columns, file after file; texts as codes of their distinct values."""
@@ -89,9 +98,9 @@ class CsvSource(Source):
     """CSV files with the same columns, every cell a text. A line with too many or too few cells is a row of nothing."""
 
     def __init__(self, files: Sequence[Path], separator: str | None = None) -> None:
-        self._headers = {file: _Header(file, separator) for file in files}
-        self.names = next(iter(self._headers.values())).names
-        for header in self._headers.values():
+        self._files = [(file, _Header(file, separator)) for file in files]
+        self.names = self._files[0][1].names
+        for _, header in self._files:
             _check_same(self.names, header.names)
         self._rows: int | None = None
 
@@ -102,14 +111,11 @@ class CsvSource(Source):
             self._rows = sum(batch.rows for batch in self.batches(first))
         return self._rows
 
-    def stored(self, column: str) -> pa.DataType | None:
-        """Text."""
-        return pa.large_binary()
-
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """All rows of these columns, file after file."""
-        for file, header in self._headers.items():
-            yield from _read_csv(file, header, list(columns), rows)
+        for file, header in self._files:
+            with _unquoted(file):
+                yield from _read_csv(file, header, list(columns), rows)
 
 
 class _Header:
@@ -118,56 +124,78 @@ class _Header:
     def __init__(self, file: Path, separator: str | None) -> None:
         with _unquoted(file), _opened(file) as stream:
             start = stream.read(_HEADER)
-        start = start.removeprefix(b"\xef\xbb\xbf")
-        first = start.lstrip(b"\r\n").split(b"\n", 1)[0]
-        if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in first:
+        if start.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise Unsupported(f"{file}: this is not a text in UTF-8: convert it, for instance with iconv")
-        if not first.strip():
+        blank, line = _FIRST_LINE.match(start.removeprefix(b"\xef\xbb\xbf")).groups()  # type: ignore[union-attr]
+        if not line.strip():
             raise Unsupported(f"{file}: there is no header line that names the columns")
-        text = start.decode("latin-1")  # byte by byte
-        self.separator = separator or max(_SEPARATORS, key=first.decode("latin-1").count)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.separator)
-        names: list[str] = []
-        while not names:
-            names = next(reader)
-        self.names = [decoded(name.encode("latin-1")) for name in names]
-        self.lines = reader.line_num
+        if b"\0" in line or len(line) > _HEADER // 2:
+            raise Unsupported(
+                f"{file}: this is no text in UTF-8 whose first line names the columns: convert it (iconv), or add one"
+            )
+        found = {sign: names for sign in (separator or _SEPARATORS) if (names := _split(line, sign))}
+        if not found:
+            raise Unsupported(f"{file}: the quotes in the header line do not match")
+        self.separator, self.names = max(found.items(), key=lambda item: len(item[1]))
+        self.lines = len(_LINE_END.findall(blank)) + 1
+
+
+def _split(line: bytes, separator: str) -> list[str]:
+    """The names in a header line, none where it is quoted otherwise; byte by byte, as each has its own encoding."""
+    try:
+        (cells,) = csv.reader([line.decode("latin-1")], delimiter=separator, strict=True)
+    except csv.Error:
+        return []
+    return [decoded(cell.encode("latin-1")) for cell in cells]
 
 
 def _read_csv(file: Path, header: _Header, columns: list[str], rows: int) -> Iterator[Batch]:
-    """One file in batches. The reader's own types would be guessed from cells: every cell is read as bytes."""
-    keys = [f"{j}" for j in range(len(header.names))]
-    wanted = [keys[header.names.index(name)] for name in columns]
-    bad = _Skipped()
-    with _unquoted(file), _opened(file) as stream:
+    """One file in batches; where a row does not fit into a block, again with larger ones from where it was."""
+    wanted = [header.names.index(name) for name in columns]
+    done, bad = 0, _Skipped()
+    for block in _BLOCKS:
+        bad, seen = _Skipped(), 0
         try:
-            reader = pyarrow.csv.open_csv(
-                stream,
-                read_options=pyarrow.csv.ReadOptions(
-                    column_names=keys, skip_rows=header.lines, block_size=_BLOCK, use_threads=True
-                ),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=header.separator,
-                    invalid_row_handler=bad,
-                    ignore_empty_lines=len(keys) > 1,
-                    newlines_in_values=True,
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=dict.fromkeys(keys, pa.large_binary()),
-                    include_columns=wanted,
-                    strings_can_be_null=False,
-                    check_utf8=False,
-                ),
-            )
-        except pa.ArrowInvalid:  # nothing after the header
-            reader = None
-        for batch in reader or ():
-            for first in range(0, batch.num_rows, rows):
-                part = batch.slice(first, rows)
-                yield Batch(dict(zip(columns, part.columns, strict=True)), part.num_rows)
+            for batch in _csv_batches(file, header, wanted, block, bad):
+                fresh = batch.slice(max(0, done - seen))
+                seen += batch.num_rows
+                for first in range(0, fresh.num_rows, rows):
+                    part = fresh.slice(first, rows)
+                    done += part.num_rows
+                    yield Batch(dict(zip(columns, part.columns, strict=True)), part.num_rows)
+            break
+        except pa.ArrowInvalid:
+            if block == _BLOCKS[-1]:
+                raise
     for first in range(0, bad.count, rows):
         count = min(rows, bad.count - first)
         yield Batch({name: pa.nulls(count) for name in columns}, count)
+
+
+def _csv_batches(file: Path, header: _Header, wanted: list[int], block: int, bad: "_Skipped") -> Iterator[Any]:
+    """The reader's own types would be guessed from cells: every cell is read as bytes."""
+    keys = [f"{j}" for j in range(len(header.names))]
+    read = pyarrow.csv.ReadOptions(column_names=keys, skip_rows=header.lines, block_size=block)
+    parse = pyarrow.csv.ParseOptions(
+        delimiter=header.separator,
+        invalid_row_handler=bad,
+        ignore_empty_lines=len(keys) > 1,
+        newlines_in_values=True,
+    )
+    convert = pyarrow.csv.ConvertOptions(
+        column_types=dict.fromkeys(keys, pa.large_binary()),
+        include_columns=[keys[j] for j in wanted],
+        strings_can_be_null=False,
+        check_utf8=False,
+    )
+    with _opened(file) as stream:
+        try:
+            reader = pyarrow.csv.open_csv(stream, read, parse, convert)
+        except pa.ArrowInvalid as error:
+            if any(words in str(error).lower() for words in ("empty csv", "could not skip")):  # a header and no more
+                return
+            raise
+        yield from reader
 
 
 class _Skipped:
@@ -199,9 +227,10 @@ class _unquoted:  # reads like a statement
 
 
 def _opened(file: Path) -> Any:
-    if file.suffix.lower() == ".xz":
+    suffix = file.suffix.lower()
+    if suffix == ".xz":
         return lzma.open(file, "rb")
-    return pa.input_stream(str(file), compression="detect")
+    return pa.input_stream(str(file), compression=_PACKED.get(suffix))
 
 
 def _check_same(names: Sequence[str], others: Sequence[str]) -> None:

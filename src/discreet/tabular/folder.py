@@ -25,7 +25,9 @@ from discreet.models.persistence import UnreadableModel
 from discreet.models.persistence import load as load_estimator
 from discreet.models.persistence import save as save_estimator
 from discreet.tabular.columns import SchemaError
+from discreet.tabular.layout import Layout
 from discreet.tabular.schema import Schema
+from discreet.tabular.stream import FEATURES
 
 if TYPE_CHECKING:
     from discreet.tabular.model import TableModel
@@ -103,13 +105,13 @@ def load(folder: Path) -> "TableModel":
         unfitted = clone(estimator).set_params(bounds=None)
         model = TableModel(schema, unfitted)
         model.estimator_, model.schema_ = estimator, schema
-        features = len(model.coefficients())
+        features, names = len(model.coefficients()), [feature.name for feature in Layout(schema).features]
     except SchemaError:
         raise UnreadableModel("the folder's schema cannot be read") from None
     except (IndexError, ValueError):
-        features = -1
-    declared = _declared(estimator.certificate_.assumed_public)
-    if features < 0 or (declared is not None and declared != schema.to_dict()):
+        features, names = -1, []
+    public = estimator.certificate_.assumed_public
+    if features < 0 or (_declared(public), public.get(FEATURES)) != (schema.to_dict(), names):
         raise UnreadableModel("the folder's schema is not the one that the model was fitted by")
     return model
 
@@ -123,10 +125,10 @@ def check_files(folder: Path) -> None:
                 f"the folder has another format than {FORMAT}: read it with the version that wrote it"
             )
         sums: dict[str, str] = dict(manifest["sha256"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UnreadableModel(f"{folder}: this is not the folder of a model: its {MANIFEST} cannot be read") from None
     found = {path.name for path in folder.iterdir()} - {MANIFEST}
-    if not set(sums) >= _NEEDED or found != set(sums):
+    if not set(sums) >= _NEEDED or found != set(sums) or not all((folder / name).is_file() for name in sums):
         raise UnreadableModel(f"{folder}: files are missing from the model, or were added to it")
     changed = [name for name, expected in sorted(sums.items()) if _sum(folder / name) != expected]
     if changed:
@@ -135,9 +137,7 @@ def check_files(folder: Path) -> None:
 
 def _declared(public: Mapping[str, Any]) -> Any:
     """The schema in a certificate, with its bought ranges, as plain values."""
-    stored = public.get("schema")
-    if stored is None:
-        return None
+    stored = public.get("schema", {})
     bought = {name: (low, high) for name, (low, high) in public.get(BOUGHT, {}).items()}
     schema = Schema.from_dict(stored)
     return (schema.with_ranges(bought) if schema.private_columns else schema).to_dict()

@@ -53,7 +53,7 @@ class Layout:
         )
 
     def encode(self, columns: Mapping[str, Column], rows: int) -> NDArray[np.float64]:
-        """The features of some rows, NaN throughout a row that counts as null."""
+        """The features of some rows; a NaN among them makes a row null."""
         out = np.empty((rows, len(self.features)), order="F")  # columns are written, and read, one by one
         for name, (encoding, place) in self._parts.items():
             encoding.encode(columns[name], out[:, place])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from discreet.accounting.certificate import BOUGHT, Certificate
+from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.classification import DPLinearSVC, DPLogisticRegression
@@ -21,6 +22,7 @@ from discreet.models.regression import (
     DPPoissonRegressor,
     DPRidge,
 )
+from discreet.models.scoring import PrivateScore, private_score, public_score
 from discreet.tabular.encoder import Coefficient, coefficients_of
 from discreet.tabular.files import open_table
 from discreet.tabular.schema import Schema
@@ -95,14 +97,14 @@ class TableModel:
 
     def predict(self, data: Any) -> NDArray[Any]:
         """The prediction for each row; what is missing is treated as declared."""
-        return np.concatenate(list(self.predictions(data)))
+        return _joined(self.predictions(data))
 
     def predict_proba(self, data: Any) -> NDArray[np.float64]:
         """The probability of each class for each row."""
-        return np.concatenate(list(self.predictions(data, "predict_proba")))
+        return _joined(self.predictions(data, "predict_proba"))
 
     def predictions(self, data: Any, method: str = "predict") -> Iterator[NDArray[Any]]:
-        """Predictions block by block. A row that would count as null has its features at 0: the middles."""
+        """Predictions block by block; where a missing value would make a record null, its features are 0."""
         if not hasattr(self._fitted, method):
             raise Unsupported(f"{type(self._fitted).__name__} has no {method}")
         for block in TableStream(_source(data, self.schema), self.schema_, with_target=False).blocks():
@@ -135,12 +137,28 @@ class TableModel:
             raise Unsupported("the model is not fitted yet: call fit first")
         return self.estimator_
 
+    def private_score(self, data: Any, **settings: Any) -> PrivateScore:
+        """How well the model predicts rows that it was not fitted on, for a budget of its own: ``private_score``."""
+        return private_score(self._fitted, self.rows(data), **settings)
+
+    def public_score(self, data: Any, **settings: Any) -> PrivateScore:
+        """The same, exactly, of rows that everybody may see: ``public_score``."""
+        return public_score(self._fitted, self.rows(data), **settings)
+
     def _stream(self, data: Any) -> TableStream:
         self.schema.check()
-        return TableStream(_source(data, self.schema), self.schema)
+        stream = TableStream(_source(data, self.schema), self.schema)
+        if stream.shape[0] == 0 and Neighbors(self.estimator.neighbors).n_is_public:
+            raise Unsupported("the table has no rows")
+        return stream
 
     def _unfitted(self, stream: TableStream) -> Any:
         return clone(self.estimator).set_params(bounds=stream.bounds)
+
+
+def _joined(blocks: Iterator[NDArray[Any]]) -> NDArray[Any]:
+    found = list(blocks)
+    return np.concatenate(found) if found else np.empty(0)
 
 
 def default_model(schema: Schema) -> str:

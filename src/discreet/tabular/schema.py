@@ -25,6 +25,7 @@ _MARKS: dict[str, type[ColumnKind]] = {
     "levels": Ordinal,
     "boolean": Boolean,
 }
+SEPARATORS = (",", ";", "\t", "|", " ", ":")
 _TOP = ("target", "person", "ignore", "rows", "missing_texts", "separator", "columns", "interactions")
 
 
@@ -64,6 +65,9 @@ class Schema:
     undeclared: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping):
+            raise SchemaError("columns must map names to Number, Category, Ordinal or Boolean")
+        object.__setattr__(self, "columns", dict(self.columns))
         for name in ("ignore", "missing_texts", "undeclared"):
             object.__setattr__(self, name, _names(getattr(self, name), name))
         object.__setattr__(self, "interactions", tuple(_names(group, "interactions") for group in self.interactions))
@@ -76,9 +80,10 @@ class Schema:
             raise SchemaError('person must name a column, such as person = "patient"')
         if self.rows is not None and not (type(self.rows) is int and self.rows > 0):
             raise SchemaError("rows must be a positive whole number")
-        if self.separator is not None and not (isinstance(self.separator, str) and len(self.separator) == 1):
-            raise SchemaError('separator must be one character, such as ";"')
+        if self.separator is not None and self.separator not in SEPARATORS:
+            raise SchemaError(f"separator must be one of {' '.join(map(repr, SEPARATORS))}")
         self._check_roles()
+        self._check_labels()
         for group in self.interactions:
             if len(set(group)) < 2 or len(set(group)) < len(group):
                 raise SchemaError("an interaction names at least two different columns")
@@ -93,6 +98,22 @@ class Schema:
         twice = [name for name, count in Counter(roles).items() if count > 1]
         if twice:
             raise SchemaError(f"{_listed(twice)}: a column is a feature, the target, the person or ignored, not two")
+
+    def _check_labels(self) -> None:
+        """A label that means nothing is there would never be found; one that is no text could not be saved."""
+        labels = {name: getattr(kind, "categories", getattr(kind, "levels", ())) for name, kind in self.columns.items()}
+        if self.target is not None:
+            labels[self.target.column] = self.target.classes or ()
+        for name, found in labels.items():
+            lost = [label for label in found if label in self.missing_texts]
+            if lost:
+                raise SchemaError(
+                    f"column {name!r}: {_listed(lost)} is among missing_texts, which mean that nothing is there: list "
+                    "your own, such as missing_texts = ['']"
+                )
+        texts = (*labels, *self.ignore, *self.missing_texts, *(t for found in labels.values() for t in found))
+        if any(isinstance(text, str) and not _is_text(text) for text in texts):
+            raise SchemaError("names and labels must be valid Unicode")
 
     @property
     def private_columns(self) -> tuple[str, ...]:
@@ -111,7 +132,8 @@ class Schema:
         for name, (low, high) in ranges.items():
             kind = columns[name]
             assert isinstance(kind, Number)
-            columns[name] = replace(kind, range=(low, high), within=None)
+            missing = kind.missing if isinstance(kind.missing, str) else min(max(kind.missing, low), high)
+            columns[name] = replace(kind, range=(low, high), within=None, missing=missing)
         return replace(self, columns=columns)
 
     def problems(self, names: Sequence[str] | None = None) -> list[str]:
@@ -128,7 +150,8 @@ class Schema:
         known = {*self.needed, *self.ignore, *self.undeclared}
         found += [f"{name}: not in the table" for name in self.needed if name not in counts]
         found += [f"{name}: twice in the table: rename one" for name in self.needed if counts[name] > 1]
-        found += [f"{name}: in the table, but neither declared nor ignored" for name in counts if name not in known]
+        found += [f"{name or repr(name)}: in the table, but neither declared nor ignored"
+                  for name in counts if name not in known]  # fmt: skip
         return found
 
     def check(self, names: Sequence[str] | None = None) -> None:
@@ -184,11 +207,13 @@ class Schema:
         tables = {name: _table(kind) for name, kind in self.columns.items()}
         target = None if self.target is None else _given(self.target)
         top: dict[str, Any] = {"target": target, "person": self.person, "ignore": list(self.ignore), "rows": self.rows}
-        top["missing_texts"] = None if self.missing_texts == MISSING_TEXTS else list(self.missing_texts)
         top["separator"] = self.separator
         top["interactions"] = [list(group) for group in self.interactions]
         top["columns"] = {**tables, **{name: {} for name in self.undeclared}}
-        return {name: value for name, value in top.items() if value not in (None, [], {})}
+        found = {name: value for name, value in top.items() if value not in (None, [], {})}
+        if self.missing_texts != MISSING_TEXTS:
+            found["missing_texts"] = list(self.missing_texts)
+        return found
 
 
 def _target(stored: Any) -> Target | None:
@@ -245,6 +270,14 @@ def _names(values: Iterable[str], what: str) -> tuple[str, ...]:
     if not all(isinstance(name, str) for name in found):
         raise SchemaError(f"{what} must be a list of texts")
     return found
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _listed(names: Sequence[str]) -> str:

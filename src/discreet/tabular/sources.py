@@ -40,9 +40,9 @@ class Source(ABC):
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """All rows of these columns, at most ``rows`` at a time."""
 
-    @abstractmethod
-    def stored(self, column: str) -> pa.DataType | None:
-        """How a column is stored; None where its cells may be of any kind."""
+    def stored(self, column: str) -> list[pa.DataType]:
+        """How a column is stored, file by file; nothing where its cells may be of any kind."""
+        return []
 
     def check(self, columns: Iterable[str]) -> None:
         """Refuse a table that lacks a column, has it twice, or stores it as something else than cells."""
@@ -55,8 +55,7 @@ class Source(ABC):
         if twice:
             raise Unsupported(f"the table has {', '.join(map(repr, twice))} more than once: rename one")
         for name in wanted:
-            kind = self.stored(name)
-            if kind is not None:
+            for kind in self.stored(name):
                 check_stored(name, kind)
 
 
@@ -69,10 +68,6 @@ class DeclaredSource(Source):
     def count(self) -> int:
         """The number of rows that is planned."""
         return self._rows
-
-    def stored(self, column: str) -> pa.DataType | None:
-        """Not known yet."""
-        return None
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """Rows that name themselves as persons, and nothing else."""
@@ -104,17 +99,19 @@ class FrameSource(Source):
         """The number of rows."""
         return int(self._table.num_rows if self._is_arrow else len(self._table))
 
-    def stored(self, column: str) -> pa.DataType | None:
+    def stored(self, column: str) -> list[pa.DataType]:
         """How a column is stored."""
         if self._is_arrow:
-            return self._table.schema.field(self.names.index(column)).type
+            return [self._table.schema.field(self.names.index(column)).type]
         empty = self._table.iloc[:0, self.names.index(column)]
         if empty.dtype == object:
-            return None
+            return []
+        if getattr(empty.dtype, "kind", "O") in "cmM":
+            raise Unsupported(f"column {column!r} holds dates or complex numbers: write it as a number or a text")
         try:
-            return pa.array(empty, from_pandas=True).type
-        except (pa.ArrowException, TypeError, ValueError):
-            raise Unsupported(f"column {column!r} holds neither numbers nor texts: ignore it") from None
+            return [pa.array(empty, from_pandas=True).type]
+        except (pa.ArrowException, TypeError, ValueError):  # what pyarrow does not know is read cell by cell
+            return []
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """All rows of these columns."""
@@ -142,8 +139,10 @@ def _series(series: Any) -> Column:
     if kind in "biuf" and isinstance(series.dtype, np.dtype):
         return pa.array(series.to_numpy())
     try:
+        if kind == "O" and series.dtype == object and _are_texts(series.tolist()):
+            return pa.array(series.to_numpy(), pa.large_string(), from_pandas=True)
         if kind == "O" and series.dtype == object:
-            return pa.array(series.to_numpy(), pa.large_string(), from_pandas=True)  # only if all are texts
+            raise TypeError
         return whole(pa.array(series, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         found = np.empty(len(series), dtype=object)
@@ -151,7 +150,16 @@ def _series(series: Any) -> Column:
         return found
 
 
+def _are_texts(cells: list[Any]) -> bool:
+    """Whether every cell is a text or missing, so that all may be read as one type."""
+    kinds = set(map(type, cells))
+    return kinds <= {str, float, type(None)} and all(cell != cell for cell in cells if type(cell) is float)
+
+
 def _frame(columns: Mapping[Any, Any]) -> Any:
     import pandas as pd
 
-    return pd.DataFrame(dict(columns))
+    try:
+        return pd.DataFrame(dict(columns))
+    except ValueError:
+        raise Unsupported("a dictionary of columns needs lists of the same length") from None

@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 
 from discreet.accounting.certificate import BOUGHT
 from discreet.curator.stream import Block, RecordStream
-from discreet.errors import Unsupported
+from discreet.tabular import cells
 from discreet.tabular.layout import Layout
 from discreet.tabular.purchase import RangePurchase
 from discreet.tabular.schema import Schema
 from discreet.tabular.sources import BATCH_ROWS, Source
 
 _BLOCK_VALUES = 1 << 21
+FEATURES = "feature_names"
+"""Among the public facts: the encoded features, in their order."""
 
 
 class TableStream(RecordStream):
@@ -39,8 +41,6 @@ class TableStream(RecordStream):
         self._persons: NDArray[np.int64] | None = None
         self.columns = [feature.name for feature in self._layout.features]
         self.shape = source.count(), len(self.columns)
-        if self.shape[0] == 0:
-            raise Unsupported("the table has no rows")
         self.has_persons = self._person is not None
         self.bounds = self._layout.bounds
         self.purchase = RangePurchase(self) if schema.private_columns else None
@@ -58,7 +58,7 @@ class TableStream(RecordStream):
     @property
     def facts(self) -> dict[str, Any]:  # type: ignore[override]
         """The declarations that the guarantee rests on, for the certificate."""
-        found: dict[str, Any] = {"schema": self._declared.to_dict()}
+        found: dict[str, Any] = {"schema": self._declared.to_dict(), FEATURES: self.columns}
         return found if self._bought is None else {**found, BOUGHT: self._bought}
 
     def settled(self, ranges: dict[str, tuple[float, float]]) -> "TableStream":
@@ -85,24 +85,11 @@ class TableStream(RecordStream):
         """The person behind each row, as numbers; rows that name nobody belong to one person."""
         if self._persons is None:
             assert self._person is not None
-            seen: dict[Any, int] = {}
-            parts = [
-                np.array([seen.setdefault(name, len(seen)) for name in _names(batch.columns[self._person])])
+            seen: dict[str | None, int] = {}
+            found = [
+                seen.setdefault(name, len(seen))
                 for batch in self._source.batches([self._person])
+                for name in cells.names(batch.columns[self._person], frozenset(self._schema.missing_texts))
             ]
-            self._persons = np.concatenate(parts).astype(np.int64)
+            self._persons = np.array(found, dtype=np.int64)
         return self._persons
-
-
-def _names(column: Any) -> Iterator[Any]:
-    """Persons by their text, so that 7 and "7" are one."""
-    from discreet.tabular.cells import text_of
-
-    known: dict[Any, str | None] = {}
-    for cell in column if isinstance(column, np.ndarray) else column.to_pylist():
-        try:
-            if cell not in known:
-                known[cell] = text_of(cell)
-            yield known[cell]
-        except TypeError:  # a cell that has no hash names nobody
-            yield None

@@ -1,0 +1,148 @@
+"""``discreet fit``: from a table and a schema to a private model, its certificate and its report."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.budget import Neighbors
+from discreet.cli.account import Dataset, LedgerAddress, account, check_budget, refuse_both
+from discreet.cli.errors import INTERRUPTED, Refused
+from discreet.cli.quote import Model, Solver, model_named, show_quote
+
+if TYPE_CHECKING:
+    from discreet.ledger.account import Spent
+    from discreet.tabular.model import TableModel
+    from discreet.tabular.schema import Schema
+
+
+def fit(
+    table: Annotated[list[Path], typer.Argument(help="The table: a file, files or a folder of CSV or Parquet.")],
+    schema: Annotated[Path, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget: smaller is more private.")] = 1.0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model and its report.")] = Path(
+        "model"
+    ),
+    delta: Annotated[float | None, typer.Option("--delta", "-d", help="1/n² unless given, where n is public.")] = None,
+    neighbors: Annotated[
+        Neighbors,
+        typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
+    ] = Neighbors.REPLACE_ONE,
+    model: Annotated[
+        Model, typer.Option("--model", "-m", help="auto: logistic for classes, ridge for numbers.")
+    ] = Model.AUTO,
+    solver: Annotated[Solver, typer.Option(help="The algorithm: see the documentation.")] = Solver.AUTO,
+    alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
+    ledger: LedgerAddress = None,
+    dataset: Dataset = None,
+    public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
+    request: Annotated[
+        str | None,
+        typer.Option(help="A name for this fit in the ledger: asked again, it costs nothing and gives the same model."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Make a page about it, in some seconds.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Fit a private model to a table, and write it with its certificate and a report to look at.
+
+    First `discreet schema new table.csv`, and fill in what is publicly known. Then:
+
+    - `discreet fit table.csv --schema schema.toml --epsilon 1 --dry-run`: the plan and its price. Rows are counted,
+      not read.
+
+    - `discreet fit table.csv --schema schema.toml --epsilon 1 --out model`
+
+    The table is read in blocks and may be larger than memory. The folder is made whole or not at all: model.discreet,
+    schema.toml, certificate.json, report.html, and the sums of these files. With a ledger (`discreet budget`), the fit
+    is charged before the first row is read, and refused where the budget is spent; a fit that is interrupted after that
+    stays charged, and with `--request` it may be asked again under the same charge.
+
+    Next: `discreet inspect model`, `discreet verify model`, `discreet predict model new.csv`, `discreet score model
+    held-out.csv --private --epsilon 0.1`.
+    """
+    refuse_both(public, ledger, dataset)
+    declared, source = _declared(schema, table)
+    check_budget(epsilon, delta, neighbors, declared.rows)
+    unit = "record" if declared.person is None else "person"
+    charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or dry_run))
+    if request is not None and not charge["ledger"] and not dry_run:
+        raise Refused("a request's name is kept by a ledger: give --ledger and --dataset, or leave out --request")
+    settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": str(solver), "alpha": alpha}
+    chosen = model_named(declared, str(model), settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
+    if dry_run:
+        show_quote(chosen.quote(source), as_json)
+        return
+    try:
+        found = _fitted(chosen, source, out, request, (title or _title(chosen, table)) if report else "")
+    except KeyboardInterrupt:
+        written = f"the model is complete in {out}" if out.exists() else "no model was written"
+        typer.echo(f"discreet: interrupted: {written}; what was charged stays charged", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except OSError as error:
+        if not hasattr(chosen, "estimator_"):  # nothing was charged yet
+            raise
+        reason = (error.strerror or "it cannot be written").lower()
+        raise Refused(f"{out}: {reason}: no model was written; what was charged stays charged") from None
+    _show(found, out, as_json)
+
+
+def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
+    from discreet.cli.tables import table_of
+    from discreet.tabular.schema import Schema
+
+    declared = Schema.load(schema)
+    source = table_of(table, declared)
+    declared.check(source.names)
+    return declared, source
+
+
+def _fitted(model: "TableModel", source: Any, out: Path, request: str | None, title: str) -> "TableModel":
+    """The fit, and its folder: whole or not at all, the place found free before anything is charged."""
+    from discreet.tabular.folder import new_folder, write
+
+    with new_folder(out) as folder:
+        model.fit(source, request=request)
+        write(model, folder, _page(model, title) if title else {})
+    return model
+
+
+def _page(model: "TableModel", title: str) -> dict[str, str]:
+    """The report; nothing where it cannot be made: a model that is paid for is not lost for it."""
+    from discreet.report.table import report_of
+    from discreet.tabular.folder import REPORT
+
+    try:
+        return {REPORT: report_of(model, title, _spent(model)).html()}
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        typer.echo(f"discreet: there is no report ({type(error).__name__}); the model is complete", err=True)
+        return {}
+
+
+def _spent(model: "TableModel") -> "Spent | None":
+    ledger, dataset = model.estimator_.ledger, model.estimator_.dataset
+    return ledger.spent(dataset) if ledger and dataset else None
+
+
+def _title(model: "TableModel", table: list[Path]) -> str:
+    assert model.schema.target is not None
+    return f"A private model of {model.schema.target.column}, from {table[0].name}"
+
+
+def _show(model: "TableModel", out: Path, as_json: bool) -> None:
+    from discreet.tabular.folder import REPORT
+
+    certificate = model.certificate_
+    if as_json:
+        page = str(out / REPORT) if (out / REPORT).exists() else None
+        found = {"model": str(out), "report": page, "certificate": json.loads(certificate.to_json())}
+        typer.echo(json.dumps(found, indent=2))
+        return
+    typer.echo(certificate.summary())
+    look = f" Look at {out / REPORT}" if (out / REPORT).exists() else ""
+    typer.echo(f"\nWritten to {out}.{look}")
+    typer.echo(f"Next: discreet inspect {out}; discreet verify {out}; discreet predict {out} NEW-ROWS")

@@ -1,0 +1,100 @@
+"""``discreet predict``: a private model's predictions for new rows."""
+
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.errors import Refused
+
+if TYPE_CHECKING:
+    from discreet.tabular.model import TableModel
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A folder that discreet fit wrote.")],
+    table: Annotated[list[Path], typer.Argument(help="New rows: files or a folder of CSV or Parquet.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new file, .csv or .parquet; - prints CSV.")] = Path("-"),
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", "-p", help="Also the probability of each class.")
+    ] = False,
+) -> None:
+    """Predict new rows with a private model, one line of the result a row, in their order.
+
+    The columns that the model was fitted on must be there; others are not read. What is missing, unknown or beyond its
+    range is treated as the schema says. Rows are read and written in blocks.
+
+    The model may be published, the predictions of people's rows not: they tell of the rows that they are made from.
+
+    Example: `discreet predict model new.csv --out predictions.csv`
+    """
+    from discreet.cli.tables import model_of, table_of
+
+    known = model_of(model)
+    if probabilities and not hasattr(known.estimator_, "predict_proba"):
+        raise Refused("this model knows no probabilities: leave out --probabilities")
+    source = table_of(table, known.schema)
+    rows = _blocks(known, source, probabilities)
+    if str(out) == "-":
+        import pyarrow.csv
+
+        _write(rows, lambda schema: pyarrow.csv.CSVWriter(sys.stdout.buffer, schema))
+        return
+    count = _to_file(rows, out)
+    typer.echo(f"{count:,} predictions in {out}", err=True)
+
+
+def _blocks(known: "TableModel", source: Any, probabilities: bool) -> Iterator[Any]:
+    """Predictions as tables, block by block."""
+    import numpy as np
+    import pyarrow as pa
+
+    classes = getattr(known.estimator_, "classes_", None)
+    if not probabilities:
+        yield from (pa.table({"prediction": block}) for block in known.predictions(source))
+        return
+    assert classes is not None
+    for block in known.predictions(source, "predict_proba"):
+        chosen = classes[np.argmax(block, axis=1)]
+        yield pa.table(
+            {"prediction": chosen, **{f"probability of {label}": block[:, k] for k, label in enumerate(classes)}}
+        )
+
+
+def _to_file(rows: Iterator[Any], out: Path) -> int:
+    """Written beside its place, then put there: never a part of it."""
+    import os
+    import secrets
+
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    kinds = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
+    if out.suffix.lower() not in kinds:
+        raise Refused("--out ends in .csv or .parquet, or is -")
+    if not out.parent.is_dir():
+        raise Refused(f"{out.parent}: there is no such folder")
+    if out.exists():
+        raise Refused(f"{out}: there is a file already: name another, or remove this one")
+    beside = out.with_name(f".{out.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        count = _write(rows, lambda schema: kinds[out.suffix.lower()](str(beside), schema))
+        os.replace(beside, out)
+    finally:
+        beside.unlink(missing_ok=True)
+    return count
+
+
+def _write(rows: Iterator[Any], opened: Any) -> int:
+    first = next(rows, None)
+    if first is None:
+        raise Refused("the table has no rows")
+    count = 0
+    with opened(first.schema) as writer:
+        for block in chain((first,), rows):
+            writer.write_table(block)
+            count += block.num_rows
+    return count

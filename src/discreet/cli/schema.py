@@ -1,0 +1,122 @@
+"""``discreet schema``: write down what is publicly known of a table, and check it."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.errors import NO, Refused
+
+if TYPE_CHECKING:
+    from discreet.tabular.schema import Schema
+
+schema = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+Table = Annotated[list[Path], typer.Argument(help="The table: a file, files or a folder of CSV or Parquet.")]
+
+
+@schema.callback()
+def about() -> None:
+    """Say what is publicly known of a table: the range of each number, the names of each category, the target.
+
+    A schema is a TOML file that you write once, from a codebook, from physics, from law or policy. A private model
+    needs it, because a range or a list of names that is read off the data gives people away. `discreet schema new`
+    writes the file to fill in from the names of the columns; `discreet schema check` tells what is left.
+    """
+
+
+@schema.command()
+def new(
+    table: Table,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write it; - prints it.")] = Path("schema.toml"),
+) -> None:
+    """Write a schema to fill in, from the names of the columns alone.
+
+    Only the names are read: the first line of a CSV file, the footer of a Parquet file. The file explains what to fill
+    in for each column. Example: `discreet schema new patients.csv`
+    """
+    from discreet.cli.tables import table_of
+    from discreet.tabular.toml import skeleton
+
+    names = table_of(table).names
+    text = skeleton(names)
+    if str(out) == "-":
+        typer.echo(text, nl=False)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise Refused(f"{out}: there is a file already: name another with --out, or remove this one") from None
+    typer.echo(f"{out}: {len(names)} columns to fill in. Then: discreet schema check {out} {table[0]}")
+
+
+@schema.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="The schema (TOML).")],
+    table: Annotated[
+        list[Path] | None, typer.Argument(help="The table that it is for: its names are compared, its values not read.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Tell what is missing in a schema, and what it makes of each column.
+
+    Exit code 0: a fit can begin. Exit code 1: something is missing, or does not match the table's column names.
+
+    Example: `discreet schema check schema.toml patients.csv`, and then `discreet fit patients.csv --schema schema.toml`
+    """
+    from discreet.cli.tables import table_of
+    from discreet.tabular.schema import Schema
+
+    found = Schema.load(file)
+    problems = found.problems(table_of(table, found).names if table else None)
+    if as_json:
+        typer.echo(json.dumps({"ready": not problems, "problems": problems, **_made(found)}, indent=2))
+    elif problems:
+        for problem in problems:
+            typer.echo(f"- {problem}")
+        typer.echo(f"{file}: {len(problems)} to go")
+    else:
+        _print(found)
+    if problems:
+        raise typer.Exit(NO)
+
+
+def _made(found: "Schema") -> dict[str, Any]:
+    """What the schema makes of the columns: features and the bounds of a row."""
+    from discreet.tabular.layout import Layout
+
+    if not found.columns:
+        return {"features": [], "row_norm": None}
+    layout = Layout(found)
+    features = [{"name": f.name, "column": f.column, "range": list(f.range)} for f in layout.features]
+    return {"features": features, "row_norm": layout.bounds.row_norm, "bought": list(found.private_columns)}
+
+
+def _print(found: "Schema") -> None:
+    from collections import Counter
+
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    from discreet.tabular.features import describe
+
+    made = _made(found)
+    widths = Counter(feature["column"] for feature in made["features"])
+    grid = Grid("column", "declared", "missing", "features", title="Ready", title_justify="left", box=None)
+    for name, kind in found.columns.items():
+        said = describe(kind)
+        grid.add_row(name, said.text, said.missing, str(widths[name]))
+    for group in found.interactions:
+        grid.add_row(" x ".join(group), "product", "", str(widths[" x ".join(group)]))
+    console = Console(markup=False, highlight=False)
+    console.print(grid)
+    target = found.target
+    assert target is not None
+    what = f"one of {', '.join(map(str, target.classes))}" if target.classes else "{:g} to {:g}".format(*target.range)  # type: ignore[misc]
+    console.print(f"\nto predict: {target.column}, {what}")
+    console.print(f"protected: {'each row' if found.person is None else f'each person, by {found.person}'}")
+    console.print(f"{len(made['features'])} features; a row's norm is at most {made['row_norm']:.4g}")
+    if found.private_columns:
+        console.print(f"bought from the budget of each fit: the range of {', '.join(found.private_columns)}")

@@ -1,0 +1,67 @@
+"""``discreet score``: how well a private model predicts held-out rows."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.budget import Neighbors
+from discreet.cli.account import Dataset, LedgerAddress, account, check_budget, refuse_both
+from discreet.cli.errors import Refused
+
+if TYPE_CHECKING:
+    from discreet.models.scoring import PrivateScore
+
+
+def score(
+    model: Annotated[Path, typer.Argument(help="A folder that discreet fit wrote.")],
+    table: Annotated[list[Path], typer.Argument(help="Held-out rows with the target: CSV or Parquet.")],
+    private: Annotated[
+        bool, typer.Option("--private", help="The rows are people's: the score is noisy and costs --epsilon.")
+    ] = False,
+    public_data: Annotated[
+        bool, typer.Option("--public-data", help="Everybody may see the rows: the score is exact and costs nothing.")
+    ] = False,
+    metric: Annotated[str, typer.Option("--metric", "-m", help="auto, accuracy, auc or r2.")] = "auto",
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What the score may cost.")] = 0.1,
+    delta: Annotated[float | None, typer.Option("--delta", "-d", help="1/n² unless given, where n is public.")] = None,
+    neighbors: Annotated[Neighbors, typer.Option("--neighbors", help="What a neighbor is.")] = Neighbors.REPLACE_ONE,
+    level: Annotated[float, typer.Option(min=0.5, max=0.9999, help="The level of the intervals.")] = 0.95,
+    ledger: LedgerAddress = None,
+    dataset: Dataset = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Score a private model on rows that it was not fitted on: accuracy, AUC, or R².
+
+    A score of people's rows tells of them, so it is released with noise, at a price, like the model: say `--private`.
+    It comes with two intervals: for the score of exactly these rows without the noise, and for rows like these. Use
+    rows that were not in the fit; if they were, the two prices add up for them.
+
+    With `--public-data` you say that the rows are nobody's secret: then the score is exact, and costs nothing.
+
+    - `discreet score model held-out.csv --private --epsilon 0.1`
+
+    - `discreet score model synthetic.csv --public-data --metric auc`
+    """
+    if private == public_data:
+        raise Refused("say whose rows these are: --private (people's), or --public-data (everybody may see them)")
+    refuse_both(public_data, ledger, dataset)
+    from discreet.cli.tables import model_of, table_of
+
+    known = model_of(model)
+    if private:
+        check_budget(epsilon, delta, neighbors, None)
+    unit = "record" if known.schema.person is None else "person"
+    charge = account(ledger, dataset, str(neighbors), unit, charged=private)
+    rows, settings = table_of(table, known.schema), {"metric": metric, "level": level}
+    if private:
+        charge |= {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}
+        found = known.private_score(rows, **settings, **charge)
+    else:
+        found = known.public_score(rows, **settings)
+    _show(found, as_json)
+
+
+def _show(found: "PrivateScore", as_json: bool) -> None:
+    typer.echo(json.dumps(found.to_dict(), indent=2) if as_json else found.text())

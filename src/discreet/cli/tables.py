@@ -1,0 +1,32 @@
+"""The table that a command is about, and the model in a folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.cli.errors import Refused
+
+if TYPE_CHECKING:
+    from discreet.tabular.model import TableModel
+    from discreet.tabular.schema import Schema
+    from discreet.tabular.sources import Source
+
+
+def table_of(paths: Sequence[Path], schema: "Schema | None" = None) -> "Source":
+    """The files as one table. What reads them is imported here, so that its absence has a remedy."""
+    try:
+        from discreet.tabular.files import open_table
+    except ImportError:
+        raise Refused('tables need pyarrow: pip install "discreet[tables]"') from None
+    return open_table(list(paths), None if schema is None else schema.separator)
+
+
+def model_of(folder: Path) -> "TableModel":
+    """The model that `discreet fit` wrote."""
+    from discreet.tabular.folder import MANIFEST, is_folder
+
+    if not is_folder(folder):
+        raise Refused(f"{folder}: this is not a model's folder, as discreet fit writes it: it has no {MANIFEST}")
+    from discreet.tabular.model import TableModel
+
+    return TableModel.load(folder)
