@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import subprocess
@@ -6,11 +7,38 @@ import types
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 import discreet
+from discreet.cli.app import app
 from discreet.cli.errors import INTERNAL, UNSERVED, OneLineErrors
 
-COMMANDS = ("demo", "price", "forecast", "tune", "verify", "inspect", "experiment", "selftest", "version")
+COMMANDS = (
+    *("demo", "schema", "fit", "predict", "score", "inspect", "verify", "price", "forecast", "tune"),
+    *("audit", "budget", "experiment", "selftest", "version"),
+)
+
+
+def every_command():
+    """All commands with the words that lead to them, groups too."""
+    left = [((), get_command(app))]
+    while left:
+        words, command = left.pop()
+        yield words, command
+        left += [((*words, name), part) for name, part in getattr(command, "commands", {}).items()]
+
+
+EVERY = dict(every_command())
+TABLES = [
+    ("fit",),
+    ("predict",),
+    ("score",),
+    ("inspect",),
+    ("verify",),
+    ("schema", "new"),
+    ("schema", "check"),
+    ("demo",),
+]
 
 
 def test_help_lists_every_command(run):
@@ -27,8 +55,51 @@ def test_each_command_explains_itself(run, command):
     assert "[bold]" not in result.stdout
 
 
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_help_names_every_option(run, words, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERMINAL_WIDTH", "200")
+    shown = run(*words, "--help").stdout
+    for parameter in EVERY[words].params:
+        for option in parameter.opts:
+            assert option in shown or not option.startswith("--"), option
+    if "as_json" in [parameter.name for parameter in EVERY[words].params]:
+        assert "--json" in shown
+
+
+@pytest.mark.parametrize("words", TABLES, ids=" ".join)
+def test_help_shows_an_example_or_what_comes_next(run, words):
+    _, _, rest = run(*words, "--help").stdout.partition("Usage:")
+    assert "discreet " in rest.partition("\n")[2]
+
+
+def test_the_first_page_shows_the_way_from_a_table_to_a_model(run):
+    shown = run("--help").stdout
+    steps = ["discreet schema new", "discreet schema check", "discreet fit", "report.html", "discreet predict"]
+    places = [shown.index(step) for step in steps]
+    assert places == sorted(places)
+
+
+def test_shells_can_complete(run, monkeypatch):
+    assert "--install-completion" in run("--help").stdout
+    shown = run("--show-completion", "bash")
+    assert shown.exit_code == 0
+    assert "_DISCREET_COMPLETE=complete_bash" in shown.stdout
+    monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
+    for typed, wanted in (
+        ("discreet f", {"fit", "forecast"}),
+        ("discreet schema ", {"new", "check"}),
+        ("discreet fit --ne", {"--neighbors"}),
+        ("discreet fit --neighbors ", {"replace_one", "zero_out", "add_remove"}),
+        ("discreet fit --model l", {"logistic", "linear", "lasso"}),
+    ):
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", str(len(typed.split(" ")) - 1))
+        assert set(run().stdout.split()) == wanted, typed
+
+
 def test_help_imports_nothing_heavy():
-    heavy = ("numpy", "scipy", "numba", "sklearn", "matplotlib", "dp_accounting", "pandas")
+    heavy = ("numpy", "scipy", "numba", "sklearn", "matplotlib", "dp_accounting", "pandas", "pyarrow")
     code = (
         "import sys\nfrom discreet.cli import main\nsys.argv = ['discreet', '--help']\n"
         f"try:\n    main()\nexcept SystemExit:\n    pass\nprint([name for name in {heavy} if name in sys.modules])"
@@ -70,7 +141,7 @@ def test_the_traceback_can_be_asked_for(run, monkeypatch, certificate_file):
 
 def test_a_closed_pipe_is_left_to_typer(monkeypatch):
     def closed(self, ctx):
-        raise BrokenPipeError
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
     monkeypatch.setattr("typer.core.TyperGroup.invoke", closed)
     with pytest.raises(BrokenPipeError):

@@ -6,6 +6,8 @@ import pytest
 
 import discreet
 from discreet import Bounds, DPLogisticRegression, DPRidge
+from discreet.tabular.model import TableModel
+from tests.cli.tables import SCHEMA
 
 
 def test_shows_certificate_and_coefficients(run, model, model_file):
@@ -20,7 +22,8 @@ def test_shows_certificate_and_coefficients(run, model, model_file):
 def test_json_is_exact(run, model, model_file):
     found = json.loads(run("inspect", model_file, "--json").stdout)
     coefficients = found["coefficients"]["class 1"]
-    assert list(coefficients.values()) == [*model.coef_[0].tolist(), float(model.intercept_[0])]
+    values = [found["value"] for found in coefficients.values()]
+    assert values == [*model.coef_[0].tolist(), float(model.intercept_[0])]
     assert found["certificate"]["epsilon"] == 1.0
 
 
@@ -46,7 +49,7 @@ def test_a_regression_has_one_output(run, tmp_path):
     model = DPRidge(bounds=Bounds(features=1.0, target=(0, 1))).fit(rng.uniform(-1, 1, (300, 2)), rng.uniform(size=300))
     found = json.loads(run("inspect", model.save(tmp_path / "m"), "--json").stdout)
     assert list(found["coefficients"]) == ["prediction"]
-    assert found["coefficients"]["prediction"]["feature 1"] == pytest.approx(model.coef_[1])
+    assert found["coefficients"]["prediction"]["feature 1"]["value"] == pytest.approx(model.coef_[1])
 
 
 def test_other_files_are_refused_in_one_line(run, tmp_path):
@@ -55,3 +58,49 @@ def test_other_files_are_refused_in_one_line(run, tmp_path):
     result = run("inspect", path)
     assert result.exit_code == 2
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_folder_shows_columns_in_their_own_units(ok, place):
+    told = ok("inspect", "model").stdout
+    known = TableModel.load(place / "model")
+    assert known.certificate_.text() in told
+    for found in known.coefficients(units="original"):
+        assert f"{found.value:.6g}" in told
+        assert found.name in told
+    assert "±" in told
+
+
+@pytest.mark.parametrize("units", ["original", "encoded"])
+def test_json_of_a_folder(ok, place, units):
+    found = json.loads(ok("inspect", "model", "--json", "--units", units).stdout)
+    known = TableModel.load(place / "model")
+    (output,) = found["coefficients"]
+    assert output == "class high"
+    wanted = {one.name: one for one in known.coefficients(units=units)}
+    assert {name: one["value"] for name, one in found["coefficients"][output].items()} == {
+        name: one.value for name, one in wanted.items()
+    }
+    for name, one in found["coefficients"][output].items():
+        spread = wanted[name].noise
+        assert one["noise"] == (None if spread is None else pytest.approx(1.959964 * spread))
+        assert one["unit"] == wanted[name].unit
+    assert found["coefficients"][output]["age"]["noise"] > 0
+    assert found["certificate"] == json.loads((place / "model" / "certificate.json").read_text())
+
+
+def test_units_that_there_are_not(run, place):
+    assert run("inspect", "model", "--units", "metric").exit_code == 2
+
+
+def test_a_folder_that_was_changed_shows_nothing(refused, place):
+    (place / "model" / "report.html").unlink()
+    assert "files are missing" in refused("inspect", "model")
+
+
+def test_names_of_columns_are_no_markup(ok, place):
+    header = (place / "table.csv").read_text().replace("age,income", "[red]age[/red],income", 1)
+    (place / "odd.csv").write_text(header)
+    (place / "odd.toml").write_text(SCHEMA.replace("[columns.age]", '[columns."[red]age[/red]"]'))
+    ok("fit", "odd.csv", "-s", "odd.toml", "-o", "new")
+    assert "[red]age[/red]" in ok("inspect", "new").stdout
+    assert "[red]age[/red]" in ok("schema", "check", "odd.toml", "odd.csv").stdout

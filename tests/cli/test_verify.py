@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import pytest
@@ -99,3 +100,118 @@ def test_other_files_do_not_hold(run, tmp_path, content):
     result = run("verify", path)
     assert result.exit_code == 1
     assert result.stderr.startswith("does not hold: ")
+
+
+# --- folders ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fails(run):
+    """The reason, where a folder does not hold: one line."""
+
+    def verify(*arguments):
+        result = run("verify", *arguments)
+        assert result.exit_code == 1, result.output
+        assert result.stdout == ""
+        assert result.stderr.startswith("does not hold: ")
+        assert len(result.stderr.strip().splitlines()) == 1
+        as_json = run("verify", *arguments, "--json")
+        assert as_json.exit_code == 1
+        assert json.loads(as_json.stdout) == {"holds": False, "reason": result.stderr[15:].strip()}
+        return result.stderr
+
+    return verify
+
+
+FILES = ("model.discreet", "schema.toml", "certificate.json", "report.html", "manifest.json")
+
+
+def test_a_folder_holds_with_its_charge(run, place):
+    result = run("verify", "model", "--ledger", "budget.db")
+    assert result.exit_code == 0, result.output
+    assert "charged in the ledger to 'people'" in result.stdout
+    found = json.loads(run("verify", "model", "--ledger", "budget.db", "--json").stdout)
+    assert found["holds"] is True
+    assert found["charged"] == "people"
+    assert json.loads(run("verify", "model", "--json").stdout)["charged"] is None
+    for name in ("model/model.discreet", "model/certificate.json"):
+        assert run("verify", name, "--ledger", "budget.db").exit_code == 0
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.999])
+def test_a_flipped_bit_in_any_file(fails, place, name, share):
+    path = place / "model" / name
+    content = bytearray(path.read_bytes())
+    content[int(share * len(content))] ^= 1
+    path.write_bytes(content)
+    fails("model")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file(fails, place, name):
+    (place / "model" / name).unlink()
+    fails("model")
+
+
+@pytest.mark.parametrize("name", ["more.txt", ".hidden", "folder"])
+def test_an_added_file(fails, place, name):
+    path = place / "model" / name
+    path.mkdir() if name == "folder" else path.write_text("")
+    assert "added" in fails("model")
+
+
+def resum(folder):
+    """The sums anew: what a forger would do."""
+    stored = json.loads((folder / "manifest.json").read_text())
+    for name in stored["sha256"]:
+        stored["sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(stored))
+
+
+def test_sums_made_anew_do_not_make_another_schema_the_models(fails, place):
+    path = place / "model" / "schema.toml"
+    for before, after in (("120", "130"), ('"red"', '"rot"'), ("[columns", "# [columns"), ("age", "wage")):
+        text = path.read_text()
+        assert before in text
+        path.write_text(text.replace(before, after, 1))
+        resum(place / "model")
+        fails("model")
+        path.write_text(text)
+    resum(place / "model")
+
+
+def test_sums_made_anew_do_not_make_another_certificate_the_models(fails, place):
+    path = place / "model" / "certificate.json"
+    path.write_text(path.read_text().replace('"people"', '"others"'))
+    resum(place / "model")
+    assert "not the model's" in fails("model")
+
+
+def test_a_charge_that_the_ledger_does_not_know(fails, run, place):
+    assert run("budget", "init", "other.db").exit_code == 0
+    assert "another ledger" in fails("model", "--ledger", "other.db")
+    assert run("fit", "table.csv", "-s", "schema.toml", "-o", "free").exit_code == 0
+    assert run("verify", "free").exit_code == 0
+    fails("free", "--ledger", "budget.db")
+
+
+def test_other_folders_do_not_hold(fails, place):
+    (place / "other").mkdir()
+    assert "not a model's folder" in fails("other")
+    for text in ("", "[]", "{}", '{"format": 1, "sha256": 3}', '{"format": 99, "sha256": {}}'):
+        (place / "model" / "manifest.json").write_text(text)
+        fails("model")
+
+
+def test_a_manifest_that_never_ends(fails, place):
+    (place / "model" / "manifest.json").write_text("[" * 100_000)
+    fails("model")
+
+
+def test_a_manifest_that_points_elsewhere(fails, place):
+    """Names are names of files in the folder, never ways out of it."""
+    stored = json.loads((place / "model" / "manifest.json").read_text())
+    stored["sha256"]["../table.csv"] = hashlib.sha256((place / "table.csv").read_bytes()).hexdigest()
+    (place / "model" / "manifest.json").write_text(json.dumps(stored))
+    fails("model")

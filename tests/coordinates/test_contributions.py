@@ -124,7 +124,7 @@ def test_engines_order_threads_and_tiles_agree(name, groups):
     ]
     sums = [engine.coordinate_sums(query_for(engine, loss, w, columns, bounds)).tolist() for engine in made]
     assert all(total == sums[0] for total in sums)
-    squares = [engine.square_sums(squares_within(5 * 16384**2 // 3)).tolist() for engine in made]
+    squares = [engine.square_sums(squares_within(5 * 16384**2 // 3, 7)).tolist() for engine in made]
     assert all(total == squares[0] for total in squares)
 
 

@@ -167,7 +167,24 @@ def test_a_request_that_is_answered_reads_nothing_again(path: Path) -> None:
     assert np.array_equal(first.coef_, again.coef_)
 
 
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_fit_that_is_stopped_from_outside_stays_charged_and_may_be_asked_for_again(
+    path: Path, stop: type[BaseException]
+) -> None:
+    def stopped(measurement: Measurement) -> np.ndarray:
+        raise stop
+
+    ledger = Ledger(path)
+    with pytest.raises(stop), observe(stopped):
+        model(ledger).fit(*records(), request="monthly")
+    assert ledger.spent(DATASET).fits == 1
+    first, again = (model(ledger).fit(*records(), request="monthly") for _ in range(2))
+    assert np.array_equal(first.coef_, again.coef_)
+    assert ledger.spent(DATASET).fits == 1
+    ledger.verify(prices=True)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError])
 @pytest.mark.parametrize("address", ["file", ":memory:"])
 def test_a_fit_that_fails_stays_charged_and_its_request_is_refused_for_good(
     path: Path, address: str, error: type[BaseException]

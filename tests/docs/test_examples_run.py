@@ -1,48 +1,52 @@
-"""Every Python block of the README and of the documentation runs, and prints what the page says it prints.
+"""Every Python block and every command of the README and of the documentation runs, and prints what the page shows.
 
-The blocks of a page share one namespace, in their order. A ``text`` block right after a Python block is that
-block's output, word for word.
+The blocks of a page share one folder and one namespace, in their order: see ``pages.py``.
 """
 
-import contextlib
-import io
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+import discreet
+from tests.docs.pages import PAGES, ROOT, matches, run, steps
 
-
-def _blocks(path: Path) -> list[tuple[int, str, str | None]]:
-    """(line, code, the output that the page shows) of each Python block."""
-    text = path.read_text(encoding="utf-8")
-    return [(text[: m.start(1)].count("\n"), m.group(1), m.group(2)) for m in BLOCK.finditer(text)]
-
-
-PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if _blocks(path)]
+ALL = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_blocks_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "__main__"}
-    for line, code, shown in _blocks(path):
-        printed = io.StringIO()
-        source = "\n" * line + code  # so that a traceback names the page's own line
-        with contextlib.redirect_stdout(printed):
-            exec(compile(source, str(path), "exec"), namespace)
-        if shown is not None:
-            assert printed.getvalue() == shown, f"{path.name}, line {line}: the page shows another output"
+    run(path)
 
 
-def test_every_python_block_is_found():
+def test_every_block_is_found():
     """A fence that is indented or spelled otherwise would be skipped silently."""
-    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
-        fences = re.findall(r"^\s*(?:```|~~~)\s*(?:python|py|pycon)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
-        assert len(fences) == len(_blocks(path)), path.name
+    for path in ALL:
+        text = path.read_text(encoding="utf-8")
+        fences = re.findall(r"^\s*(?:```|~~~)\s*(?:python|py|pycon|console)\b", text, re.MULTILINE)
+        assert len(fences) == len([step for step in steps(path) if step.kind != "toml"]), path.name
 
 
 def test_there_are_examples():
-    assert {"README.md", "quickstart.md", "cd.md", "gcd.md"} <= {path.name for path in PAGES}
+    assert {"README.md", "quickstart.md", "tables.md", "cd.md", "gcd.md"} <= {path.name for path in PAGES}
+
+
+def test_every_public_name_is_on_the_page_of_names():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    names = [name for name in discreet.__all__ if not name.startswith("_")]
+    assert [name for name in names if not re.search(rf"\b{name}\b", page)] == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        (["a 1.5 b"], ["a  -2,000.25e-7 b"], True),
+        (["a 1.5 b"], ["a b"], False),
+        (["a", "...", "c"], ["a", "b", "b", "c"], True),
+        (["a", "..."], ["a"], True),
+        (["a"], ["a", "b"], False),
+        (["head 0123456789abcdef"], ["head fedcba9876543210"], True),
+    ],
+)
+def test_commands_are_compared_up_to_numbers(expected, printed, same):
+    assert matches(expected, printed) is same

@@ -1,7 +1,12 @@
+import csv
+
 import numpy as np
 
-from discreet.experiments.sweep import accuracy_sweep, references
-from discreet.experiments.synthetic import CODEBOOK, hospital
+from discreet.experiments.references import references
+from discreet.experiments.synthetic import CODEBOOK, OUTCOME, hospital
+from discreet.experiments.synthetic_file import schema_text, write_csv
+from discreet.tabular.columns import Number
+from discreet.tabular.schema import Schema
 
 
 def test_the_same_seed_is_the_same_table():
@@ -28,10 +33,18 @@ def test_learning_is_worth_it_and_the_outcome_is_not_certain():
     assert found.majority + 0.08 < found.non_private < 0.9
 
 
-def test_a_sweep_counts_its_fits_and_what_they_spend():
-    table, done = hospital(600), []
-    train, public = table.rows(0, 400), table.rows(400, 600)
-    sweep = accuracy_sweep(train, public, epsilons=(0.5, 5), repeats=2, done=lambda: done.append(1))
-    assert len(done) == 4
-    assert sweep.spent == 11.0
-    assert all(0 <= value <= 1 for row in sweep.accuracies for value in row)
+def test_the_file_is_the_table_and_its_schema_the_codebook(tmp_path):
+    table, schema = hospital(300), Schema.from_toml(schema_text())
+    path = write_csv(table, tmp_path / "patients.csv")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert schema.problems(list(rows[0])) == []
+    assert [row[OUTCOME] for row in rows] == np.where(table.y == 1, "yes", "no").tolist()
+    for name in ("age", "systolic_pressure", "earlier_visits"):
+        written = np.array([float(row[name]) for row in rows])
+        assert np.allclose(written, table.X[:, table.names.index(name)], rtol=1e-4)
+    assert 10 < sum(row["bmi"] == "" for row in rows) < 25
+    for name, kind in schema.columns.items():
+        if isinstance(kind, Number) and not kind.is_private:
+            assert tuple(kind.range) == CODEBOOK[name][:2]
+    assert schema.private_columns == ("creatinine",)

@@ -24,10 +24,10 @@ MUTANTS = (
         (
             Edit(
                 "models/classification.py",
-                "        if bounds.classes is None:\n",
-                "        if bounds.classes is None:\n"
-                "            bounds = bounds.with_facts(classes=tuple(np.unique(y).tolist()))\n"
-                "        if bounds.classes is None:\n",
+                "        bounds, loss = self._facts()\n",
+                "        if self.classes is None and declared(self.bounds).classes is None:\n"
+                "            self.classes = tuple(np.unique(y).tolist())\n"
+                "        bounds, loss = self._facts()\n",
             ),
         ),
         ("tests/models/test_facts.py::test_classes_must_be_declared[DPLogisticRegression]",),
@@ -39,10 +39,10 @@ MUTANTS = (
         (
             Edit(
                 "models/regression.py",
-                "        if bounds.target is None:\n            raise MissingBounds(\n",
-                "        if bounds.target is None:\n"
-                "            bounds = bounds.with_facts(target=(float(min(y)), float(max(y))))\n"
-                "        if bounds.target is None:\n            raise MissingBounds(\n",
+                "        self._fit(X, y, groups, *self._facts(), request)\n",
+                "        if self.target is None and declared(self.bounds).target is None:\n"
+                "            self.target = (float(min(y)), float(max(y)))\n"
+                "        self._fit(X, y, groups, *self._facts(), request)\n",
             ),
         ),
         ("tests/models/test_facts.py::test_targets_must_be_declared[DPLinearRegression]",),

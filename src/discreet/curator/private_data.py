@@ -22,7 +22,7 @@ from discreet.curator.selftest import check_kernels
 from discreet.curator.session import check_answers_match_prices
 from discreet.curator.stream import admit_stream, in_step, is_stream, rows_of_each
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
-from discreet.ledger.reservation import Reservation
+from discreet.ledger.reservation import Reservation, settled
 from discreet.ledger.settings import account_of
 
 
@@ -205,8 +205,9 @@ class PrivateData:
         check_kernels(loss, sparse=door.is_sparse(self.__X))
         events = plan.events(noise_multiplier, pure=budget.is_pure)
         reservation = self.reserve(events, budget, **words)
-        self.__buy(plan, budget, noise_multiplier, domain)
-        records = self.__admitted(loss, reservation)
+        with settled(reservation):
+            self.__buy(plan, budget, noise_multiplier, domain)
+            records = self.__admitted(loss, reservation)
         return Curator(
             engine_for(records),
             domain,

@@ -114,7 +114,9 @@ def admit_stream(
         valid = np.isfinite(found)
         targets[part] = np.where(valid, found, 0.0)
         encode.encode_rows(block.features, valid, *declared, rows[part], norms[part], sums[part])
-        if persons is not None and block.persons is not None:
+        if persons is not None:
+            if block.persons is None:
+                raise Unsupported("a stream that has persons names one for each row of each block")
             persons[part] = block.persons
         if watch is not None:
             watch(first, last, block.features)

@@ -1,7 +1,11 @@
 """A charge that is on disk, and what its request released."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
     from discreet.ledger.ledger import Ledger
@@ -38,3 +42,18 @@ class Reservation:
         """The run failed. The charge stands, and the request cannot be tried again under it."""
         if self.request is not None:
             self.ledger.abandon(self.request)
+
+
+@contextmanager
+def settled(reservation: Reservation | None) -> Iterator[None]:
+    """A run that fails is never run again under the same charge: its failure was an answer.
+
+    One that is stopped from outside has answered nothing, and may be asked for again.
+    """
+    try:
+        yield
+    except Exception:
+        if reservation is not None:
+            with suppress(LedgerError):  # what went wrong first is what is told
+                reservation.abandon()
+        raise

@@ -43,9 +43,12 @@ class DPLinearModel(BaseEstimator):
             self._check(X, y)
         settings = self._settings(bounds, loss)
         with progress_bar(type(self).__name__, self.epsilon, self.verbose) as progress:
-            if is_stream(X) and progress is not None and Neighbors(self.neighbors).n_is_public:
-                X.reading = progress.rows
+            if is_stream(X) and progress is not None:
+                public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
+                X.reading = progress.rows if public else None
             fitted = fit_model(X, y, groups, model=type(self).__name__, request=request, progress=progress, **settings)
+            if is_stream(X):
+                X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
         self.coef_noise_, self.intercept_noise_ = fitted.coef_noise, fitted.intercept_noise
         return self

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,13 +11,13 @@ from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Event
-from discreet.accounting.plan import Plan
+from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import Price, calibrate, epsilon_of
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator.private_data import PrivateData
-from discreet.errors import AlreadyReleased, LedgerError, MissingBounds, Unsupported
-from discreet.ledger.reservation import Reservation
+from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
+from discreet.ledger.reservation import settled
 from discreet.models.defaults import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
@@ -182,7 +181,9 @@ def fit_model(
         curator = data.open_to_settle(ready.plan, budget, loss, request=request, label=model, about=about)
     except AlreadyReleased as answered:
         return Fitted.from_text(answered.release)
-    with _settled(curator.reservation):
+    if request is not None and isinstance(ready.plan, AdaptivePlan):
+        progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
+    with settled(curator.reservation):
         solution = chosen.solve(curator, penalty, progress)
         certificate = curator.certificate(model=model, solver=chosen.settings(), notes=ready.reason)
         coef, intercept = _in_own_units(solution.coefficients, data, loss, fit_intercept)
@@ -197,21 +198,6 @@ def fit_model(
 def _digest(*settings: Any) -> str:
     """What tells one fit's public settings from another's, so that a request is never answered with another model."""
     return hashlib.sha256(repr(settings).encode()).hexdigest()
-
-
-@contextmanager
-def _settled(reservation: Reservation | None) -> Iterator[None]:
-    """A run that fails is never run again under the same charge: its failure was an answer.
-
-    One that is stopped from outside has answered nothing, and may be asked for again.
-    """
-    try:
-        yield
-    except Exception:
-        if reservation is not None:
-            with suppress(LedgerError):  # what went wrong first is what is told
-                reservation.abandon()
-        raise
 
 
 def _in_own_units(

@@ -31,6 +31,7 @@ MISSING_TEXTS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Texts that mean nothing is there, where a schema does not list its own."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"^([+-]?[0-9]+)\.0*$")
 _REAL = (bool, int, float, Decimal, np.bool_, np.integer, np.floating)
 BLANKS = " \t\r\n\v\f"
 """What is cut off around a text."""
@@ -110,9 +111,7 @@ def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) 
 def lowered(column: Column) -> Column:
     """The column with its texts in small letters; anything else as it is."""
     if isinstance(column, np.ndarray):
-        small = np.empty(len(column), dtype=object)
-        small[:] = [decoded(cell).lower() if isinstance(cell, (str, bytes)) else cell for cell in column]
-        return small
+        return _cells([decoded(cell).lower() if isinstance(cell, (str, bytes)) else cell for cell in column])
     if pa.types.is_dictionary(column.type) and _holds_text(column.type.value_type):
         return pa.DictionaryArray.from_arrays(column.indices, lowered(column.dictionary))
     if not _holds_text(column.type):
@@ -139,8 +138,8 @@ def names(column: Column, missing: frozenset[str]) -> list[str | None]:
 def _name(cell: Any, missing: frozenset[str]) -> str | None:
     """A text, whatever the cell is; an object that has none names nobody."""
     text = text_of(cell, missing)
-    if text != UNKNOWN:
-        return text
+    if text is None or text != UNKNOWN or isinstance(cell, (str, bytes)):
+        return text if text is None else _WHOLE.sub(r"\1", text)  # 7.0 is 7: two names for one would split a person
     try:
         return f"{type(cell).__name__} {cell}"
     except Exception:  # whatever a cell's conversion raises, it must not be seen
@@ -213,9 +212,7 @@ def _codes(column: pa.Array) -> Positions:
 
 
 def _cells(values: list[Any]) -> NDArray[np.object_]:
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _holds_text(kind: pa.DataType) -> bool:

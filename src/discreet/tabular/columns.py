@@ -57,7 +57,7 @@ class Number:
         low, high = self.limits
         knots = tuple(sorted(_number(knot, "a knot") for knot in _listed(self.knots, "knots")))
         object.__setattr__(self, "knots", knots)
-        if not all(_apart(*pair) for pair in pairwise((low, *knots, high))):
+        if not all(are_apart(*pair) for pair in pairwise((low, *knots, high))):
             raise SchemaError("knots must differ and lie strictly within the range, not too close to each other")
         if isinstance(self.missing, str):
             _one_of(self.missing, ("middle", "flag", "record"), "a number")
@@ -179,12 +179,12 @@ def checked_range(pair: Any, what: str) -> Range:
     low, high = (_number(end, what) for end in ends)
     if not low < high:
         raise SchemaError(f"{what} needs its smaller number first; a column that never changes can be ignored")
-    if not _apart(low, high):
+    if not are_apart(low, high):
         raise SchemaError(f"{what} is too narrow for double precision: give the column in another unit")
     return low, high
 
 
-def _apart(low: float, high: float) -> bool:
+def are_apart(low: float, high: float) -> bool:
     """Whether a distance can be divided by."""
     return high / 2 - low / 2 >= LEAST_WIDTH
 

@@ -87,6 +87,11 @@ def make_private_pipeline(schema: Schema, estimator: Any) -> Pipeline:
     """A scikit-learn pipeline of a ``SchemaEncoder`` and a private model with the bounds that the encoder computes."""
     if getattr(estimator, "bounds", None) is not None:
         raise Unsupported("the schema brings the bounds: leave bounds out of the estimator")
+    if schema.person is not None:
+        raise Unsupported(
+            "the schema names the person behind each row, which a pipeline does not see: use TableModel; or leave "
+            "person out, and pass model__groups to fit"
+        )
     encoder = SchemaEncoder(schema)
     return Pipeline([("encoder", encoder), ("model", clone(estimator).set_params(bounds=encoder.bounds))])
 

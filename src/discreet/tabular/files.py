@@ -131,7 +131,7 @@ class _Header:
             raise Unsupported(f"{file}: there is no header line that names the columns")
         if b"\0" in line or len(line) > _HEADER // 2:
             raise Unsupported(
-                f"{file}: this is no text in UTF-8 whose first line names the columns: convert it (iconv), or add one"
+                f"{file}: this is not a text in UTF-8 with a line of column names: convert it (iconv), or add one"
             )
         found = {sign: names for sign in (separator or _SEPARATORS) if (names := _split(line, sign))}
         if not found:
@@ -157,12 +157,13 @@ def _read_csv(file: Path, header: _Header, columns: list[str], rows: int) -> Ite
         bad, seen = _Skipped(), 0
         try:
             for batch in _csv_batches(file, header, wanted, block, bad):
-                fresh = batch.slice(max(0, done - seen))
+                fresh = batch.slice(max(0, done - seen))  # from where an earlier try ended
                 seen += batch.num_rows
                 for first in range(0, fresh.num_rows, rows):
                     part = fresh.slice(first, rows)
                     done += part.num_rows
-                    yield Batch(dict(zip(columns, part.columns, strict=True)), part.num_rows)
+                    cells = map(_narrowed, part.columns)
+                    yield Batch(dict(zip(columns, cells, strict=True)), part.num_rows)
             break
         except pa.ArrowInvalid:
             if block == _BLOCKS[-1]:
@@ -190,12 +191,26 @@ def _csv_batches(file: Path, header: _Header, wanted: list[int], block: int, bad
     )
     with _opened(file) as stream:
         try:
-            reader = pyarrow.csv.open_csv(stream, read, parse, convert)
+            reader = pyarrow.csv.open_csv(pa.TransformInputStream(stream, _widened), read, parse, convert)
         except pa.ArrowInvalid as error:
             if any(words in str(error).lower() for words in ("empty csv", "could not skip")):  # a header and no more
                 return
             raise
         yield from reader
+
+
+def _widened(chunk: Any) -> bytes:
+    """Bytes taken for Latin-1, in UTF-8: the reader decodes lines that are no rows, and fails on anything else."""
+    content = bytes(chunk)
+    return content if content.isascii() else content.decode("latin-1").encode()
+
+
+def _narrowed(column: pa.Array) -> pa.Array:
+    """The bytes that were there."""
+    found = column.buffers()[2]
+    if found is None or bytes(found).isascii():
+        return column
+    return pa.array([cell.decode().encode("latin-1") for cell in column.to_pylist()], pa.large_binary())
 
 
 class _Skipped:
@@ -229,7 +244,7 @@ class _unquoted:  # reads like a statement
 def _opened(file: Path) -> Any:
     suffix = file.suffix.lower()
     if suffix == ".xz":
-        return lzma.open(file, "rb")
+        return pa.PythonFile(lzma.open(file, "rb"), mode="r")
     return pa.input_stream(str(file), compression=_PACKED.get(suffix))
 
 

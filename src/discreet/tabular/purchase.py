@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.tabular import cells
-from discreet.tabular.columns import Number
+from discreet.tabular.columns import Number, are_apart
 from discreet.tabular.quantiles import (
     Tree,
     cells_per_record,
@@ -52,4 +52,10 @@ class RangePurchase:
     def settled(self, counts: NDArray[np.float64], noise: float, n: int | None) -> "TableStream":
         """The table with the ranges that the counts tell."""
         parts = zip(self._names, self._trees, split_counts(self._trees, counts), strict=True)
-        return self._stream.settled({name: quantile_range(tree, part, noise, n) for name, tree, part in parts})
+        return self._stream.settled({name: _range(tree, part, noise, n) for name, tree, part in parts})
+
+
+def _range(tree: Tree, counts: NDArray[np.float64], noise: float, n: int | None) -> tuple[float, float]:
+    """The quantiles, or all of the limits where these are too close to divide by: never an error."""
+    found = quantile_range(tree, counts, noise, n)
+    return found if are_apart(*found) else (tree.low, tree.high)

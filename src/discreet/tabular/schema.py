@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.bounds import Range
-from discreet.tabular.cells import MISSING_TEXTS
+from discreet.tabular.cells import MISSING_TEXTS, text_of
 from discreet.tabular.columns import (
     Boolean,
     Category,
@@ -70,6 +70,8 @@ class Schema:
         object.__setattr__(self, "columns", dict(self.columns))
         for name in ("ignore", "missing_texts", "undeclared"):
             object.__setattr__(self, name, _names(getattr(self, name), name))
+        if isinstance(self.interactions, str) or not isinstance(self.interactions, Sequence):
+            raise SchemaError('interactions is a list of lists of columns: interactions = [["age", "sex"]]')
         object.__setattr__(self, "interactions", tuple(_names(group, "interactions") for group in self.interactions))
         for name, kind in self.columns.items():
             if not (isinstance(name, str) and name) or not isinstance(kind, ColumnKind):
@@ -105,7 +107,7 @@ class Schema:
         if self.target is not None:
             labels[self.target.column] = self.target.classes or ()
         for name, found in labels.items():
-            lost = [label for label in found if label in self.missing_texts]
+            lost = [str(label) for label in found if text_of(label, frozenset(self.missing_texts)) is None]
             if lost:
                 raise SchemaError(
                     f"column {name!r}: {_listed(lost)} is among missing_texts, which mean that nothing is there: list "
@@ -171,13 +173,10 @@ class Schema:
             raise SchemaError("columns are tables of their own: write [columns.age] and below it range = [0, 120]")
         columns = {name: _column(name, table) for name, table in tables.items() if table}
         undeclared = tuple(name for name, table in tables.items() if not table)
-        groups = stored.get("interactions", ())
-        if isinstance(groups, str) or not isinstance(groups, Sequence):
-            raise SchemaError('interactions is a list of lists of columns: interactions = [["age", "sex"]]')
         given = {name: stored[name] for name in ("person", "ignore", "rows", "missing_texts", "separator")
                  if name in stored}  # fmt: skip
         target = _target(stored.get("target"))
-        return cls(columns, target, interactions=tuple(groups), undeclared=undeclared, **given)
+        return cls(columns, target, interactions=stored.get("interactions", ()), undeclared=undeclared, **given)
 
     @classmethod
     def from_toml(cls, text: str) -> "Schema":

@@ -145,9 +145,7 @@ def _series(series: Any) -> Column:
             raise TypeError
         return whole(pa.array(series, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        found = np.empty(len(series), dtype=object)
-        found[:] = list(series)
-        return found
+        return np.fromiter(series, dtype=object, count=len(series))
 
 
 def _are_texts(cells: list[Any]) -> bool:
@@ -156,10 +154,22 @@ def _are_texts(cells: list[Any]) -> bool:
     return kinds <= {str, float, type(None)} and all(cell != cell for cell in cells if type(cell) is float)
 
 
+def _untyped(values: Any) -> Any:
+    """A list as cells of any kind: a type for all of them would be guessed from each."""
+    import pandas as pd
+
+    if not isinstance(values, (list, tuple)):
+        return values
+    return pd.Series(np.fromiter(values, dtype=object, count=len(values)), dtype=object)
+
+
 def _frame(columns: Mapping[Any, Any]) -> Any:
     import pandas as pd
 
     try:
-        return pd.DataFrame(dict(columns))
-    except ValueError:
-        raise Unsupported("a dictionary of columns needs lists of the same length") from None
+        cells = {name: _untyped(values) for name, values in columns.items()}
+        if len({len(values) for values in cells.values()}) <= 1:
+            return pd.DataFrame(cells)
+    except (TypeError, ValueError):
+        pass
+    raise Unsupported("a dictionary of columns needs lists of the same length")

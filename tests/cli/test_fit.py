@@ -1,0 +1,435 @@
+import json
+import re
+from contextlib import contextmanager
+
+import pytest
+
+from discreet.models.defaults import NAMES
+from discreet.tabular.model import MODELS
+from discreet.tabular.stream import TableStream
+from tests.cli.tables import (
+    BOUGHT,
+    FEATURES,
+    LEDGER,
+    MARK,
+    NUMBERS,
+    PERSONS,
+    SCHEMA,
+    cells,
+    charges,
+    hidden,
+    poison,
+    write_parquet,
+    write_table,
+)
+from tests.crash.commands import on_terminal
+
+FIT = ("fit", "table.csv", "--schema", "schema.toml")
+FILES = {"model.discreet", "schema.toml", "certificate.json", "report.html", "manifest.json"}
+
+
+@contextmanager
+def nothing_read():
+    """No row is read in here: whoever tries fails in a way that shows."""
+
+    def blocks(self):
+        raise AssertionError("rows were read")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TableStream, "blocks", blocks)
+        patch.setattr(TableStream, "persons", blocks)
+        yield
+
+
+@pytest.fixture
+def unread():
+    with nothing_read():
+        yield
+
+
+def certificate(place, name="new"):
+    return json.loads((place / name / "certificate.json").read_text())
+
+
+# --- what it makes ----------------------------------------------------------------------------------
+
+
+def test_a_model_a_report_and_what_comes_next(ok, place):
+    told = ok(*FIT, "--out", "deep/new", *LEDGER)
+    assert {path.name for path in (place / "deep" / "new").iterdir()} == FILES
+    assert "Privacy certificate: PRIVATE" in told.stdout
+    assert "Look at deep/new/report.html" in told.stdout
+    assert "Next: discreet inspect deep/new; discreet verify deep/new; discreet predict deep/new" in told.stdout
+    assert told.stderr == ""  # no terminal, no bars
+    assert hidden(place / "deep") == []
+    assert MARK not in "".join((place / "deep" / "new" / name).read_text("latin-1") for name in FILES)
+    assert charges() == 2
+
+
+def test_json_and_nothing_else(ok, place):
+    told = ok(*FIT, "--out", "new", "--json", *LEDGER)
+    found = json.loads(told.stdout)
+    assert found == {"model": "new", "report": "new/report.html", "certificate": certificate(place)}
+    assert found["certificate"]["ledger"]["dataset"] == "people"
+    assert told.stderr == ""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model(ok, refused, place, name):
+    right, wrong = (SCHEMA, NUMBERS) if name in ("logistic", "svm") else (NUMBERS, SCHEMA)
+    (place / "wrong.toml").write_text(wrong)
+    assert f"--model {name} predicts" in refused("fit", "table.csv", "-s", "wrong.toml", "-m", name, "-o", "new")
+    (place / "right.toml").write_text(right)
+    made = json.loads(ok("fit", "table.csv", "-s", "right.toml", "-m", name, "-o", "new", "--json").stdout)
+    assert made["certificate"]["model"] == MODELS[name].__name__
+    ok("verify", "new")
+    assert ok("predict", "new", "table.csv").stdout.count("\n") == 401
+
+
+def test_the_model_follows_the_target(ok, place):
+    (place / "numbers.toml").write_text(NUMBERS)
+    made = json.loads(ok("fit", "table.csv", "-s", "numbers.toml", "-o", "new", "--json").stdout)
+    assert made["certificate"]["model"] == "DPRidge"
+
+
+def test_several_files_and_a_folder_of_parquet(ok, place):
+    parts = place / "parts"
+    parts.mkdir()
+    write_parquet(parts / "a.parquet", 100)
+    write_parquet(parts / "b.parquet", 150, seed=1)
+    (parts / "_SUCCESS").write_text("")
+    ok("fit", parts, "-s", "schema.toml", "-o", "new")
+    assert certificate(place)["assumed_public"]["n"] == 250
+    write_table(place / "more.csv", 60)
+    ok("fit", "table.csv", "more.csv", "-s", "schema.toml", "-o", "newer")
+    assert certificate(place, "newer")["assumed_public"]["n"] == 460
+
+
+def test_a_title_is_text(ok, place):
+    ok(*FIT, "-o", "new", "--title", "<script>alert(1)</script> & [bold]x[/bold]")
+    page = (place / "new" / "report.html").read_text()
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; [bold]x[/bold]" in page
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def bars(shown):
+    """The words of a terminal's bars: without colors, without the bars themselves."""
+    return set(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|[━╸╺]", "", shown).split())
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_terminal_shows_rows_steps_and_budget_and_never_a_loss(place):
+    write_table(place / "long.csv", 4_711)
+    done = on_terminal(place, "fit", "long.csv", "-s", "schema.toml", "-o", "new", "--json", "-e", "0.625")
+    assert done.code == 0, done.stderr
+    assert json.loads(done.stdout)["model"] == "new"  # nothing of the bars is there
+    shown = bars(done.stderr)
+    assert {"rows", "steps", "4711/4711", "0.625"} <= shown
+    assert [word for word in shown - {"4711/4711"} if re.fullmatch(r"(\d+)/\1", word)]  # all steps, in the end
+    assert not [word for word in shown if re.search(r"loss|score|accuracy|MARKED", word, re.IGNORECASE)]
+    numbers = {word for word in shown if re.fullmatch(r"[\d.,/]+", word)}
+    assert {word for word in numbers if "/" not in word} == {"0.625"}  # besides "done/planned", and times with colons
+
+
+@pytest.mark.usefixtures("terminal")
+def test_where_the_number_of_rows_is_private_a_terminal_does_not_tell_it(place):
+    write_table(place / "long.csv", 4_711)
+    done = on_terminal(place, "fit", "long.csv", "-s", "schema.toml", "-o", "new", *("--neighbors", "add_remove"),
+                       "--delta", "1e-6")  # fmt: skip
+    assert done.code == 0, done.stderr
+    assert "steps" in bars(done.stderr)
+    assert "rows" not in bars(done.stderr)
+    assert "4711" not in done.stderr + done.stdout
+
+
+@pytest.mark.usefixtures("terminal")
+def test_quiet_on_a_terminal(place):
+    done = on_terminal(place, *FIT, "-o", "new", "--quiet")
+    assert done.code == 0
+    assert done.stderr == ""
+
+
+# --- the dry run ------------------------------------------------------------------------------------
+
+
+def test_the_dry_run_tells_the_price_that_the_certificate_has(ok, place):
+    before = (place / "budget.db").read_bytes()
+    with nothing_read():
+        shown = ok(*FIT, "--dry-run", *LEDGER).stdout
+        found = json.loads(ok(*FIT, "--dry-run", *LEDGER, "--json").stdout)
+    assert "noisy_gradient" in shown
+    assert "Nothing was charged. Rows (or persons) were counted at most, and not looked at." in shown
+    assert (place / "budget.db").read_bytes() == before
+    assert hidden(place) == []
+    ok(*FIT, "-o", "new", *LEDGER)
+    made = certificate(place)
+    for name in ("epsilon", "delta", "neighbors", "accountants", "events", "solver"):
+        assert found[name] == made[name], name
+    assert found["price"] == min(made["accountants"].values())
+
+
+def test_the_price_is_known_before_there_is_a_table(ok, refused, place):
+    asked = ("--schema", "schema.toml", "--epsilon", 0.7)
+    known = json.loads(ok("price", *asked, "--rows", 400, "--json").stdout)
+    assert known == json.loads(ok("fit", "table.csv", *asked, "--dry-run", "--json").stdout)
+    assert "--rows" in refused("price", *asked)
+    (place / "persons.toml").write_text(PERSONS)
+    asked = ("--schema", "persons.toml", "--epsilon", 0.7)
+    known = json.loads(ok("price", *asked, "--rows", 200, "--json").stdout)
+    assert known == json.loads(ok("fit", "table.csv", *asked, "--dry-run", "--json").stdout)
+
+
+def test_a_dry_run_with_bought_ranges(ok, place, unread):
+    (place / "bought.toml").write_text(BOUGHT)
+    found = json.loads(ok("fit", "table.csv", "-s", "bought.toml", "--dry-run", "--json").stdout)
+    assert [release["query"] for release in found["releases"]].count("noisy_counts") == 1
+
+
+def test_a_dry_run_of_a_file_that_has_nothing_but_a_footer(ok, refused, place):
+    poison(write_parquet(place / "poisoned.parquet"))
+    poisoned = ("fit", "poisoned.parquet", "-s", "schema.toml")
+    assert "Nothing was charged" in ok(*poisoned, "--dry-run").stdout
+    assert charges() == 1
+    assert "cannot be read to its end" in refused(*poisoned, "-o", "new", *LEDGER)
+    assert charges() == 2  # what went wrong may depend on cells: the charge stays
+    assert not (place / "new").exists()
+    assert hidden(place) == []
+
+
+def test_a_dry_run_with_persons_counts_them(ok, place):
+    """Their number is public where neighbors agree on it; the plan is the one of the fit."""
+    (place / "persons.toml").write_text(PERSONS)
+    ok("fit", "table.csv", "-s", "persons.toml", "-o", "new")
+    found = json.loads(ok("fit", "table.csv", "-s", "persons.toml", "--dry-run", "--json").stdout)
+    assert found["delta"] == certificate(place)["delta"]
+    assert found["events"] == certificate(place)["events"]
+
+
+# --- whom it protects, and who pays -----------------------------------------------------------------
+
+
+def test_a_person_column_protects_persons(ok, refused, place):
+    (place / "persons.toml").write_text(PERSONS)
+    asked = ("fit", "table.csv", "-s", "persons.toml", "-o", "new", "--ledger", "budget.db")
+    with nothing_read():
+        assert "per person" in refused(*asked, "--dataset", "people")
+    ok("budget", "grant", "persons", "--epsilon", 3, "--delta", 1e-3, "--unit", "person", "-l", "budget.db")
+    assert "per person" in ok(*asked, "--dataset", "persons").stdout
+    assert certificate(place)["unit"] == "person"
+    assert certificate(place)["assumed_public"]["n"] == 200
+    ok("verify", "new", "--ledger", "budget.db")
+
+
+def test_where_the_number_of_rows_is_private(ok, refused, place):
+    asked = ("fit", "table.csv", "-o", "new", "--neighbors", "add_remove")
+    told = refused(*asked, "-s", "schema.toml")
+    assert "--delta" in told
+    assert "rows = " in told
+    (place / "counted.toml").write_text("rows = 1000\n" + SCHEMA)
+    ok(*asked, "-s", "counted.toml")
+    assert certificate(place)["assumed_public"]["n"] == 1000
+    assert certificate(place)["delta"] == 1e-6
+    shown = ok(*asked[:-4], "-o", "newer", *asked[-2:], "-s", "schema.toml", "--delta", 1e-6).output
+    assert "n" not in certificate(place, "newer")["assumed_public"]
+    assert "400" not in shown
+
+
+def test_a_declared_number_of_rows_must_be_right_where_it_is_public(refused, place, unread):
+    (place / "counted.toml").write_text("rows = 1000\n" + SCHEMA)
+    assert "declared n" in refused("fit", "table.csv", "-s", "counted.toml", "-o", "new", *LEDGER)
+    assert charges() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--ledger", "budget.db"), "give --dataset"),
+        (("--ledger", "budget.db", "--dataset", "others"), "no data set 'others'"),
+        (("--ledger", "none.db", "--dataset", "people"), "no ledger here"),
+        (("--dataset", "people"), "give --ledger"),
+        ((*LEDGER, "--neighbors", "zero_out"), "registered for replace_one per record"),
+        ((*LEDGER, "--epsilon", "50"), "Nothing was charged, no record was read"),
+        ((*LEDGER, "--public"), "charged nowhere"),
+        (("--request", "monthly"), "kept by a ledger"),
+        ((*LEDGER, "--model", "ridge"), "predicts numbers"),
+        ((*LEDGER, "--epsilon", "-1"), "--epsilon must be positive"),
+        ((*LEDGER, "--epsilon", "nan"), "--epsilon must be positive"),
+        ((*LEDGER, "--delta", "1"), "--delta"),
+        ((*LEDGER, "--alpha", "-1"), "alpha"),
+        ((*LEDGER, "--out", "table.csv"), "choose another folder"),
+        ((*LEDGER, "--out", "model"), "choose another folder"),
+        ((*LEDGER, "--out", "link"), "choose another folder"),
+        ((*LEDGER, "--out", "table.csv/new"), "table.csv"),
+        ((*LEDGER, "--out", "/proc/nothing/new"), "/proc/nothing"),
+        ((*LEDGER, "--out", "n" * 300), "name too long"),
+    ],
+)
+def test_refused_before_anything_is_charged_or_read(refused, place, unread, options, told):
+    (place / "link").symlink_to("nowhere")
+    out = () if "--out" in options else ("--out", "new")
+    assert told in refused(*FIT, *out, *options)
+    assert charges() == 1
+    assert not (place / "new").exists()
+    assert hidden(place) == []
+
+
+def test_every_model_and_every_solver_has_its_name(run, monkeypatch):
+    monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    for option, names in (("--model", ("auto", *MODELS)), ("--solver", NAMES)):
+        monkeypatch.setenv("COMP_WORDS", f"discreet fit {option} ")
+        assert set(run().stdout.split()) == set(names)
+
+
+@pytest.mark.parametrize(
+    ("option", "known"), [("--model", "elasticnet"), ("--solver", "exponential"), ("--neighbors", "add_remove")]
+)
+def test_names_that_there_are_not(run, place, unread, monkeypatch, option, known):
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv("TERMINAL_WIDTH", "300")
+    result = run(*FIT, "-o", "new", *LEDGER, option, "guess")
+    assert result.exit_code == 2
+    assert known in result.stderr
+    assert result.stdout == ""
+    assert charges() == 1
+
+
+def test_no_strength_where_there_is_no_penalty(refused, place, unread):
+    (place / "numbers.toml").write_text(NUMBERS)
+    told = refused("fit", "table.csv", "-s", "numbers.toml", "-m", "linear", "--alpha", 0.1, "-o", "new")
+    assert "leave out --alpha" in told
+
+
+def test_a_budget_that_is_spent(ok, refused, place):
+    ok(*FIT, "-o", "new", "--epsilon", 4.9, *LEDGER)
+    told = refused(*FIT, "-o", "newer", "--epsilon", 4.9, *LEDGER)
+    assert "is left for one more" in told
+    assert "discreet budget grant" in told
+    assert charges() == 2
+    assert not (place / "newer").exists()
+
+
+def test_public_records_are_charged_nowhere(ok, refused, place, monkeypatch):
+    monkeypatch.setenv("DISCREET_LEDGER", str(place / "budget.db"))
+    assert "--dataset" in refused(*FIT, "-o", "new")
+    ok(*FIT, "-o", "new", "--public")
+    assert charges() == 1
+    assert certificate(place)["ledger"] is None
+
+
+def test_a_request_is_answered_once(ok, refused, place):
+    asked = (*FIT, *LEDGER, "--request", "monthly")
+    ok(*asked, "-o", "new")
+    write_table(place / "table.csv", 400, seed=5)  # other rows of the same number: they are not read
+    ok(*asked, "-o", "newer")
+    assert charges() == 2
+    for name in FILES:
+        assert (place / "new" / name).read_bytes() == (place / "newer" / name).read_bytes(), name
+    assert "for something else" in refused(*asked, "-o", "newest", "--epsilon", 0.5)
+
+
+# --- tables and schemas that are amiss --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "no header line"),
+        (b"\xff\xfea\x00", "UTF-8"),
+        (f"{MARK},b\n1,2\n".replace(MARK, "a").encode(), "the schema is not ready"),
+        (b"name,age,income,color,smoker,visits,label\n", "no rows"),
+        (b"name,age,age,income,color,smoker,visits,label\n1,1,1,1,1,1,1,1\n", "twice in the table"),
+    ],
+)
+def test_tables_that_cannot_be_read(refused, place, content, told):
+    (place / "bad.csv").write_bytes(content)
+    assert told in refused("fit", "bad.csv", "-s", "schema.toml", "-o", "new", *LEDGER)
+    assert charges() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("none.csv", "no such file"), ("nothing", "no file of CSV or Parquet"), ("budget.db", "all CSV or all Parquet")],
+)
+def test_other_things_than_tables(refused, place, name, told):
+    (place / "nothing").mkdir()
+    assert told in refused("fit", name, "-s", "schema.toml", "-o", "new")
+
+
+@pytest.mark.parametrize("name", ["bad.parquet", "bad.csv.gz", "bad.csv.xz", "bad.csv.bz2"])
+def test_damaged_files(refused, place, name):
+    (place / name).write_bytes(f"PAR1 {MARK} 12,13\n".encode() * 50)
+    assert "is it damaged" in refused("fit", name, "-s", "schema.toml", "-o", "new")
+
+
+def test_lines_of_any_length_and_bytes_of_any_kind_are_rows(ok, place):
+    with (place / "table.csv").open("ab") as file:
+        file.write(f'{MARK},1\n{MARK},1,2,3,4,5,6,7,8,9\n"{MARK}\n over lines",1,2,red,no,3,low\n'.encode())
+        file.write(b"\xff\xfe\xc3,\xff,\xff,\xff,\xff,\xff,\xff\n")
+    ok(*FIT, "-o", "new")
+    assert certificate(place)["assumed_public"]["n"] == 404
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("= 1", "not TOML"),
+        ("[target]\ncolumn = 'label'\nclasses = ['low', 'high']\n", "no columns"),
+        (FEATURES, "no target"),
+        (SCHEMA.replace("income", "salary"), "salary: not in the table"),
+        (SCHEMA.replace('"name", ', ""), "name: in the table, but neither declared nor ignored"),
+        (SCHEMA.replace("range = [0, 120]", ""), "age: nothing is declared"),
+        (SCHEMA.replace("range = [0, 120]", "range = [120, 0]"), "'age'"),
+    ],
+)
+def test_schemas_that_are_not_ready(refused, place, unread, text, told):
+    (place / "bad.toml").write_text(text)
+    assert told in refused("fit", "table.csv", "-s", "bad.toml", "-o", "new", *LEDGER)
+    assert charges() == 1
+
+
+def test_files_that_store_a_column_differently(ok, refused, place):
+    """What can be read as cells is; what cannot is refused before anything is charged, whichever file it is in."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    whole = pyarrow.parquet.read_table(write_parquet(place / "a.parquet", 60))
+    for name, ages in (("b", pa.array([40] * 60)), ("c", pa.array([[40]] * 60)), ("d", pa.array([{"x": 40}] * 60))):
+        pyarrow.parquet.write_table(whole.set_column(1, "age", ages), place / f"{name}.parquet")
+    ok("fit", "a.parquet", "b.parquet", "-s", "schema.toml", "-o", "new")
+    for name in ("c", "d"):
+        told = refused("fit", "a.parquet", f"{name}.parquet", "-s", "schema.toml", "-o", "newer", *LEDGER)
+        assert "column 'age' is stored as" in told
+    assert charges() == 1
+
+
+def test_a_table_that_grows_while_it_is_read(refused, place, monkeypatch):
+    """Counted, then read: what does not agree is refused, and stays charged."""
+    from discreet.curator.private_data import PrivateData
+
+    reserve = PrivateData.reserve
+
+    def grown(self, *arguments, **words):
+        with (place / "table.csv").open("a") as file:
+            file.write(",".join(cells(1)[0]) + "\n")
+        return reserve(self, *arguments, **words)
+
+    monkeypatch.setattr(PrivateData, "reserve", grown)
+    assert "changed its size" in refused(*FIT, "-o", "new", *LEDGER)
+    assert charges() == 2
+    assert not (place / "new").exists()
+
+
+def test_numbers_in_the_help_and_in_the_report_are_no_cells(ok, place):
+    """The least frequent words of the table are in none of the files."""
+    ok(*FIT, "-o", "new")
+    page = (place / "new" / "report.html").read_text()
+    assert not re.search(r"MARKED|over lines", page)

@@ -1,0 +1,173 @@
+import csv
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from discreet import load
+from discreet.tabular.files import CsvSource
+from discreet.tabular.model import TableModel
+from tests.cli.tables import MARK, NUMBERS, hidden, poison, write_parquet, write_table
+
+PREDICT = ("predict", "model", "table.csv")
+HEAD = '"prediction"\n'
+
+
+def column(text, name="prediction"):
+    return [row[name] for row in csv.DictReader(io.StringIO(text))]
+
+
+def test_one_prediction_a_row_in_their_order(ok, place):
+    whole = column(ok(*PREDICT).stdout)
+    assert len(whole) == 400
+    assert set(whole) == {"low", "high"}
+    rows = (place / "table.csv").read_text().splitlines()
+    (place / "turned.csv").write_text("\n".join([rows[0], *reversed(rows[1:])]) + "\n")
+    assert column(ok("predict", "model", "turned.csv").stdout) == whole[::-1]
+    assert column(ok("predict", "model", "table.csv", "turned.csv").stdout) == whole + whole[::-1]
+    assert np.array_equal(TableModel.load(place / "model").predict(place / "table.csv"), whole)
+
+
+def test_over_blocks(ok, place):
+    """More rows than are read at once."""
+    write_table(place / "long.csv", 40_000)
+    ok("predict", "model", "long.csv", "-o", "long.out.csv")
+    found = column((place / "long.out.csv").read_text())
+    assert len(found) == 40_000
+    lines = (place / "long.csv").read_text().splitlines()
+    (place / "end.csv").write_text("\n".join([lines[0], *lines[-300:]]) + "\n")
+    assert column(ok("predict", "model", "end.csv").stdout) == found[-300:]
+
+
+def test_csv_parquet_and_stdout_say_the_same(ok, place):
+    printed = ok(*PREDICT, "--probabilities").stdout
+    told = ok(*PREDICT, "--probabilities", "--out", "found.csv")
+    assert told.stdout == ""
+    assert "400 predictions in found.csv" in told.stderr
+    ok(*PREDICT, "--probabilities", "--out", "found.parquet")
+    assert (place / "found.csv").read_text() == printed
+    table = pyarrow.parquet.read_table(place / "found.parquet").to_pydict()
+    assert list(table) == ["prediction", "probability of low", "probability of high"]
+    assert table["prediction"] == column(printed)
+    assert table["probability of high"] == [float(cell) for cell in column(printed, "probability of high")]
+    assert np.allclose(np.add(table["probability of low"], table["probability of high"]), 1)
+    assert hidden(place) == []
+
+
+def test_probabilities_agree_with_the_predictions(ok, place):
+    found = ok(*PREDICT, "--probabilities").stdout
+    high = np.array([float(cell) for cell in column(found, "probability of high")])
+    assert column(found) == np.where(high > 0.5, "high", "low").tolist() == column(ok(*PREDICT).stdout)
+
+
+def test_numbers(ok, refused, place):
+    (place / "numbers.toml").write_text(NUMBERS)
+    ok("fit", "table.csv", "-s", "numbers.toml", "-o", "new", "-e", 5)
+    found = [float(cell) for cell in column(ok("predict", "new", "table.csv").stdout)]
+    assert np.allclose(TableModel.load(place / "new").predict(place / "table.csv"), found)
+    assert np.std(found) > 0
+    assert "leave out --probabilities" in refused("predict", "new", "table.csv", "-p")
+
+
+def test_columns_by_name_whatever_else_there_is(ok, refused, place):
+    (place / "new.csv").write_text(f"more,smoker,color,age,income\n{MARK},yes,red,40,10\n{MARK},no,{MARK},,{MARK}\n")
+    assert ok("predict", "model", "new.csv").stdout.count("\n") == 3  # neither the target nor the person is needed
+    (place / "less.csv").write_text(f"smoker,age\n{MARK},40\n")
+    assert "the table has no column 'income', 'color'" in refused("predict", "model", "less.csv")
+    (place / "twice.csv").write_text(f"smoker,color,age,age,income\n{MARK},red,40,40,10\n")
+    assert "'age' more than once" in refused("predict", "model", "twice.csv")
+
+
+def test_parquet_with_other_types(ok, place):
+    import pyarrow as pa
+
+    given = {"age": [30, 40], "income": [1.5, None], "color": ["red", MARK], "smoker": [True, None]}
+    pyarrow.parquet.write_table(pa.table(given), place / "typed.parquet")
+    text = "age,income,color,smoker\n30,1.5,red,true\n40,,else,\n"
+    (place / "same.csv").write_text(text)
+    found = ok("predict", "model", "typed.parquet", "-p").stdout
+    assert found == ok("predict", "model", "same.csv", "-p").stdout
+    write_parquet(place / "table.parquet")
+    assert ok("predict", "model", "table.parquet").stdout == ok(*PREDICT).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((*PREDICT, "-o", "schema.toml"), "ends in .csv or .parquet"),
+        ((*PREDICT, "-o", "table.csv"), "there is a file already"),
+        ((*PREDICT, "-o", "link.csv"), "there is a file already"),
+        ((*PREDICT, "-o", "nowhere/found.csv"), "nowhere"),
+        ((*PREDICT, "-o", "nowhere/found.parquet"), "nowhere"),
+        ((*PREDICT, "-o", "/proc/nothing.csv"), "/proc"),
+        (("predict", "model", "none.csv"), "no such file"),
+        (("predict", "model", "empty.csv"), "no rows"),
+        (("predict", "model", "empty.csv", "-o", "found.csv"), "no rows"),
+        (("predict", "model/model.discreet", "table.csv"), "not a model's folder"),
+        (("predict", ".", "table.csv"), "not a model's folder"),
+        (("predict", "none", "table.csv"), "not a model's folder"),
+    ],
+)
+def test_refused(refused, place, arguments, told):
+    (place / "empty.csv").write_text("name,age,income,color,smoker,visits,label\n")
+    (place / "link.csv").symlink_to("table.csv")
+    before = (place / "table.csv").read_bytes()
+    assert told in refused(*arguments)
+    assert (place / "table.csv").read_bytes() == before
+    assert hidden(place) == []
+
+
+def test_a_file_is_there_whole_or_not_at_all(refused, run, place, monkeypatch):
+    """Where reading fails in the middle, and where it is interrupted there."""
+    write_parquet(place / "first.parquet")
+    poison(write_parquet(place / "second.parquet"))
+    for name in ("found.csv", "found.parquet"):
+        told = refused("predict", "model", "first.parquet", "second.parquet", "-o", name)
+        assert "second.parquet" in told
+        assert not (place / name).exists()
+    assert hidden(place) == []
+    batches = CsvSource.batches
+
+    def interrupted(self, *arguments):
+        yield next(batches(self, *arguments))
+        if len(arguments) == 2:  # not when rows are counted
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(CsvSource, "batches", interrupted)
+    assert run(*PREDICT, "-o", "found.csv").exit_code == 130
+    assert not (place / "found.csv").exists()
+    assert hidden(place) == []
+
+
+def test_a_changed_model_predicts_nothing(refused, place):
+    with (place / "model" / "schema.toml").open("a") as file:
+        file.write("\n")
+    assert "schema.toml is not what was written" in refused(*PREDICT)
+
+
+def test_readers_that_have_enough_and_disks_that_are_full(place):
+    """In a process of its own: what Python says of a closed pipe, it says at its end."""
+    write_table(place / "long.csv", 30_000)
+    words = [sys.executable, "-c", "from discreet.cli import main; main()", "predict", "model", "long.csv"]
+    child = subprocess.Popen([*words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == HEAD
+    child.stdout.close()
+    assert child.stderr.read() == ""
+    child.stderr.close()
+    assert child.wait() in (0, 1)
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "w") as nowhere:
+            done = subprocess.run(words, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 2
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "no space left" in done.stderr
+
+
+def test_the_model_in_the_folder_is_a_model_like_others(place):
+    """Its features are the encoded ones."""
+    estimator = load(place / "model" / "model.discreet")
+    assert estimator.coef_.shape == (1, 6)

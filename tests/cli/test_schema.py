@@ -1,0 +1,224 @@
+import gzip
+import json
+import re
+
+import pytest
+
+from discreet.tabular.schema import Schema
+from tests.cli.tables import HEADER, MARK, NUMBERS, SCHEMA, poison, write_parquet
+
+NEW = ("schema", "new")
+CHECK = ("schema", "check")
+
+
+def filled_in(text, **columns):
+    """As a person would: a line or two uncommented below the target and below each column."""
+    lines, where, wanted = [], "", {}
+    for line in text.splitlines():
+        section = re.match(r'\[(?:columns\.)?"?([^"]*)"?\]', line)
+        if section:
+            where, wanted = section[1], dict.fromkeys(columns.get(section[1], ()))
+        bare = line.removeprefix("# ")
+        if where in columns and bare.split(" = ")[0] in wanted:
+            line = bare
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+# --- new --------------------------------------------------------------------------------------------
+
+
+def test_names_alone_make_a_schema_to_fill_in(ok, place):
+    told = ok(*NEW, "table.csv", "-o", "new.toml")
+    assert "new.toml: 7 columns to fill in" in told.stdout
+    assert "discreet schema check new.toml table.csv" in told.stdout
+    text = (place / "new.toml").read_text()
+    assert all(f'[columns."{name}"]' in text for name in HEADER)
+    assert MARK not in text
+    assert "never by looking at the data" in text
+    assert Schema.from_toml(text).undeclared == HEADER
+
+
+def test_what_is_filled_in_passes(ok, run, place):
+    text = ok(*NEW, "table.csv", "-o", "-").stdout
+    (place / "new.toml").write_text(text)
+    left = run(*CHECK, "new.toml", "table.csv")
+    assert left.exit_code == 1
+    assert left.stdout.count("nothing is declared") == 7
+    assert "no target" in left.stdout
+    text = filled_in(
+        text,
+        target=("column", "classes"),
+        age=("range",),
+        income=("range",),
+        color=("categories",),
+        smoker=("boolean",),
+        visits=("levels",),
+    )
+    text = text.replace('column = "outcome"', 'column = "label"').replace("ignore = []", 'ignore = ["name"]')
+    for name in ("name", "label"):
+        text = re.sub(rf'\n\[columns\."{name}"\]\n(#[^\n]*\n)+', "\n", text)
+    (place / "new.toml").write_text(text)
+    assert ok(*CHECK, "new.toml", "table.csv").stdout.startswith("Ready")
+    ok("fit", "table.csv", "-s", "new.toml", "-o", "new", "--dry-run")
+
+
+@pytest.mark.parametrize("name", ["poisoned.csv", "poisoned.csv.gz", "poisoned.parquet"])
+def test_values_are_not_read(ok, place, name):
+    """Lines that no reader would survive, and pages that hold nothing: only the names are looked at."""
+    if name.endswith(".parquet"):
+        poison(write_parquet(place / name))
+    else:
+        content = (",".join(HEADER) + "\n").encode() + f'"{MARK}\x00,,\r"\n{MARK}'.encode() + b"\xff\xfe" * 50
+        (place / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    found = ok(*NEW, place / name, "-o", "-")
+    assert Schema.from_toml(found.stdout).undeclared == HEADER
+    ok(*CHECK, "schema.toml", name)
+
+
+def test_a_quoted_line_that_never_ends(ok, place):
+    (place / "open.csv").write_text(f'a,b\n"{MARK} never closed\n' + f"{MARK}\n" * 200_000)
+    assert Schema.from_toml(ok(*NEW, "open.csv", "-o", "-").stdout).undeclared == ("a", "b")
+
+
+def test_names_that_need_care(ok, place):
+    names = ['say "hi"', "a.b", "[x]", "#", "ä ö", "", "back\\slash", "x = 1", "'''"]
+    header = ",".join('"' + name.replace('"', '""') + '"' for name in names)
+    (place / "odd.csv").write_text(f"{header}\n1,2,3,4,5,6,7,8,9\n", encoding="utf-8")
+    assert Schema.from_toml(ok(*NEW, "odd.csv", "-o", "-").stdout).undeclared == tuple(names)
+
+
+def test_a_file_that_is_there_is_left_alone(ok, refused, place):
+    (place / "link.toml").symlink_to("nowhere.toml")
+    before = (place / "schema.toml").read_bytes()
+    assert "name another with --out" in refused(*NEW, "table.csv")  # schema.toml is the default
+    assert (place / "schema.toml").read_bytes() == before
+    assert "--out" in refused(*NEW, "table.csv", "-o", "link.toml")
+    assert not (place / "nowhere.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("none.csv", "no such file"),
+        ("empty.csv", "no header line"),
+        ("schema.toml", "CSV or all Parquet"),
+        ("bad.parquet", "is it damaged"),
+    ],
+)
+def test_tables_without_names(refused, place, name, told):
+    (place / "empty.csv").write_text("\n\n")
+    (place / "bad.parquet").write_text(MARK)
+    assert told in refused(*NEW, name, "-o", "new.toml")
+    assert not (place / "new.toml").exists()
+
+
+def test_nowhere_to_write(refused, place):
+    assert "nowhere/new.toml" in refused(*NEW, "table.csv", "-o", "nowhere/new.toml")
+
+
+# --- check ------------------------------------------------------------------------------------------
+
+
+def test_what_a_schema_makes_of_a_table(ok, place):
+    told = ok(*CHECK, "schema.toml", "table.csv").stdout
+    assert told.startswith("Ready")
+    assert "to predict: label, one of low, high" in told
+    assert "protected: each row" in told
+    assert "6 features; a row's norm is at most 2" in told
+    assert ok(*CHECK, "schema.toml").stdout == told
+    found = json.loads(ok(*CHECK, "schema.toml", "table.csv", "--json").stdout)
+    assert found["ready"] is True
+    assert found["problems"] == []
+    assert [feature["column"] for feature in found["features"]] == ["age", "income", *["color"] * 3, "smoker"]
+    assert found["row_norm"] == pytest.approx(2)
+
+
+def test_what_is_bought_and_who_is_protected(ok, place):
+    text = SCHEMA.replace("range = [0, 120]", 'range = "private"\nwithin = [0, 1000]')
+    (place / "s.toml").write_text('person = "name"\n' + text.replace('"name", ', ""))
+    told = ok(*CHECK, "s.toml", "table.csv").stdout
+    assert "each person, by name" in told
+    assert "bought from the budget of each fit: the range of age" in told
+    assert json.loads(ok(*CHECK, "s.toml", "--json").stdout)["bought"] == ["age"]
+    (place / "s.toml").write_text(NUMBERS)
+    assert "to predict: visits, 0 to 20" in ok(*CHECK, "s.toml").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", ["no target", "no columns"]),
+        (SCHEMA.replace("income", "salary"), ["salary: not in the table", "income: in the table, but neither"]),
+        (SCHEMA.replace("range = [0, 120]", "") + "\n[columns.more]\n", ["age: nothing", "more: nothing"]),
+    ],
+)
+def test_what_is_missing_is_an_answer_and_no_error(run, place, text, told):
+    (place / "s.toml").write_text(text)
+    result = run(*CHECK, "s.toml", "table.csv")
+    assert result.exit_code == 1
+    assert result.stderr == ""
+    assert MARK not in result.stdout
+    assert all(line in result.stdout for line in told)
+    assert f"s.toml: {len(result.stdout.splitlines()) - 1} to go" in result.stdout
+    as_json = run(*CHECK, "s.toml", "table.csv", "--json")
+    assert as_json.exit_code == 1
+    found = json.loads(as_json.stdout)
+    assert found["ready"] is False
+    assert [f"- {problem}" for problem in found["problems"]] == result.stdout.splitlines()[:-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = ", "not TOML"),
+        ("\xff", "UTF-8"),
+        ("colour = 1", "'colour': not among"),
+        ("columns = 3", "columns are tables"),
+        ("target = 3", "the target is a table"),
+        ("[columns.a]\nrange = [0, 1]\nlevels = ['x', 'y']", "column 'a'"),
+        ("[columns.a]\nrange = [nan, 1]", "column 'a'"),
+        ("[columns.a]\nrange = 'all'", "column 'a'"),
+        ("[columns.a]\ncategories = []", "column 'a'"),
+        ("[columns.a]\ncategories = ['x', 'x']", "column 'a'"),
+        ("[columns.a]\nboolean = false", "column 'a'"),
+        ("[columns.a]\nboolean = 1979-05-27", "column 'a'"),
+        ("[columns.a]\nrange = [1979-05-27, 1]", "column 'a'"),
+        ("[columns.a]\nrange = [0, 1]\nmissing = [1]", "column 'a'"),
+        ("[columns.a]\nrange = [0, 1]\nknots = ['x']", "column 'a'"),
+        ("[columns.a]\nrange = [0, 1]\nknots = 3", "column 'a'"),
+        ("[target]\nclasses = ['x', 'y']", "target"),
+        ("[target]\ncolumn = 'a'", "target"),
+        ("[target]\ncolumn = 'a'\nclasses = ['x']", "target"),
+        ("[target]\ncolumn = 'a'\nclasses = 'xy'", "target"),
+        ("[target]\ncolumn = 'a'\nrange = [1, 0]", "target"),
+        ("[target]\ncolumn = 1\nrange = [0, 1]", "target"),
+        ("rows = 0", "rows"),
+        ("rows = true", "rows"),
+        ("person = 3", "person"),
+        ("ignore = 'a'", "ignore"),
+        ("ignore = [1]", "ignore"),
+        ("separator = ';;'", "separator"),
+        ("missing_texts = [1]", "missing_texts"),
+        ("interactions = 3", "interactions"),
+        ("interactions = [3]", "interactions"),
+        ("interactions = [['a', 'a']]", "interaction"),
+        ("interactions = [['a', 'b']]", "interaction"),
+        ("ignore = ['a']\n[columns.a]\nrange = [0, 1]", "a column is a feature"),
+    ],
+)
+def test_what_is_no_schema_is_refused_in_one_line(run, place, text, told):
+    (place / "s.toml").write_bytes(text.encode("latin-1"))
+    result = run(*CHECK, "s.toml")
+    if told == "column 'a'" and result.exit_code == 1 and "no target" in result.stdout:
+        pytest.fail("it was taken for a declaration")
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert told in result.stderr
+
+
+def test_files_that_are_not_there(refused, place):
+    assert "no such file" in refused(*CHECK, "none.toml")
+    assert "no such file" in refused(*CHECK, "schema.toml", "none.csv")
+    assert "directory" in refused(*CHECK, ".")
