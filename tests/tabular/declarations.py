@@ -45,7 +45,8 @@ def number_columns(draw):
 def category_columns(draw):
     names = draw(labels)
     missing = draw(st.sampled_from(["other", "flag", "record", *names]))
-    return Category(tuple(names), other=draw(st.booleans()), missing=missing)
+    base = draw(st.sampled_from([None, *names]))
+    return Category(tuple(names), other=draw(st.booleans()), missing=missing, base=base)
 
 
 @st.composite

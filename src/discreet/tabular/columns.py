@@ -91,17 +91,25 @@ class Category:
         Whether any other name gets a cell of its own; else all its cells are 0.
     missing
         ``"other"``, ``"flag"`` (a cell of its own), ``"record"`` (the record counts as null), or a category.
+    base
+        A category without a cell: the others' coefficients then say how they differ from it. None: every category has
+        a cell, and only differences between cells mean something, since their level is the intercept's too.
     """
 
     categories: tuple[Label, ...]
     other: bool = True
     missing: Label = "other"
+    base: Label | None = None
     kind: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", checked_labels(self.categories, "categories", least=1))
         _truth(self.other, "other")
+        object.__setattr__(self, "missing", _plain(self.missing))
+        object.__setattr__(self, "base", _plain(self.base))
         _stands_for(self.missing, ("other", "flag", "record"), self.categories)
+        if self.base is not None and (self.base not in self.categories or isinstance(self.base, bool)):
+            raise SchemaError("the base is one of the categories: the one that the others are compared with")
 
 
 @dataclass(frozen=True)

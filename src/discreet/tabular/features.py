@@ -29,6 +29,7 @@ from discreet.tabular.kernels import scale_column
 
 Vector = NDArray[np.float64]
 SYMMETRIC, CELL = (-1.0, 1.0), (0.0, 1.0)
+NO_CELL = -1
 
 
 @dataclass(frozen=True)
@@ -128,36 +129,32 @@ class SplineEncoding:
 
 
 class CellEncoding:
-    """One cell a category, one for any other, one for nothing where it is flagged."""
+    """One cell a category but the base, one for any other, one for nothing where it is flagged."""
 
     def __init__(self, name: str, kind: Category, missing: frozenset[str]) -> None:
         self._kind, self._missing = kind, missing
         extra = (["other"] if kind.other else []) + (["missing"] if kind.missing == "flag" else [])
-        names = [f"{name} = {label}" for label in kind.categories] + [f"{name} ({word})" for word in extra]
-        self.features: tuple[Feature, ...] = tuple(Feature(cell, name, CELL, "cell") for cell in names)
-        self._absent = self._place_of_absent()
-
-    def _place_of_absent(self) -> int:
-        kind, count = self._kind, len(self._kind.categories)
-        if kind.missing == "flag":
-            return count + kind.other
-        if kind.missing in ("other", "record"):
-            return count
-        return kind.categories.index(kind.missing)
+        celled = [label for label in kind.categories if label != kind.base]
+        names = [f"{name} = {label}" for label in celled] + [f"{name} ({word})" for word in extra]
+        unit = "cell" if kind.base is None else f"against {kind.base}"
+        self.features: tuple[Feature, ...] = tuple(Feature(cell, name, CELL, unit) for cell in names)
+        other = len(celled) if kind.other else NO_CELL
+        of = {label: i for i, label in enumerate(celled)}
+        places = [of.get(label, NO_CELL) for label in kind.categories]
+        absent = {"other": other, "record": NO_CELL, "flag": len(names) - 1}
+        if kind.missing in kind.categories:
+            absent[kind.missing] = places[kind.categories.index(kind.missing)]  # type: ignore[index]
+        self._places = np.array([*places, other, absent[kind.missing]])  # type: ignore[index]
 
     def encode(self, column: Column, out: Vector) -> None:
         """A 1 in the row's cell."""
         found = cells.positions(column, self._kind.categories, self._missing)
-        absent = found == cells.MISSING
-        place = np.where(absent, self._absent, found)
-        none = (place == len(self._kind.categories)) & (not self._kind.other)
-        if self._kind.missing == "flag":
-            none &= ~absent
+        place = self._places[found]  # the last one is that of a missing cell, whose position is -1
+        rows = np.flatnonzero(place != NO_CELL)
         out[:] = 0.0
-        rows = np.flatnonzero(~none)
         out[rows, place[rows]] = 1.0
         if self._kind.missing == "record":
-            out[absent] = math.nan
+            out[found == cells.MISSING] = math.nan
 
 
 def products(groups: Sequence[str], features: Mapping[str, Sequence[Feature]]) -> list[tuple[Feature, ...]]:
@@ -227,7 +224,8 @@ def describe(kind: ColumnKind) -> Said:
         bends = f"; may bend at {', '.join(f'{knot:g}' for knot in kind.knots)}" if kind.knots else ""
         text = f"number, {ends.format(*kind.limits)}{bends}"
     elif isinstance(kind, Category):
-        text = f"one of {', '.join(map(str, kind.categories))}{', or another' if kind.other else ''}"
+        against = "" if kind.base is None else f"; against {kind.base}"
+        text = f"one of {', '.join(map(str, kind.categories))}{', or another' if kind.other else ''}{against}"
     elif isinstance(kind, Ordinal):
         text = f"in order: {', '.join(map(str, kind.levels))}"
     else:

@@ -40,6 +40,7 @@ _MORE = """
 #   missing = "flag"            for missing values: "middle" (of the range), "flag" (a feature of its own), "other" (for
 #                               categories), "record" (leave the record out), or a value
 #   knots = [25, 40, 60]        numbers: public places where the effect may bend
+#   base = "a"                  categories: the one that the others are compared with
 # and at the top: interactions = [["age", "sex"]], missing_texts = ["", "?"], rows = 1000, separator = ";"
 """
 

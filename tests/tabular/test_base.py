@@ -1,0 +1,53 @@
+"""Categories against a base: the same predictions can be said, and a coefficient is a difference."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import Category, DPLogisticRegression, Schema, SchemaEncoder, SchemaError, TableModel, Target
+
+
+def encoded(kind, cells):
+    encoder = SchemaEncoder(Schema({"c": kind}))
+    return list(encoder.get_feature_names_out()), encoder.transform(pd.DataFrame({"c": cells})).tolist()
+
+
+CELLS = ["a", "b", "strange", None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "rows"),
+    [
+        (Category(("a", "b"), base="a"), ["c = b", "c (other)"], [[0, 0], [1, 0], [0, 1], [0, 1]]),
+        (Category(("a", "b"), base="a", missing="a"), ["c = b", "c (other)"], [[0, 0], [1, 0], [0, 1], [0, 0]]),
+        (Category(("a", "b"), base="b", missing="a", other=False), ["c = a"], [[1], [0], [0], [1]]),
+        (
+            Category(("a", "b"), base="a", missing="flag"),
+            ["c = b", "c (other)", "c (missing)"],
+            [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        ),
+    ],
+)
+def test_the_base_has_no_cell(kind, names, rows):
+    assert encoded(kind, CELLS) == (names, rows)
+
+
+def test_a_base_is_one_of_the_categories():
+    for base in ("c", 1, True):
+        with pytest.raises(SchemaError, match="base is one of the categories"):
+            Category(("a", "b"), base=base)
+    assert Category((1, 2), base=np.int64(2)).base == 2
+    schema = Schema.from_toml('[columns.c]\ncategories = ["a", "b"]\nbase = "b"\n')
+    assert Schema.from_toml(schema.to_toml()) == schema
+
+
+def test_a_coefficient_is_a_difference_from_the_base():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"c": rng.choice(["a", "b"], 30_000)})
+    table["t"] = (rng.random(30_000) < np.where(table["c"] == "a", 0.3, 0.6)).astype(int)
+    schema = Schema({"c": Category(("a", "b"), base="a", other=False)}, Target("t", classes=(0, 1)))
+    model = TableModel(schema, DPLogisticRegression(epsilon=4.0, ledger=False)).fit(table)
+    (difference, level) = model.coefficients()
+    assert difference.value == pytest.approx(np.log(0.6 / 0.4 / (0.3 / 0.7)), abs=0.2)
+    assert level.value == pytest.approx(np.log(0.3 / 0.7), abs=0.2)
+    assert model.coefficients(units="original")[0].unit == "against a"
