@@ -51,7 +51,7 @@ POINTS = {
     "after the model's file": (Point("discreet.tabular.folder:save_estimator", after=True), 1, False),
     "before the sums": (Point("discreet.tabular.folder:_sum", nth=2), 1, False),
     "after the sums": (Point("discreet.tabular.folder:write", after=True), 1, False),
-    "while the disk is told": (Point("discreet.tabular.folder:_sync", nth=3), 1, False),
+    "while the disk is told": (Point("discreet.tabular.folder:sync", nth=3), 1, False),
     "before the folder's name": (Point("os:rename"), 1, False),
     "after the folder's name": (Point("os:rename", after=True), 1, True),
     "before the last words": (Point("discreet.cli.fit:_show"), 1, True),

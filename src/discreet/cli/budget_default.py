@@ -2,13 +2,13 @@
 
 import json
 import os
-import secrets
 import shutil
 import tomllib
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from discreet.cli.errors import Refused
+from discreet.durable import beside
 
 
 def check_default(address: str) -> None:
@@ -23,14 +23,14 @@ def write_default(address: str) -> Path:
     if changed is None:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    made = beside(path)
     try:
-        beside.write_text(changed, encoding="utf-8")
+        made.write_text(changed, encoding="utf-8")
         if path.exists():
-            shutil.copymode(path, beside)
-        os.replace(beside, path)
+            shutil.copymode(path, made)
+        os.replace(made, path)
     finally:
-        beside.unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
     return path
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
+from discreet.durable import beside
 
 if TYPE_CHECKING:
     from discreet.tabular.model import TableModel
@@ -67,7 +68,6 @@ def _blocks(known: "TableModel", source: Any, probabilities: bool) -> Iterator[A
 def _to_file(rows: Iterator[Any], out: Path) -> int:
     """Written beside its place, then put there: never a part of it."""
     import os
-    import secrets
 
     import pyarrow.csv
     import pyarrow.parquet
@@ -79,12 +79,12 @@ def _to_file(rows: Iterator[Any], out: Path) -> int:
         raise Refused(f"{out.parent}: there is no such folder")
     if out.exists():
         raise Refused(f"{out}: there is a file already: name another, or remove this one")
-    beside = out.with_name(f".{out.name}.{secrets.token_hex(8)}.tmp")
+    made = beside(out)
     try:
-        count = _write(rows, lambda schema: kinds[out.suffix.lower()](str(beside), schema))
-        os.replace(beside, out)
+        count = _write(rows, lambda schema: kinds[out.suffix.lower()](str(made), schema))
+        os.replace(made, out)
     finally:
-        beside.unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
     return count
 
 

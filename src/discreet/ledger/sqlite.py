@@ -6,7 +6,6 @@ disk (``synchronous=FULL``) before it returns.
 """
 
 import os
-import secrets
 import sqlite3
 import threading
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from discreet.durable import beside, sync
 from discreet.errors import LedgerError
 from discreet.ledger.rules import create
 from discreet.ledger.store import OVER_CAP, Connection, OverCap
@@ -219,25 +219,17 @@ def _make(path: Path, name: str) -> None:
 
 def _appear(path: Path, write: Callable[[Path], Any]) -> None:
     """Let a file of the owner's alone appear in its place, whole and on disk; FileExistsError where there is one."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    made = beside(path)
     try:
-        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        write(beside)
-        for kept in (beside, path.parent):
-            _sync(kept)
-        os.link(beside, path)
-        _sync(path.parent)
+        os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        write(made)
+        for kept in (made, path.parent):
+            sync(kept)
+        os.link(made, path)
+        sync(path.parent)
     finally:
         for end in ("", "-wal", "-shm"):
-            beside.with_name(beside.name + end).unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+            made.with_name(made.name + end).unlink(missing_ok=True)
 
 
 class MemoryStore:

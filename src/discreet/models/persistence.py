@@ -15,7 +15,6 @@ import io
 import json
 import math
 import os
-import secrets
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
@@ -31,6 +30,7 @@ from discreet import __version__
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
+from discreet.durable import beside, sync
 from discreet.errors import DiscreetError, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.base import DPLinearModel
@@ -284,20 +284,16 @@ def _decoded(value: Any) -> Any:
 
 def _write_whole(path: Path, content: bytes) -> Path:
     """Beside the target first, then in its place: a reader finds the old file or the new one, never a part."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    made = beside(path)
+    handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(made, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)
     return path

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.certificate import BOUGHT
+from discreet.durable import beside, sync
 from discreet.errors import Unsupported
 from discreet.models.persistence import UnreadableModel
 from discreet.models.persistence import load as load_estimator
@@ -54,21 +55,21 @@ def new_folder(place: Path) -> Iterator[Path]:
     if place.exists() or place.is_symlink():
         raise Unsupported(f"{place}: there is something already: choose another folder, or remove this one")
     place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}.{secrets.token_hex(8)}.tmp")
-    beside.mkdir()
+    made = beside(place)
+    made.mkdir()
     try:
-        yield beside
-        for path in (*beside.iterdir(), beside):
-            _sync(path)
+        yield made
+        for path in (*made.iterdir(), made):
+            sync(path)
         try:
-            os.rename(beside, place)
+            os.rename(made, place)
         except OSError:  # somebody made it meanwhile: what was paid for is not thrown away
             spare = place.with_name(f"{place.name}-{secrets.token_hex(4)}")
-            os.rename(beside, spare)
+            os.rename(made, spare)
             raise Unsupported(f"{place}: it was made meanwhile by somebody else; the model is in {spare}") from None
-        _sync(place.parent)
+        sync(place.parent)
     except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(made, ignore_errors=True)
         raise
 
 
@@ -145,11 +146,3 @@ def _declared(public: Mapping[str, Any]) -> Any:
 
 def _sum(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -134,18 +134,17 @@ def whole(chunks: Any) -> pa.Array:
 
 
 def _series(series: Any) -> Column:
-    """A pandas column as it is stored; cells of any kind stay cells."""
-    kind = getattr(series.dtype, "kind", "O")
-    if kind in "biuf" and isinstance(series.dtype, np.dtype):
+    """A pandas column as it is stored; cells of any kind stay cells, and so does what pyarrow does not know."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         return pa.array(series.to_numpy())
     try:
-        if kind == "O" and series.dtype == object and _are_texts(series.tolist()):
+        if series.dtype != object:
+            return whole(pa.array(series, from_pandas=True))
+        if _are_texts(series.tolist()):
             return pa.array(series.to_numpy(), pa.large_string(), from_pandas=True)
-        if kind == "O" and series.dtype == object:
-            raise TypeError
-        return whole(pa.array(series, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return np.fromiter(series, dtype=object, count=len(series))
+        pass
+    return np.fromiter(series, dtype=object, count=len(series))
 
 
 def _are_texts(cells: list[Any]) -> bool:
