@@ -13,11 +13,9 @@ if TYPE_CHECKING:
 
 
 def table_of(paths: Sequence[Path], schema: "Schema | None" = None) -> "Source":
-    """The files as one table. What reads them is imported here, so that its absence has a remedy."""
-    try:
-        from discreet.tabular.files import open_table
-    except ImportError:
-        raise Refused('tables need pyarrow: pip install "discreet[tables]"') from None
+    """The files as one table."""
+    from discreet.tabular.files import open_table
+
     return open_table(list(paths), None if schema is None else schema.separator)
 
 

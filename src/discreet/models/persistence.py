@@ -131,6 +131,8 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
 
 def load(path: str | Path) -> DPLinearModel:
     """Read a model that ``save`` wrote: the same predictions, the same certificate, ready to be fitted again."""
+    if Path(path).is_dir():
+        raise UnreadableModel("this is a folder, not a saved model: TableModel.load reads those of discreet fit")
     content = Path(path).read_bytes()
     try:
         return _model_from(_members(content))
