@@ -171,3 +171,16 @@ def test_the_model_in_the_folder_is_a_model_like_others(place):
     """Its features are the encoded ones."""
     estimator = load(place / "model" / "model.discreet")
     assert estimator.coef_.shape == (1, 6)
+
+
+def test_columns_are_kept_beside_their_predictions(ok, refused, place):
+    """Also where a line is no row: it is predicted last, and what is kept shows which one is whose."""
+    lines = (place / "table.csv").read_text().splitlines()
+    numbered = [f"row,{lines[0]}", *(f"caf\u00e9 {i},{line}" for i, line in enumerate(lines[1:]))]
+    (place / "numbered.csv").write_text("\n".join([*numbered[:5], "ragged", *numbered[5:]]) + "\n", encoding="utf-8")
+    printed = ok("predict", "model", "numbered.csv", "--keep", "row").stdout
+    found = list(csv.DictReader(io.StringIO(printed)))
+    assert list(found[0]) == ["row", "prediction"]
+    assert [row["row"] for row in found] == [*(f"caf\u00e9 {i}" for i in range(400)), ""]
+    assert [row["prediction"] for row in found[:400]] == column(ok(*PREDICT).stdout)
+    assert "no column 'id'" in refused(*PREDICT, "--keep", "id")

@@ -22,15 +22,19 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", "-p", help="Also the probability of each class.")
     ] = False,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", "-k", help="A column to copy beside each prediction, such as an id.")
+    ] = None,
 ) -> None:
     """Predict new rows with a private model, one line of the result a row, in their order.
 
     The columns that the model was fitted on must be there; others are not read. What is missing, unknown or beyond its
-    range is treated as the schema says. Rows are read and written in blocks.
+    range is treated as the schema says. A line of CSV with too many or too few cells is predicted as a row of nothing,
+    at the end of its file. Rows are read and written in blocks.
 
     The model may be published, the predictions of people's rows not: they tell of the rows that they are made from.
 
-    Example: `discreet predict model new.csv --out predictions.csv`
+    Example: `discreet predict model new.csv --keep patient --out predictions.csv`
     """
     from discreet.cli.tables import model_of, table_of
 
@@ -38,7 +42,8 @@ def predict(
     if probabilities and not hasattr(known.estimator_, "predict_proba"):
         raise Refused("this model knows no probabilities: leave out --probabilities")
     source = table_of(table, known.schema)
-    rows = _blocks(known, source, probabilities)
+    source.check(keep or ())
+    rows = _blocks(known, source, probabilities, keep or [])
     if str(out) == "-":
         import pyarrow.csv
 
@@ -48,21 +53,22 @@ def predict(
     typer.echo(f"{count:,} predictions in {out}", err=True)
 
 
-def _blocks(known: "TableModel", source: Any, probabilities: bool) -> Iterator[Any]:
-    """Predictions as tables, block by block."""
+def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[str]) -> Iterator[Any]:
+    """Predictions as tables, block by block, with what is kept of the same rows."""
     import numpy as np
     import pyarrow as pa
 
+    from discreet.tabular.sources import Keeping
+
+    keeping = Keeping(source, keep)
     classes = getattr(known.estimator_, "classes_", None)
-    if not probabilities:
-        yield from (pa.table({"prediction": block}) for block in known.predictions(source))
-        return
-    assert classes is not None
-    for block in known.predictions(source, "predict_proba"):
+    for block in known.predictions(keeping, "predict_proba" if probabilities else "predict"):
+        if not probabilities or classes is None:
+            yield pa.table({**keeping.kept, "prediction": block})
+            continue
         chosen = classes[np.argmax(block, axis=1)]
-        yield pa.table(
-            {"prediction": chosen, **{f"probability of {label}": block[:, k] for k, label in enumerate(classes)}}
-        )
+        chances = {f"probability of {label}": block[:, k] for k, label in enumerate(classes)}
+        yield pa.table({**keeping.kept, "prediction": chosen, **chances})
 
 
 def _to_file(rows: Iterator[Any], out: Path) -> int:

@@ -135,6 +135,19 @@ def names(column: Column, missing: frozenset[str]) -> list[str | None]:
     return [found[code] for code in _codes(column).tolist()]
 
 
+def texts(column: Column) -> list[str | None]:
+    """Every cell as the text that stands there, None where nothing does."""
+    cells = column if isinstance(column, np.ndarray) else _decodable(column).to_pylist()
+    return [None if _is_nothing(cell) else decoded(cell) if isinstance(cell, bytes) else str(cell) for cell in cells]
+
+
+def _decodable(column: pa.Array) -> pa.Array:
+    """Texts as bytes, since they need not be valid."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.large_binary()) if _holds_text(column.type) else column
+
+
 def _name(cell: Any, missing: frozenset[str]) -> str | None:
     """A text, whatever the cell is; an object that has none names nobody."""
     text = text_of(cell, missing)
@@ -192,8 +205,7 @@ def _as_floats(column: pa.Array) -> Vector:
 
 def _distinct(column: pa.Array) -> pa.DictionaryArray:
     """The column as codes of its distinct cells; texts as bytes, since they need not be valid."""
-    plain = column.cast(pa.large_binary()) if _holds_text(column.type) else column
-    return plain.dictionary_encode()
+    return _decodable(column).dictionary_encode()
 
 
 def _numbers_by(column: pa.Array, meaning: Callable[[pa.Array], Vector]) -> Vector:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.errors import Unsupported
-from discreet.tabular.cells import Column, check_stored
+from discreet.tabular.cells import Column, check_stored, texts
 
 BATCH_ROWS = 1 << 15
 
@@ -57,6 +57,28 @@ class Source(ABC):
         for name in wanted:
             for kind in self.stored(name):
                 check_stored(name, kind)
+
+
+class Keeping(Source):
+    """A source that keeps some more columns of the batch that was read last, as texts."""
+
+    def __init__(self, source: Source, keep: Sequence[str]) -> None:
+        self._source, self._keep = source, list(keep)
+        self.names, self.kept = source.names, dict[str, pa.Array]()
+
+    def count(self) -> int:
+        """The number of rows."""
+        return self._source.count()
+
+    def stored(self, column: str) -> list[pa.DataType]:
+        """How a column is stored."""
+        return self._source.stored(column)
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """All rows of these columns; ``kept`` belongs to the batch that was given last."""
+        for batch in self._source.batches(list(dict.fromkeys([*columns, *self._keep])), rows):
+            self.kept = {name: pa.array(texts(batch.columns[name]), pa.large_string()) for name in self._keep}
+            yield batch
 
 
 class DeclaredSource(Source):
