@@ -143,6 +143,7 @@ class WhitenedDescent:
                 slope=slope,
                 constant=rules.constant_for(domain, budget),
                 momentum=0.7 if form == "full" else 0.9,
+                calibrate=rules.calibrates(domain, budget),
             )
         length = rules.plain_length(domain, budget, numbers=numbers)
         if numbers:

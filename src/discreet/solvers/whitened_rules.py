@@ -29,6 +29,10 @@ Shares of mu^2: mean .04, scales .08, second moments .20, steps the rest
     Added to every eigenvalue: directions below it are shrunk, not cut off (cutting: gap .355 against .117).
 ``n_steps`` 1.5 sqrt(p) within [8, 24], momentum 0.7, step 1 / curvature
     In whitened coordinates the problem is round: few steps do. Wide tables like more.
+``calibrate`` from J = 20 (``calibration``)
+    One gradient more brings the logarithmic loss of logistic models at epsilon 1 from 1.07 to 1.17 times that at epsilon
+    4 with it down to 1.00 to 1.01 (bank, covertype, credit, electricity), at the same AUC. Where J is about 10 there is
+    nothing to calibrate by, and a gradient less is felt: spam at epsilon 0.2 lost 3 points of accuracy.
 Least squares: ``row`` 0.8, ``residual`` 1.05 (J/100)^(1/4), 3 steps
     Rows longer than 0.8 sqrt(p) standard deviations are shrunk, residuals clipped at about one standard deviation, more
     where the noise allows (skewed targets want it). 2 to 5 steps are the same within noise. Noise is filtered by its
@@ -43,7 +47,7 @@ from discreet.budget import Budget
 
 UNKNOWN_N = 10_000
 """Stands for n where that is private."""
-PLAIN_CLASSES, PLAIN_NUMBERS = 10.0, 25.0
+PLAIN_CLASSES, PLAIN_NUMBERS, CALIBRATED = 10.0, 25.0, 20.0
 MEAN, SCALE, MOMENTS, TARGET = 0.04, 0.08, 0.20, 0.05
 MEAN_NUMBERS, SCALE_NUMBERS, MOMENTS_NUMBERS = 0.05, 0.10, 0.30
 COUNT = 0.02
@@ -67,6 +71,11 @@ def form_for(domain: Domain, budget: Budget, *, numbers: bool) -> str:
     if signal(domain, budget) < (PLAIN_NUMBERS if numbers else PLAIN_CLASSES):
         return "plain"
     return "diagonal" if domain.sparse or domain.n_features > WIDEST else "full"
+
+
+def calibrates(domain: Domain, budget: Budget) -> bool:
+    """Whether a gradient for calibration is worth its part of the budget."""
+    return signal(domain, budget) >= CALIBRATED
 
 
 def step_count(domain: Domain, form: str) -> int:
