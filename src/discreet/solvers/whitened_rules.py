@@ -30,9 +30,9 @@ Shares of mu^2: mean .04, scales .08, second moments .20, steps the rest
 ``n_steps`` 1.5 sqrt(p) within [8, 24], momentum 0.7, step 1 / curvature
     In whitened coordinates the problem is round: few steps do. Wide tables like more.
 ``calibrate`` from J = 20 (``calibration``)
-    One gradient more brings the logarithmic loss of logistic models at epsilon 1 from 1.07 to 1.17 times that at epsilon
-    4 with it down to 1.00 to 1.01 (bank, covertype, credit, electricity), at the same AUC. Where J is about 10 there is
-    nothing to calibrate by, and a gradient less is felt: spam at epsilon 0.2 lost 3 points of accuracy.
+    One gradient more brings the logarithmic loss of logistic models at epsilon 1 from 1.07 to 1.17 times that at
+    epsilon 4 with it down to 1.00 to 1.01 (bank, covertype, credit, electricity), at the same AUC. Where J is about 10
+    there is nothing to calibrate by, and a gradient less is felt: spam at epsilon 0.2 lost 3 points of accuracy.
 Least squares: ``row`` 0.8, ``residual`` 1.05 (J/100)^(1/4), 3 steps
     Rows longer than 0.8 sqrt(p) standard deviations are shrunk, residuals clipped at about one standard deviation, more
     where the noise allows (skewed targets want it). 2 to 5 steps are the same within noise. Noise is filtered by its
