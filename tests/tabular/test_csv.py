@@ -118,6 +118,7 @@ def test_other_encodings_are_refused(write, code):
         read(write(f"a,b\n{SECRET},2\n".encode(code)))
     assert isinstance(found.error, Unsupported)
     assert "not a text in UTF-8" in str(found.error)
+    assert "iconv" in str(found.error)
     assert_discreet(found)
 
 
