@@ -82,7 +82,7 @@ def quoted(quote: "Quote") -> dict[str, Any]:
         ],
         "events": [to_dict(event) for event in quote.events],
         "notes": list(quote.reason),
-    }  # fmt: skip
+    }
 
 
 def show_quote(quote: "Quote", as_json: bool) -> None:

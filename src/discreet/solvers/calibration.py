@@ -50,9 +50,15 @@ class Calibrated:
 
 
 def calibrate(
-    curator: "Curator", recoding: Recoding, v: Vector, middle: float, spread: float, penalty: Penalty, n: float,
+    curator: "Curator",
+    recoding: Recoding,
+    v: Vector,
+    middle: float,
+    spread: float,
+    penalty: Penalty,
+    n: float,
     deviation: float,
-) -> Calibrated:  # fmt: skip
+) -> Calibrated:
     """Coefficients v of recoded rows, their margins rescaled and shifted.
 
     ``middle`` and ``spread`` are the margins' mean and deviation, ``deviation`` that of the noise in a sum of

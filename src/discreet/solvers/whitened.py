@@ -185,8 +185,8 @@ class WhitenedDescent:
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
         """See, recode, descend, and take the coefficients back.
 
-        ``noise`` is of the steps' noise in the coordinates that were seen. Form ``full``: by the released second moment
-        and a model of the margins (``margins``). The others know no curvature: a bound, as if the loss were flat.
+        ``noise``, form ``full``: what the noise of the steps and of the seen second moment did, by that moment and a
+        model of the margins (``margins``). The others know no curvature: a bound, as if the loss were flat.
         """
         n, quiet, admitted = public_count(curator), curator.noise_multiplier == 0, curator.domain
         seen = self._coordinates(curator, n, quiet)

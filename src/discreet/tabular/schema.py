@@ -140,8 +140,8 @@ class Schema:
 
     def problems(self, names: Sequence[str] | None = None) -> list[str]:
         """What is missing before a fit, in words; with the names of a table, also what does not match them."""
-        found = [f"{name}: nothing is declared: fill in a range, categories, levels or boolean, or ignore it"
-                 for name in self.undeclared]  # fmt: skip
+        left_out = "nothing is declared: fill in a range, categories, levels or boolean, or ignore it"
+        found = [f"{name}: {left_out}" for name in self.undeclared]
         if self.target is None:
             found.append("no target: name the column to predict, with its classes or its range")
         if not self.columns and not self.undeclared:
@@ -152,8 +152,8 @@ class Schema:
         known = {*self.needed, *self.ignore, *self.undeclared}
         found += [f"{name}: not in the table" for name in self.needed if name not in counts]
         found += [f"{name}: twice in the table: rename one" for name in self.needed if counts[name] > 1]
-        found += [f"{name or repr(name)}: in the table, but neither declared nor ignored"
-                  for name in counts if name not in known]  # fmt: skip
+        strange = [name or repr(name) for name in counts if name not in known]
+        found += [f"{name}: in the table, but neither declared nor ignored" for name in strange]
         return found
 
     def check(self, names: Sequence[str] | None = None) -> None:
@@ -173,8 +173,8 @@ class Schema:
             raise SchemaError("columns are tables of their own: write [columns.age] and below it range = [0, 120]")
         columns = {name: _column(name, table) for name, table in tables.items() if table}
         undeclared = tuple(name for name, table in tables.items() if not table)
-        given = {name: stored[name] for name in ("person", "ignore", "rows", "missing_texts", "separator")
-                 if name in stored}  # fmt: skip
+        plain = ("person", "ignore", "rows", "missing_texts", "separator")
+        given = {name: stored[name] for name in plain if name in stored}
         target = _target(stored.get("target"))
         return cls(columns, target, interactions=stored.get("interactions", ()), undeclared=undeclared, **given)
 
