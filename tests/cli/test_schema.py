@@ -222,3 +222,15 @@ def test_files_that_are_not_there(refused, place):
     assert "no such file" in refused(*CHECK, "none.toml")
     assert "no such file" in refused(*CHECK, "schema.toml", "none.csv")
     assert "directory" in refused(*CHECK, ".")
+
+
+def test_a_type_that_holds_none_of_the_categories_is_told(run, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pa.table({"sex": [0, 1], "ill": ["no", "yes"]}), tmp_path / "table.parquet")
+    schema = tmp_path / "schema.toml"
+    schema.write_text('[target]\ncolumn = "ill"\nclasses = ["no", "yes"]\n[columns.sex]\ncategories = ["f", "m"]\n')
+    result = run("schema", "check", schema, tmp_path / "table.parquet")
+    assert result.exit_code == 1
+    assert "sex: it is stored as int64, which holds none of 'f', 'm'" in result.stdout

@@ -8,7 +8,7 @@ import numpy as np
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.curator import door
+from discreet.curator import containers, door
 from discreet.curator.engines.base import GradientQuery
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
@@ -50,7 +50,7 @@ def size(measurement):
 
 def records_of(X, targets, bounds, groups=None, intercept=True):
     """The private copy, without a curator."""
-    X = door.two_dimensional(X)
+    X = containers.two_dimensional(X)
     scaling = door.scaling_for(bounds, X.shape[1], None, intercept)
     return door.admit(X, np.asarray(targets, dtype=np.float64), scaling, groups)
 

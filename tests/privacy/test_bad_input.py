@@ -60,8 +60,8 @@ CELLS = {
     "long double": with_cell(np.longdouble("1e400"), np.longdouble),
     "signaling nan": with_cell(1, np.uint32) * 0 + np.array([[0, 0x7F800001], [0, 0]], dtype=np.uint32),
     "nullable": pd.DataFrame({"a": [0.5, 0.5], "b": pd.array([None, 0.5], dtype="Float64")}),
-    "strings": pd.DataFrame({"a": [0.5, 0.5], "b": [WORD, "0.5"]}),
-    "category": pd.DataFrame({"a": [0.5, 0.5], "b": pd.Categorical([WORD, "0.5"])}),
+    "strings": pd.DataFrame({"a": [0.5, 0.5], "b": [WORD, "0.5"]}, dtype=object),
+    "category": pd.DataFrame({"a": [0.5, 0.5], "b": pd.Categorical(np.array([WORD, 0.5], dtype=object))}),
     "lists": [[0.5, WORD], [0.5, 0.5]],
     "sparse": sp.csr_matrix(with_cell(np.nan, float)),
     "sparse inf": sp.coo_array(with_cell(np.inf, float)),
@@ -101,7 +101,7 @@ def test_a_target_that_is_no_number_makes_its_record_null(target):
 
 
 def test_estimators_are_as_silent(capfd):
-    X = pd.DataFrame({"a": [SECRET, np.nan, 0.1] * 20, "b": [WORD, "0.5", "1"] * 20})
+    X = pd.DataFrame({"a": [SECRET, np.nan, 0.1] * 20, "b": [WORD, "0.5", "1"] * 20}, dtype=object)
     with silence():
         model = DPLogisticRegression(bounds=1.0, classes=(0, 1), solver="gd").fit(X, [0, 1, 7] * 20)
     assert np.isfinite(model.coef_).all()
@@ -125,6 +125,9 @@ CONTAINERS = {
     "complex sparse": (sp.csr_matrix(FULL.astype(complex)), Y, BOUNDS, r"real numbers"),
     "dates": (np.full((3, 2), "2020-01-01", dtype="M8[D]"), Y, BOUNDS, r"real numbers"),
     "date frame": (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"] * 3)}), Y, BOUNDS, r"real numbers"),
+    "text frame": (pd.DataFrame({"a": [WORD, "0.5", "1"]}), Y, BOUNDS, r"stored as text: a. .*TableModel"),
+    "text categories": (pd.DataFrame({"a": pd.Categorical([WORD, "0.5", "1"])}), Y, BOUNDS, r"stored as text: a. "),
+    "text array": (np.array([[WORD], ["0.5"], ["1"]]), Y, BOUNDS, r"stored as text. "),
     "durations": (pd.DataFrame({"a": pd.to_timedelta([1, 2, 3])}), Y, BOUNDS, r"real numbers"),
     "records": (np.zeros(3, dtype=[("a", float)]), Y, BOUNDS, r"real numbers"),
     "no columns": (np.empty((3, 0)), Y, BOUNDS, r"minimum of 1"),

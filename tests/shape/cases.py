@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Release, Squared
-from discreet.curator import door
+from discreet.curator import containers, door
 from tests.replaying import window
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -102,7 +102,7 @@ def records_of(X, y, *, groups=None, intercept=True, fine=False, loss=None, boun
     loss = Logistic() if loss is None else loss
     bounds = bounds_of(loss, fine=fine) if bounds is None else bounds
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept)
-    records = door.admit(door.two_dimensional(X), np.asarray(y, dtype=np.float64), data.scaling, groups)
+    records = door.admit(containers.two_dimensional(X), np.asarray(y, dtype=np.float64), data.scaling, groups)
     return records, data.domain(budget_of(relation).neighbors, loss)
 
 

@@ -70,7 +70,10 @@ def check(
     from discreet.tabular.schema import Schema
 
     found = Schema.load(file)
-    problems = found.problems(table_of(table, found).names if table else None)
+    source = table_of(table, found) if table else None
+    problems = found.problems(None if source is None else source.names)
+    if source is not None:
+        problems += found.misfits(source, [name for name in found.needed if source.names.count(name) == 1])
     if as_json:
         typer.echo(json.dumps({"ready": not problems, "problems": problems, **_made(found)}, indent=2))
     elif problems:

@@ -1,12 +1,12 @@
 """From what a user hands in to the private integer copy: ``Records``.
 
-Nothing here raises, warns or branches visibly on a value. Container facts (shape, dtype, column
-names) are public and checked loudly; a value that is missing, infinite, not a number or not a
-declared label turns its record into the null record, silently: a value-dependent exception is a leak.
+Nothing here raises, warns or branches visibly on a value. What a container declares is public and checked loudly
+(``containers.py``); a value that is missing, infinite, not a number or not a declared label turns its record into the
+null record, silently: a value-dependent exception is a leak.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
+from discreet.curator.containers import are_numbers, as_array, is_sparse, kinds_of, one_dimensional
 from discreet.curator.kernels import encode
 from discreet.curator.lattice import COARSE, FINE, Grid
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import Unsupported
 
 _BLOCK_VALUES = 1 << 20
 _NARROW = 1 / 16
@@ -95,59 +96,11 @@ class Records:
         return self.n_rows if self.starts is None else len(self.starts) - 1
 
 
-def column_names(X: Any) -> list[str] | None:
-    """Column names, where the container has them."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else [str(name) for name in columns]
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether X is a scipy sparse matrix or array (without importing scipy)."""
-    return hasattr(X, "tocsr") and hasattr(X, "nnz")
-
-
-def two_dimensional(X: Any) -> Any:
-    """X as something with a shape of length two, by its container alone."""
-    table = is_sparse(X) or hasattr(X, "iloc")
-    array = X if table or isinstance(X, np.ndarray) else _as_array(X)
-    _refuse_kinds(_kinds(array))
-    if array.ndim != 2:
-        raise Unsupported(
-            "X must have two dimensions, one row a record. Reshape your data: X.reshape(-1, 1) for a single feature"
-        )
-    return array
-
-
-def _kinds(table: Any) -> list[str]:
-    """The kinds of numbers that a container declares, column by column where it has columns."""
-    dtypes = table.dtypes if hasattr(table, "iloc") else table.dtype
-    return [getattr(dtype, "kind", "O") for dtype in np.atleast_1d(np.asarray(dtypes, dtype=object))]
-
-
-def _refuse_kinds(kinds: Iterable[str]) -> None:
-    """Refuse types that hold no real numbers: a fact of the container, not of a cell."""
-    if any(kind in "cmMV" for kind in kinds):
-        raise Unsupported(
-            "features must be real numbers. Complex data not supported, nor are dates and structured types: "
-            "convert them to numbers"
-        )
-
-
-def _as_array(X: Any) -> NDArray[Any]:
-    """A list of rows as an array whose type does not depend on what a cell contains."""
-    if hasattr(X, "__array__"):
-        return np.asarray(X)
-    try:
-        return np.array(X, dtype=object)
-    except ValueError:
-        raise Unsupported("the rows of X have different lengths") from None
-
-
 def numbers(values: Any) -> NDArray[np.float64]:
     """Values as float64, NaN where a cell is no real number."""
     if hasattr(values, "iloc"):
         return _frame_numbers(values)
-    array = values if isinstance(values, np.ndarray) else _as_array(values)
+    array = values if isinstance(values, np.ndarray) else as_array(values)
     if array.dtype.kind in "fiub":
         with np.errstate(all="ignore"):  # a cast that overflows would warn, and a warning is an answer
             return np.ascontiguousarray(array, dtype=np.float64)
@@ -156,7 +109,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
 
 
 def _frame_numbers(frame: Any) -> NDArray[np.float64]:
-    if all(kind in "fiub" for kind in _kinds(frame)):
+    if all(kind in "fiub" for kind in kinds_of(frame)):
         with np.errstate(all="ignore"):
             return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     return numbers(frame.to_numpy(dtype=object))
@@ -171,41 +124,10 @@ def _number(value: Any) -> float:
         return float("nan")
 
 
-def one_dimensional(y: Any) -> NDArray[Any]:
-    """A column of targets as a flat array whose type does not depend on what a cell contains."""
-    if not (hasattr(y, "__array__") or hasattr(y, "__len__")):
-        raise Unsupported("y must hold one target for each row of X")
-    if hasattr(y, "__array__"):
-        array = np.asarray(y)
-        if array.dtype.kind in "cmMV":
-            raise Unsupported(
-                "targets must be real numbers or labels: complex, date and structured ones are not supported"
-            )
-    else:
-        array = np.empty(len(y), dtype=object)
-        for i, value in enumerate(y):
-            array[i] = value
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise Unsupported("y must be one column of targets: several outputs are not supported")
-    return array
-
-
-def _are_numbers(classes: Sequence[Any]) -> bool:
-    return all(isinstance(label, (int, float, bool)) for label in classes)
-
-
-def check_containers(X: Any, y: NDArray[Any], groups: Any, scaling: Scaling, classes: Sequence[Any] | None) -> None:
-    """Refuse what the containers alone show to be amiss, before anything is charged or read."""
+def check_containers(X: Any, groups: Any, scaling: Scaling) -> None:
+    """Refuse what the containers alone show to be wrong, before anything is charged or read."""
     if groups is not None and not (hasattr(groups, "__len__") and len(groups) == X.shape[0]):
         raise Unsupported("groups must name one person for each row of X")
-    if classes is not None:
-        texts = any(isinstance(label, str) for label in classes)
-        if (y.dtype.kind in "US" and _are_numbers(classes)) or (y.dtype.kind == "S" and texts):
-            raise MissingBounds(
-                "the labels in y are of another type than the declared classes: declare them as they stand in y"
-            )
     if is_sparse(X):
         if X.dtype.kind not in "fiub":
             raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")
@@ -218,7 +140,7 @@ def check_containers(X: Any, y: NDArray[Any], groups: Any, scaling: Scaling, cla
 def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
     """Each label's position among the declared classes; NaN for any other label."""
     labels = one_dimensional(y)
-    numeric = _are_numbers(classes)
+    numeric = are_numbers(classes)
     out = np.full(len(labels), np.nan)
     if labels.dtype.kind in "fiub" and numeric:
         for index, label in enumerate(classes):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator import door
+from discreet.curator import containers, door
 from discreet.curator.kernels import hashes
 from discreet.ledger.fingerprint import SKETCH, Fingerprint
 
@@ -48,10 +48,10 @@ def fingerprint_of(X: Any, key: bytes) -> Fingerprint:
     -------
     None: it depends on every record. It goes into the owner's ledger, and nothing that leaves depends on it.
     """
-    table = door.two_dimensional(X)
+    table = containers.two_dimensional(X)
     n, width = table.shape
     sketcher = Sketcher(key, n)
-    if door.is_sparse(table):
+    if containers.is_sparse(table):
         sketcher.see_sparse(door.canonical(table))
     else:
         for first, last, block in door.blocks(table, n, width):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator import door
+from discreet.curator import containers, door
 from discreet.curator.engines.base import rows_of_units
 from discreet.curator.entropy import current_entropy
 from discreet.curator.noise import poisson_sample
@@ -43,7 +43,7 @@ def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = 
 
     Persons stay together.
     """
-    table, targets = door.two_dimensional(X), door.one_dimensional(y)
+    table, targets = containers.two_dimensional(X), containers.one_dimensional(y)
     n = int(table.shape[0])
     if len(targets) != n:
         raise Unsupported("y must hold one target for each row of X")
@@ -59,7 +59,7 @@ def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = 
     else:
         drawn = np.sort(np.argsort(entropy.words(n_units), kind="stable")[:held_units])
     held[order[rows_of_units(drawn, starts)]] = True
-    if door.is_sparse(table):
+    if containers.is_sparse(table):
         table = _compressed(table)
     return _part(table, targets, names, np.flatnonzero(~held)), _part(table, targets, names, np.flatnonzero(held))
 

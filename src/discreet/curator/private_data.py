@@ -13,7 +13,7 @@ from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
-from discreet.curator import door
+from discreet.curator import containers, door
 from discreet.curator.counts import count_once
 from discreet.curator.curator import Curator
 from discreet.curator.engines.choice import engine_for
@@ -61,8 +61,9 @@ class PrivateData:
         if is_stream(X) and (y is not None or groups is not None):
             raise Unsupported("a stream brings its own targets and persons: leave y and groups out")
         self.__stream = X if is_stream(X) else None
-        self.__X = X if is_stream(X) else door.two_dimensional(X)
-        self.__y = np.empty(0) if is_stream(X) else door.one_dimensional(y)
+        self.__X = X if is_stream(X) else containers.two_dimensional(X)
+        self.__y = np.empty(0) if is_stream(X) else containers.one_dimensional(y)
+        self.__target_kinds = [] if is_stream(X) else containers.target_kinds(y)
         self.__groups = groups
         self.__ledger = account_of(ledger, dataset)
         self.dataset = dataset
@@ -70,9 +71,12 @@ class PrivateData:
         self.n_columns = int(self.__X.shape[1])
         if self.n_columns == 0:
             raise Unsupported("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
-        self.scaling = door.scaling_for(bounds, self.n_columns, door.column_names(X), fit_intercept)
+        self.scaling = door.scaling_for(bounds, self.n_columns, self.__names(), fit_intercept)
         if self.__stream is None and len(self.__y) != self.__X.shape[0]:
             raise Unsupported("y must hold one target for each row of X")
+
+    def __names(self) -> list[str] | None:
+        return containers.column_names(self.__X) if self.__stream is None else self.__stream.columns
 
     def public_n(self, neighbors: Neighbors) -> int | None:
         """The number of records (persons): read where neighbors agree on it, else only as declared."""
@@ -108,7 +112,7 @@ class PrivateData:
             target_bound=self.__target_bound(loss),
             ranges=self.scaling.ranges,
             target_range=self.__scaled_target_range(loss),
-            sparse=door.is_sparse(self.__X),
+            sparse=containers.is_sparse(self.__X),
             grouped=self.unit == "person",
         )
 
@@ -186,10 +190,12 @@ class PrivateData:
         return self.open_to_settle(plan, budget, loss, label=label)
 
     def check(self, loss: Any) -> None:
-        """Refuse what the containers alone show to be amiss: before anything is charged or read."""
-        classes = self.bounds.classes if loss.task == "classification" else None
+        """Refuse what the containers alone show to be wrong, before anything is charged or read."""
         if self.__stream is None:
-            door.check_containers(self.__X, self.__y, self.__groups, self.scaling, classes)
+            containers.check_targets(
+                self.__target_kinds, self.bounds.classes if loss.task == "classification" else None
+            )
+            door.check_containers(self.__X, self.__groups, self.scaling)
 
     def open_to_settle(self, plan: Plan, budget: Budget, loss: Any, **words: Any) -> Curator:
         """``open`` for whoever publishes nothing but what ``curator.reservation.settle`` returns.
@@ -202,7 +208,7 @@ class PrivateData:
         domain = self.domain(budget.neighbors, loss)
         check_answers_match_prices(plan, budget)
         self.check(loss)
-        check_kernels(loss, sparse=door.is_sparse(self.__X))
+        check_kernels(loss, sparse=containers.is_sparse(self.__X))
         events = plan.events(noise_multiplier, pure=budget.is_pure)
         reservation = self.reserve(events, budget, **words)
         with settled(reservation):

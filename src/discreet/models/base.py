@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
+from discreet.curator.containers import container_of
 from discreet.curator.stream import is_stream
 from discreet.models.fitting import Quote, declared, fit_model, penalty_of, prepare
 from discreet.models.intervals import Intervals, intervals
@@ -37,6 +38,7 @@ class DPLinearModel(BaseEstimator):
     intercept_noise_: NDArray[np.float64] | None
 
     def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, request: str | None) -> Self:
+        X = container_of(X)
         if is_stream(X):
             self.n_features_in_ = X.shape[1]
         else:
@@ -81,12 +83,12 @@ class DPLinearModel(BaseEstimator):
         The number of records (of persons, with ``groups``) is counted where neighbors agree on it.
         """
         bounds, loss = self._facts()
-        return prepare(X, y, groups, **self._settings(bounds, loss)).price
+        return prepare(container_of(X), y, groups, **self._settings(bounds, loss)).price
 
     def _margins(self, X: Any) -> NDArray[np.float64]:
         """The linear predictor of new records, clipped to the declared ranges, one column an output."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        X = validate_data(self, container_of(X), reset=False, accept_sparse="csr", dtype=np.float64)
         return np.asarray(self._within(X) @ np.atleast_2d(self.coef_).T + np.atleast_1d(self.intercept_))
 
     def _within(self, X: Any) -> Any:

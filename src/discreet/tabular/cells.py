@@ -74,6 +74,11 @@ def are_numbers(labels: Sequence[Label]) -> bool:
     return all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in labels)
 
 
+def is_number_text(text: str) -> bool:
+    """Return whether a text is a number as tables write them."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 Column: TypeAlias = Any
 """A column as it is stored: a pyarrow array, or a numpy array of cells of any kind."""
 

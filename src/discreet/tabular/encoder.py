@@ -56,6 +56,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         self.layout  # noqa: B018  a schema that cannot be laid out fails here
         source = FrameSource(X)
         source.check(self.schema.columns)
+        self.schema.check_types(source, self.schema.columns)
         self.n_features_in_ = len(source.names)
         self.feature_names_in_ = np.array(source.names, dtype=object)
         return self
@@ -64,6 +65,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         """The features, one row a record; a NaN among them makes the record null in a fit."""
         layout, source = self.layout, FrameSource(X)
         source.check(self.schema.columns)
+        self.schema.check_types(source, self.schema.columns)
         blocks = [layout.encode(batch.columns, batch.rows) for batch in source.batches(list(self.schema.columns))]
         return np.concatenate(blocks) if blocks else np.empty((0, len(layout.features)))
 

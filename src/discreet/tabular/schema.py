@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.bounds import Range
 from discreet.tabular.cells import MISSING_TEXTS, text_of
@@ -18,6 +18,10 @@ from discreet.tabular.columns import (
     SchemaError,
     Target,
 )
+from discreet.tabular.types import misfit
+
+if TYPE_CHECKING:
+    from discreet.tabular.sources import Source
 
 _MARKS: dict[str, type[ColumnKind]] = {
     "range": Number,
@@ -127,6 +131,20 @@ class Schema:
         """The columns that a fit reads."""
         roles = (self.person, self.target and self.target.column)
         return (*self.columns, *(name for name in roles if name))
+
+    def misfits(self, source: "Source", columns: Iterable[str] | None = None) -> list[str]:
+        """Return which of these columns (all that a fit reads) are stored as a type that cannot hold its labels."""
+        roles: dict[str, ColumnKind | Target] = dict(self.columns)
+        if self.target is not None:
+            roles[self.target.column] = self.target
+        wanted = [name for name in (self.needed if columns is None else columns) if name in roles]
+        found = (misfit(name, roles[name], stored) for name in wanted for stored in source.stored(name))
+        return [problem for problem in dict.fromkeys(found) if problem is not None]
+
+    def check_types(self, source: "Source", columns: Iterable[str] | None = None) -> None:
+        """Raise a SchemaError that names them all."""
+        if found := self.misfits(source, columns):
+            raise SchemaError("the schema does not fit the table: " + "; ".join(found))
 
     def with_ranges(self, ranges: Mapping[str, Range]) -> "Schema":
         """A copy with bought ranges in the place of private ones."""

@@ -35,6 +35,7 @@ class TableStream(RecordStream):
         self._source, self._schema, self._with_target = source, schema, with_target
         self._needed = schema.needed if with_target else tuple(schema.columns)
         source.check(self._needed)
+        schema.check_types(source, self._needed)
         self._layout, self._declared = Layout(schema), schema
         self._bought: dict[str, Any] | None = None
         self._person = schema.person if with_target else None

@@ -9,6 +9,7 @@ from typing import Any
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.pricing import calibrate, epsilon_of
 from discreet.budget import Budget
+from discreet.curator.containers import container_of
 from discreet.curator.private_data import PrivateData
 from discreet.curator.stream import is_stream
 from discreet.errors import MissingBounds, Unsupported
@@ -57,6 +58,7 @@ def private_score(
     progress
         Called with the number of releases made, and planned.
     """
+    X = container_of(X)
     known = released(model, X)
     kind, name = metric_of(known, metric, level)
     relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]

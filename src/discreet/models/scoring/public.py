@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.containers import container_of
 from discreet.curator.stream import is_stream
 from discreet.errors import Unsupported
 from discreet.models.scoring.measured import Measured, half_width
@@ -24,6 +25,7 @@ def public_score(model: Any, X: Any, y: Any = None, metric: str = "auto", level:
     Parameters as in ``private_score``; ``population_low`` and ``population_high`` are the usual interval for the
     sampling of the rows: Wilson's for accuracy, DeLong's for the area under the curve, the delta method's for R2.
     """
+    X = container_of(X)
     known = released(model, X)
     kind, name = metric_of(known, metric, level)
     if y is None and not is_stream(X):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.bounds import Bounds
-from discreet.curator import door
+from discreet.curator import containers, door
 from discreet.curator.fingerprint import Sketcher
 from discreet.curator.stream import CHANGED, is_stream
 from discreet.errors import Unsupported
@@ -131,11 +131,11 @@ def read(
 
 
 def _array_blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Vector, Vector]]:
-    table = door.two_dimensional(X)
+    table = containers.two_dimensional(X)
     targets = door.class_indices(y, model.bounds.classes or ()) if model.is_classifier else _numbers(y)
     if len(targets) != table.shape[0]:
         raise Unsupported("y must hold one target for each row of X")
-    if door.is_sparse(table):
+    if containers.is_sparse(table):
         yield model.sparse_margins(door.canonical(table)), targets
         return
     for first, last, block in door.blocks(table, *table.shape):
@@ -143,4 +143,4 @@ def _array_blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Vector, Vec
 
 
 def _numbers(y: Any) -> Vector:
-    return door.numbers(door.one_dimensional(y))
+    return door.numbers(containers.one_dimensional(y))
