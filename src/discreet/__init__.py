@@ -79,6 +79,7 @@ _HOME = {
     "StaleKernels": "discreet.errors",
     "StochasticGradientDescent": "discreet.solvers.sgd",
     "TableModel": "discreet.tabular.model",
+    "TableSelection": "discreet.tabular.selection",
     "Target": "discreet.tabular.columns",
     "Unsupported": "discreet.errors",
     "VarianceReducedDescent": "discreet.solvers.svrg",
@@ -162,6 +163,7 @@ __all__ = [
     "StaleKernels",
     "StochasticGradientDescent",
     "TableModel",
+    "TableSelection",
     "Target",
     "Unsupported",
     "VarianceReducedDescent",
@@ -234,6 +236,7 @@ if TYPE_CHECKING:
     from discreet.tabular.encoder import SchemaEncoder, coefficients, make_private_pipeline
     from discreet.tabular.model import TableModel
     from discreet.tabular.schema import Schema
+    from discreet.tabular.selection import TableSelection
 
 
 def __getattr__(name: str) -> Any:

@@ -6,16 +6,18 @@ import pytest
 
 import discreet
 from discreet.cli.errors import UNSERVED
-from discreet.cli.tune import _csv
 
+SCHEMA = """
+[target]
+column = "ill"
+classes = [0, 1]
+[columns.age]
+range = [0, 120]
+[columns.dose]
+range = [-1, 1]
+"""
 SETTINGS = """
 model = "logistic"
-target = "ill"
-[bounds]
-classes = [0, 1]
-[bounds.features]
-age = [0, 120]
-dose = [-1, 1]
 [candidates]
 alpha = [1e-4, 1e-2]
 solver = ["gd"]
@@ -30,14 +32,29 @@ def settings(tmp_path):
 
 
 @pytest.fixture
-def rows(tmp_path):
-    rng = np.random.default_rng(0)
-    age, dose = rng.uniform(0, 120, 300), rng.uniform(-1, 1, 300)
+def schema(tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text(SCHEMA)
+    return path
+
+
+@pytest.fixture
+def given(settings, schema):
+    return ("--settings", settings, "--schema", schema)
+
+
+def write_rows(path, n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    age, dose = rng.uniform(0, 120, n), rng.uniform(-1, 1, n)
     ill = (age / 60 + dose > 1).astype(int)
-    path = tmp_path / "rows.csv"
     lines = ["dose,ill,age", *(f"{d:.4f},{i},{a:.1f}" for a, d, i in zip(age, dose, ill, strict=True))]
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+@pytest.fixture
+def rows(tmp_path):
+    return write_rows(tmp_path / "rows.csv")
 
 
 def answer(run, *arguments):
@@ -46,99 +63,171 @@ def answer(run, *arguments):
     return json.loads(result.stdout)
 
 
-def test_the_price_needs_no_records(run, settings):
-    found = answer(run, "--settings", settings, "--dry-run", "--rows", 5000, "--epsilon", 2, "--neighbors", "zero_out")
+def test_the_price_needs_no_records(run, given):
+    found = answer(run, *given, "--dry-run", "--rows", 5000, "--epsilon", 2, "--neighbors", "zero_out")
     assert 1.98 < found["price"] <= 2 == found["epsilon"]
     assert found["run_epsilon"] < 1.9
     assert (found["candidates"], found["stopping"], found["mean_runs"]) == (2, "logarithmic", 2)
     assert found["delta"] == 1 / 5000**2
     assert "chosen" not in found
-    settings.write_text(SETTINGS.replace("[bounds.features]\nage = [0, 120]\ndose = [-1, 1]\n", "features = 1.0\n"))
-    wide = answer(run, "--settings", settings, "--dry-run", "--rows", 5000, "--columns", 40, "--epsilon", 2)
-    assert wide["price"] <= 2
 
 
-def test_a_table_is_not_opened_for_the_price(run, settings, tmp_path):
-    found = answer(run, tmp_path / "nowhere.csv", "-s", settings, "--dry-run", "--rows", 500)
+def test_the_price_of_a_table_is_that_of_so_many_rows(run, given, rows):
+    assert answer(run, rows, *given, "--dry-run") == answer(run, *given, "--dry-run", "--rows", 300)
+
+
+def test_a_table_is_not_opened_for_the_price(run, given, tmp_path):
+    found = answer(run, tmp_path / "nowhere.csv", *given, "--dry-run", "--rows", 500)
     assert found["price"] <= 1
 
 
-def test_a_csv_is_tuned_on(run, settings, rows, tmp_path):
-    out = tmp_path / "best.discreet"
-    result = run("tune", rows, "--settings", settings, "--epsilon", 4, "--out", out, "--stopping", "logarithmic")
+@pytest.mark.parametrize("kind", ["csv", "parquet", "files"])
+def test_a_table_is_tuned_on(run, given, rows, tmp_path, kind):
+    out, tables = tmp_path / "best", [rows]
+    if kind == "parquet":
+        import pandas as pd
+
+        pd.read_csv(rows).to_parquet(tmp_path / "rows.parquet")
+        tables = [tmp_path / "rows.parquet"]
+    if kind == "files":
+        tables = [rows, write_rows(tmp_path / "more.csv", seed=1)]
+    result = run("tune", *tables, *given, "--epsilon", 4, "--out", out, "--stopping", "logarithmic")
     assert result.exit_code == 0, result.output
     assert "how many must stay secret" in result.stdout
     assert "Privacy certificate: PRIVATE" in result.stdout
-    model = discreet.load(out)
-    assert model.n_features_in_ == 2
+    model = discreet.TableModel.load(out)
+    assert model.estimator_.n_features_in_ == 2
     assert model.certificate_.solver["selected_from"] == 2
+    assert model.certificate_.assumed_public["schema"]["target"]["column"] == "ill"
     verified = run("verify", out)
     assert verified.exit_code == 0, verified.output
+    assert run("predict", out, rows, "--out", tmp_path / "predicted.csv").exit_code == 0
 
 
-def test_an_npz_and_json_settings(run, tmp_path):
-    rng = np.random.default_rng(1)
-    X = rng.uniform(-1, 1, (200, 2))
-    np.savez(tmp_path / "rows.npz", X=X, y=X[:, 0])
-    settings = {"model": "ridge", "bounds": {"features": 1.0, "target": [-1, 1]}, "candidates": {"alpha": [1e-3, 1.0]}}
-    (tmp_path / "tune.json").write_text(json.dumps(settings))
-    found = answer(run, tmp_path / "rows.npz", "-s", tmp_path / "tune.json", "-e", 5, "-o", tmp_path / "best.discreet")
+def test_numbers_and_json_settings(run, schema, rows, tmp_path):
+    schema.write_text(SCHEMA.replace("classes = [0, 1]", "range = [0, 1]"))
+    (tmp_path / "tune.json").write_text(json.dumps({"model": "ridge", "candidates": {"alpha": [1e-3, 1.0]}}))
+    given = ("--schema", schema, "-s", tmp_path / "tune.json")
+    found = answer(run, rows, *given, "-e", 5, "-o", tmp_path / "best")
     assert set(found["chosen"]) == {"alpha"}
     assert "noisy_score" in found
 
 
+def test_persons_are_kept_together_and_charged_as_such(run, given, schema, tmp_path):
+    schema.write_text('person = "who"\n' + SCHEMA)
+    lines = write_rows(tmp_path / "plain.csv").read_text().splitlines()
+    table = tmp_path / "rows.csv"
+    table.write_text("\n".join([f"who,{lines[0]}", *(f"{i // 3},{line}" for i, line in enumerate(lines[1:]))]))
+    answer(run, table, *given, "-e", 5, "-o", tmp_path / "best")
+    certificate = discreet.TableModel.load(tmp_path / "best").certificate_
+    assert (certificate.unit, certificate.assumed_public["n"]) == ("person", 100)
+
+
 def test_the_demo(run, tmp_path):
-    found = answer(run, "--demo", "--rows", 400, "--epsilon", 3, "--out", tmp_path / "demo.discreet")
+    found = answer(run, "--demo", "--rows", 400, "--epsilon", 3, "--out", tmp_path / "demo")
     assert found["candidates"] == 6
     dry = answer(run, "--demo", "--dry-run", "--epsilon", 3)
     assert dry["price"] <= 3
 
 
-def test_a_cell_that_is_no_number_is_silent(run, settings, rows, tmp_path):
-    text = rows.read_text().splitlines()
-    text[3] = "Jane,1,50"
-    rows.write_text("\n".join(text))
-    result = run("tune", rows, "-s", settings, "-e", 4, "-o", tmp_path / "best.discreet")
-    assert result.exit_code == 0
+HOSTILE = {
+    "no number": b"Jane,1,50",
+    "Latin-1": b"Ren\xe9,1,50",
+    "long": b"x" * 140_000 + b",1,50",
+    "too short": b"4",
+    "NUL": b"\0,1,50",
+    "empty": b",,",
+    "infinite": b"1e400,1,inf",
+}
+
+
+@pytest.mark.parametrize("cell", HOSTILE)
+def test_no_record_can_make_it_fail(run, given, rows, tmp_path, cell):
+    """A name in Latin-1, or a very long cell, once made it exit with an error before anything was charged."""
+    lines = rows.read_bytes().splitlines()
+    lines[200] = HOSTILE[cell]
+    rows.write_bytes(b"\n".join(lines) + b"\n")
+    result = run("tune", rows, *given, "-e", 4, "-o", tmp_path / "best")
+    assert result.exit_code == 0, result.output
     assert "Jane" not in result.output
+    assert "Ren" not in result.output
+
+
+TINY = [1e-300, 1e-12, 3.86379219073286e-05, 1e-3, 0.05]
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_a_private_number_of_rows_shows_in_no_answer(run, given, schema, tmp_path, declared):
+    """With n and n + 1 rows, every budget gives the same words: delta once followed from the true n."""
+    if declared:
+        schema.write_text("rows = 400\n" + SCHEMA)
+    told = []
+    for n in (400, 401):
+        table = write_rows(tmp_path / f"rows-{n}.csv", n)
+        for epsilon in TINY:
+            for extra in ((), ("--delta", 1e-6)):
+                words = (*given, "-e", epsilon, "--neighbors", "add_remove", "--dry-run", "--json", *extra)
+                result = run("tune", table, *words)
+                told.append((n, epsilon, result.exit_code, result.stdout, result.stderr))
+    assert [one[1:] for one in told if one[0] == 400] == [one[1:] for one in told if one[0] == 401]
+    assert {one[2] for one in told} == ({0, 2} if declared else {2})
+
+
+def test_a_private_number_of_rows_is_refused_before_the_charge(run, given, rows, tmp_path):
+    result = run("tune", rows, *given, "--neighbors", "add_remove", "--delta", 1e-6, "-o", tmp_path / "best")
+    assert result.exit_code == UNSERVED
+    assert "n is private" in result.stderr
+
+
+def test_a_budget_that_leaves_nothing_for_a_run_is_called_too_small(run, given):
+    result = run("tune", *given, "--dry-run", "--rows", 400, "-e", 1e-12)
+    assert result.exit_code == UNSERVED
+    assert "too small" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("logistic", "forest"), "need a model"),
-        (("[candidates]", "[others]"), "need \\[bounds\\]"),
+        (("logistic", "forest"), "the model is one of"),
+        (("logistic", "ridge"), "predicts numbers"),
+        (("[candidates]", "[others]"), r"need \[candidates\]"),
         (('model = "logistic"', 'model = "logistic"\nmagic = 1'), "unknown settings: magic"),
-        (('target = "ill"', 'target = "sick"'), "no column 'sick'"),
-        (("age = ", "years = "), "no column 'years'"),
-        (("classes = [0, 1]", "labels = [0, 1]"), "knows features"),
+        (('model = "logistic"', 'target = "ill"'), "unknown settings: target: .*schema"),
+        (("[candidates]", "[estimator]\nstrength = 1\n[candidates]"), "cannot set strength"),
+        (("[candidates]", "[estimator]\nbounds = 1\n[candidates]"), "cannot set bounds"),
         (("alpha = ", "strength = "), "no parameter 'strength'"),
         (("model", "[["), "neither TOML"),
         (("solver = [", "epsilon = [1.0]\nsolver = ["), "cannot have their own epsilon"),
     ],
 )
-def test_wrong_settings(run, settings, rows, change, message):
+def test_wrong_settings(run, given, settings, rows, change, message):
     settings.write_text(SETTINGS.replace(*change))
-    result = run("tune", rows, "-s", settings)
+    result = run("tune", rows, *given)
     assert result.exit_code == UNSERVED
     assert len(result.stderr.strip().splitlines()) == 1
     assert re.search(message, result.stderr)
 
 
-def test_what_is_missing_is_said(run, settings, rows, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('column = "ill"', 'column = "sick"'), "sick: not in the table"),
+        (("columns.age", "columns.years"), "years: not in the table"),
+        (("range = [0, 120]", 'range = "private"\nwithin = [0, 1000]'), "no budget to estimate ranges"),
+    ],
+)
+def test_a_schema_that_does_not_fit(run, given, schema, rows, change, message):
+    schema.write_text(SCHEMA.replace(*change))
+    result = run("tune", rows, *given)
+    assert result.exit_code == UNSERVED
+    assert re.search(message, result.stderr)
+
+
+def test_what_is_missing_is_said(run, settings, schema, rows):
     assert "give a table" in run("tune").stderr
     assert "give a table" in run("tune", rows).stderr
-    assert "give --rows" in run("tune", "-s", settings, "--dry-run").stderr
-    np.savez(tmp_path / "bad.npz", X=np.zeros((3, 2)))
-    assert "X and y" in run("tune", tmp_path / "bad.npz", "-s", settings).stderr
-
-
-def test_cells_that_are_no_numbers_make_null_records_and_drop_none(tmp_path):
-    table = tmp_path / "cells.csv"
-    table.write_text('dose,ill,age\n1,0,3\n4,5\n#N/A,1,2\n7,1,a#b\n"1,5",1,2\n')
-    X, y = _csv(table, "ill", None)
-    assert X.shape == (5, 2)
-    assert np.isnan(np.column_stack([X, y])).any(axis=1).tolist() == [False, True, True, True, True]
+    assert "give a table" in run("tune", rows, "-s", settings).stderr
+    assert "give a table" in run("tune", "-s", settings, "--schema", schema, "--dry-run").stderr
 
 
 # --- the ledger -----------------------------------------------------------------------------------
@@ -160,51 +249,66 @@ def refused(run, *arguments):
     return result.stderr
 
 
-def test_the_whole_selection_is_charged_once(run, settings, rows, ledger, tmp_path):
-    out = tmp_path / "best.discreet"
-    found = answer(run, rows, "-s", settings, "-e", 4, "-o", out, "--dataset", "wards")
+def test_the_whole_selection_is_charged_once(run, given, rows, ledger, tmp_path):
+    out = tmp_path / "best"
+    found = answer(run, rows, *given, "-e", 4, "-o", out, "--dataset", "wards")
     (_, entry) = ledger.entries()
     assert (entry.dataset, entry.contents["label"]) == ("wards", "DPSelectCV")
-    assert found["ledger"] == discreet.load(out).certificate_.ledger
+    assert found["ledger"] == discreet.TableModel.load(out).certificate_.ledger
     assert found["ledger"]["head"] == entry.hash
-    assert run("budget", "verify", "--certificate", out).exit_code == 0
+    assert run("budget", "verify", "--certificate", out / "certificate.json").exit_code == 0
 
 
-def test_a_named_ledger_comes_before_the_configured_one(run, settings, rows, ledger, tmp_path):
+def test_a_named_ledger_comes_before_the_configured_one(run, given, rows, ledger, tmp_path):
     other = discreet.Ledger.create(tmp_path / "other.db")
     other.grant("wards", 5.0, 1e-4)
-    out = tmp_path / "best.discreet"
-    answer(run, rows, "-s", settings, "-e", 4, "-o", out, "-l", tmp_path / "other.db", "--dataset", "wards")
+    out = tmp_path / "best"
+    answer(run, rows, *given, "-e", 4, "-o", out, "-l", tmp_path / "other.db", "--dataset", "wards")
     assert other.spent("wards").fits == 1
     assert ledger.spent("wards").fits == 0
 
 
-def test_a_spent_budget_stops_the_selection(run, settings, rows, ledger, tmp_path):
-    out = tmp_path / "best.discreet"
-    assert "does not allow" in refused(run, rows, "-s", settings, "-e", 6, "-o", out, "--dataset", "wards")
+def test_a_spent_budget_stops_the_selection(run, given, rows, ledger, tmp_path):
+    out = tmp_path / "best"
+    assert "does not allow" in refused(run, rows, *given, "-e", 6, "-o", out, "--dataset", "wards")
     assert ledger.spent("wards").fits == 0
     assert not out.exists()
 
 
-def test_what_the_ledger_refuses_is_refused_before_the_table_is_opened(run, settings, ledger, tmp_path, monkeypatch):
+def test_what_the_ledger_refuses_is_refused_before_the_table_is_opened(run, given, ledger, tmp_path, monkeypatch):
     nowhere = tmp_path / "nowhere.csv"
-    assert "--public" in refused(run, nowhere, "-s", settings)
-    assert "no data set 'beds'" in refused(run, nowhere, "-s", settings, "--dataset", "beds")
-    told = refused(run, nowhere, "-s", settings, "--dataset", "wards", "--neighbors", "zero_out")
+    assert "--public" in refused(run, nowhere, *given)
+    assert "no data set 'beds'" in refused(run, nowhere, *given, "--dataset", "beds")
+    told = refused(run, nowhere, *given, "--dataset", "wards", "--neighbors", "zero_out")
     assert "registered for replace_one per record" in told
     ledger.grant("patients", 5.0, 1e-4, unit="person")
-    assert "per person" in refused(run, nowhere, "-s", settings, "--dataset", "patients")
-    assert "no ledger here" in refused(run, nowhere, "-s", settings, "-l", tmp_path / "no.db", "--dataset", "wards")
+    assert "per person" in refused(run, nowhere, *given, "--dataset", "patients")
+    assert "no ledger here" in refused(run, nowhere, *given, "-l", tmp_path / "no.db", "--dataset", "wards")
     monkeypatch.delenv("DISCREET_LEDGER")
-    assert "no ledger: give" in refused(run, nowhere, "-s", settings, "--dataset", "wards")
+    assert "no ledger: give" in refused(run, nowhere, *given, "--dataset", "wards")
 
 
-def test_public_and_synthetic_records_are_charged_nowhere(run, settings, rows, ledger, tmp_path):
-    out = tmp_path / "best.discreet"
-    assert answer(run, rows, "-s", settings, "-e", 4, "-o", out, "--public")["ledger"] is None
-    assert answer(run, "--demo", "--rows", 500, "-o", out)["ledger"] is None
-    assert "ledger" not in answer(run, "-s", settings, "--dry-run", "--rows", 500)
-    assert "ledger" not in answer(run, "-s", settings, "--dry-run", "--rows", 500, "--dataset", "wards")
+def test_public_and_synthetic_records_are_charged_nowhere(run, given, rows, ledger, tmp_path):
+    out = tmp_path / "best"
+    assert answer(run, rows, *given, "-e", 4, "-o", out, "--public")["ledger"] is None
+    assert answer(run, "--demo", "--rows", 500, "-o", tmp_path / "demo")["ledger"] is None
+    assert "ledger" not in answer(run, *given, "--dry-run", "--rows", 500)
+    assert "ledger" not in answer(run, *given, "--dry-run", "--rows", 500, "--dataset", "wards")
     assert ledger.spent("wards").fits == 0
-    assert "charged nowhere" in refused(run, rows, "-s", settings, "--public", "--dataset", "wards")
+    assert "charged nowhere" in refused(run, rows, *given, "--public", "--dataset", "wards")
     assert "charged nowhere" in refused(run, "--demo", "--ledger", tmp_path / "budget.db")
+
+
+def test_the_charge_comes_before_the_first_row(run, given, ledger, tmp_path):
+    """Rows that cannot be read are found out after the charge; the file's footer is all that a price needs."""
+    import pandas as pd
+
+    from tests.cli.tables import poison
+
+    table = tmp_path / "rows.parquet"
+    pd.read_csv(write_rows(tmp_path / "rows.csv")).to_parquet(table)
+    poison(table)
+    answer(run, table, *given, "--dry-run")
+    assert "cannot be read to its end" in refused(run, table, *given, "-o", tmp_path / "best", "--dataset", "wards")
+    assert ledger.spent("wards").fits == 1
+    assert not (tmp_path / "best").exists()

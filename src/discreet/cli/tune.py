@@ -1,52 +1,39 @@
 """``discreet tune``: the best of several candidates, privately, and what that costs."""
 
-import contextlib
-import csv
 import json
-import math
+import tempfile
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.account import Dataset, LedgerAddress, account, refuse_both
+from discreet.cli.account import Dataset, LedgerAddress, account, check_budget, refuse_both
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
-    from discreet.models.selection import DPSelectCV
     from discreet.models.tuning import Offer
+    from discreet.tabular.schema import Schema
+    from discreet.tabular.selection import Selected, TableSelection
 
-MODELS = {
-    "logistic": "DPLogisticRegression",
-    "svc": "DPLinearSVC",
-    "linear": "DPLinearRegression",
-    "ridge": "DPRidge",
-    "lasso": "DPLasso",
-    "elasticnet": "DPElasticNet",
-    "huber": "DPHuberRegressor",
-    "poisson": "DPPoissonRegressor",
-}
 DEMO_ROWS = 8000
-DEMO = {"model": "logistic", "candidates": {"alpha": [1e-5, 1e-3, 1e-1], "solver": ["gd", "cd"]}}
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is tuned: the settings, the size of the table, and the table itself once it has been read."""
-
-    settings: dict[str, Any]
-    rows: int | None
-    columns: int | None
-    table: tuple[Any, Any] | None = None
+DEMO = {"candidates": {"alpha": [1e-5, 1e-3, 1e-1], "solver": ["gd", "cd"]}}
+_MOVED = {"bounds", "target"}
 
 
 def tune(
-    table: Annotated[Path | None, typer.Argument(help="Records: .npz with X and y, or .csv of numbers.")] = None,
+    table: Annotated[
+        list[Path] | None, typer.Argument(help="The table: a file, files or a folder of CSV or Parquet.")
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", help="What is publicly known of it: see discreet schema.")
+    ] = None,
     settings: Annotated[
-        Path | None, typer.Option("--settings", "-s", help="Model, bounds and candidates: .toml or .json.")
+        Path | None, typer.Option("--settings", "-s", help="The candidates, and perhaps a model: .toml or .json.")
     ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget of everything together.")] = 1.0,
     delta: Annotated[float | None, typer.Option("--delta", "-d", help="1/n² unless given, where n is public.")] = None,
@@ -55,144 +42,140 @@ def tune(
     mean_runs: Annotated[float | None, typer.Option(help="Runs on average; at most 10 unless given.")] = None,
     validation: Annotated[float, typer.Option(help="The share of records that score.")] = 0.2,
     rows: Annotated[int | None, typer.Option(min=1, help="For --dry-run: how many records there will be.")] = None,
-    columns: Annotated[int | None, typer.Option(min=1, help="For --dry-run: features, where no list tells.")] = None,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
     public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the model is written.")] = Path("tuned.discreet"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the price, and read no records.")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model.")] = Path("tuned"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the price; read no row.")] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Synthetic hospital stays instead of a table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose among candidates with a guarantee for the whole: fits, scores and the choice.
 
-    A secret, random number of runs: each draws a candidate by lot, fits it on a part of the records and scores it
-    on the rest, with noise. Only the best model leaves. Its certificate has the total price.
+    A secret, random number of runs: each draws a candidate by lot, fits it on one part of the records and scores it on
+    the rest, with noise. Only the best model leaves, in a folder as `discreet fit` writes it. Its certificate has the
+    total price.
 
-    The settings name the model, what is publicly known, and lists of parameters: every combination is a candidate.
+    The table and its schema are those of `discreet fit`. The settings list parameters to try; every combination is a
+    candidate:
 
-    `model = "logistic"`
-
-    `target = "outcome"` (a column of a .csv; the last one unless given)
-
-    `[bounds]` with `features` (a number, a list of ranges, or a range for each named column), `classes` or `target`
+    `model = "logistic"` (optional: logistic for classes, ridge for numbers)
 
     `[candidates]` such as `alpha = [1e-4, 1e-2]` and `solver = ["gd", "cd"]`
 
-    With a ledger (`discreet budget`), the whole selection is charged to the data set once, before a run begins.
+    `[estimator]` (optional) parameters that all candidates share
+
+    With a ledger (`discreet budget`), the whole selection is charged to the data set once, before a row is read.
 
     The time a run takes tells how many runs there were, which must stay secret: do not publish it.
     """
     refuse_both(public or demo, ledger, dataset)
-    charge = account(ledger, dataset, str(neighbors), charged=not (public or demo or dry_run))
-    task = _demo(rows, read=not dry_run) if demo else _task(settings, table, rows, columns, read=not dry_run)
-    chosen = _selection(task, epsilon=epsilon, delta=delta, neighbors=str(neighbors), stopping=stopping,
-                        mean_runs=mean_runs, validation=validation, **charge)  # fmt: skip
-    if task.rows is None or task.columns is None:
-        raise Refused("give --rows, and --columns or the features' ranges, so that the price is known without records")
-    offer = chosen.offer(task.rows, task.columns)
-    shown = _priced(chosen, offer)
-    if task.table is None:
-        _show(shown, None, as_json)
-        return
-    chosen.fit(*task.table)
-    shown |= {"chosen": {name: str(value) for name, value in chosen.best_params_.items()}}
-    shown |= {"noisy_score": round(chosen.best_score_, 4), "model": str(chosen.save(out))}
-    shown |= {"ledger": chosen.certificate_.ledger}
-    _show(shown, chosen.certificate_.text(), as_json)
+    if not demo and (schema is None or settings is None or not (table or (dry_run and rows))):
+        raise Refused(
+            "give a table, --schema and --settings (or --rows with --dry-run in place of the table); or --demo"
+        )
+    declared, found = _demonstrated() if demo else _described(schema, settings)
+    check_budget(epsilon, delta, neighbors, declared.rows or (rows if dry_run else None))
+    unit = "record" if declared.person is None else "person"
+    charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or demo or dry_run))
+    budget = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), **charge}
+    if dry_run and rows:
+        declared = replace(declared, rows=rows)
+    selection = _selection(declared, found, stopping=stopping, mean_runs=mean_runs, validation=validation, **budget)
+    with _opened(declared, table or [], rows, demo=demo, dry_run=dry_run) as source:
+        offer = selection.quote(source)
+        priced = _priced(offer, validation)
+        if dry_run:
+            _show(priced, None, as_json)
+            return
+        selected = _tuned(selection, source, out)
+    certificate = selected.model.certificate_
+    priced |= {"chosen": {name: str(value) for name, value in selected.params.items()}}
+    priced |= {"noisy_score": round(selected.score, 4), "model": str(out), "ledger": certificate.ledger}
+    _show(priced, certificate.text(), as_json)
 
 
-def _task(settings: Path | None, table: Path | None, rows: int | None, columns: int | None, *, read: bool) -> Task:
-    if settings is None or (table is None and read):
-        raise Refused("give a table and --settings; or --dry-run with --settings alone; or --demo")
-    found = _settings(settings)
-    ranges = found["bounds"].get("features")
-    named = list(ranges) if isinstance(ranges, dict) else None
-    n, width = rows or found["bounds"].get("n"), len(ranges) if isinstance(ranges, (dict, list)) else columns
-    if not read or table is None:
-        return Task(found, n, width)
-    X, y = _npz(table) if table.suffix == ".npz" else _csv(table, found.get("target"), named)
-    if named is not None:
-        found["bounds"] = {**found["bounds"], "features": list(ranges.values())}
-    return Task(found, found["bounds"].get("n", len(y)), X.shape[1], (X, y))
+def _described(schema: Path | None, settings: Path | None) -> tuple["Schema", dict[str, Any]]:
+    from discreet.tabular.schema import Schema
+
+    assert schema is not None
+    assert settings is not None
+    return Schema.load(schema), _settings(settings)
+
+
+def _demonstrated() -> tuple["Schema", dict[str, Any]]:
+    """Return the synthetic hospital's schema, with a range for every column, and candidates."""
+    from discreet.experiments.synthetic import CODEBOOK
+    from discreet.experiments.synthetic_file import schema_text
+    from discreet.tabular.schema import Schema
+
+    declared = Schema.from_toml(schema_text())
+    return declared.with_ranges({name: CODEBOOK[name][:2] for name in declared.private_columns}), DEMO
+
+
+@contextmanager
+def _opened(declared: "Schema", table: list[Path], rows: int | None, *, demo: bool, dry_run: bool) -> Iterator[Any]:
+    """Yield the table: synthetic, only planned where --rows says how large it will be, or the one in the files."""
+    from discreet.cli.tables import table_of
+    from discreet.experiments.synthetic import hospital
+    from discreet.experiments.synthetic_file import write_csv
+    from discreet.tabular.sources import DeclaredSource
+
+    if dry_run and (rows or demo):
+        declared.check()
+        yield DeclaredSource(declared.needed, rows or DEMO_ROWS)
+    elif demo:
+        with tempfile.TemporaryDirectory() as folder:
+            yield table_of([write_csv(hospital(rows or DEMO_ROWS), Path(folder) / "patients.csv")], declared)
+    else:
+        source = table_of(table, declared)
+        declared.check(source.names)
+        yield source
 
 
 def _settings(path: Path) -> dict[str, Any]:
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8-sig")
         found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refused("the settings are neither TOML (.toml) nor JSON (.json)") from None
-    if not isinstance(found, dict) or found.get("model") not in MODELS:
-        raise Refused(f"the settings need a model, one of {', '.join(MODELS)}")
-    if not isinstance(found.get("bounds"), dict) or not isinstance(found.get("candidates"), dict):
-        raise Refused("the settings need [bounds], from what is publicly known, and [candidates], lists of parameters")
-    unknown = set(found) - {"model", "target", "bounds", "candidates", "estimator"}
+    if not isinstance(found, dict) or not isinstance(found.get("candidates"), dict):
+        raise Refused("the settings need [candidates], lists of parameters such as alpha = [1e-4, 1e-2]")
+    if not isinstance(found.get("estimator", {}), dict):
+        raise Refused("[estimator] lists parameters that all candidates share, such as fit_intercept = false")
+    unknown = sorted(set(found) - {"model", "candidates", "estimator"})
     if unknown:
-        raise Refused(f"unknown settings: {', '.join(sorted(unknown))}")
+        remedy = ": what is known of the table is declared in the schema" if _MOVED & set(unknown) else ""
+        raise Refused(f"unknown settings: {', '.join(unknown)}{remedy}")
     return found
 
 
-def _npz(path: Path) -> tuple[Any, Any]:
-    import numpy as np
+def _selection(declared: "Schema", found: dict[str, Any], **words: Any) -> "TableSelection":
+    from discreet.cli.quote import Model, model_named
+    from discreet.models.selection import DPSelectCV
+    from discreet.tabular.selection import TableSelection
 
-    with np.load(path, allow_pickle=False) as stored:
-        if not {"X", "y"} <= set(stored):
-            raise Refused("the table needs the arrays X and y")
-        return stored["X"], stored["y"]
-
-
-def _numbers(row: list[str], width: int) -> list[float]:
-    """A line as numbers, NaN for any other cell; a line of another length is all NaN: no record may be seen to fail."""
-    numbers = [math.nan] * width
-    for j, cell in enumerate(row if len(row) == width else []):
-        with contextlib.suppress(ValueError):
-            numbers[j] = float(cell)
-    return numbers
+    name, shared = found.get("model", "auto"), found.get("estimator", {})
+    if name not in list(Model):
+        raise Refused(f"the model is one of {', '.join(Model)}")
+    estimator = model_named(declared, name, {}, {}).estimator
+    strange = [key for key in shared if key not in estimator.get_params() or key in ("bounds", "classes", "target")]
+    if strange:
+        raise Refused(f"[estimator] cannot set {', '.join(strange)}: it has {type(estimator).__name__}'s parameters")
+    return TableSelection(declared, DPSelectCV(estimator.set_params(**shared), found["candidates"], **words))
 
 
-def _csv(path: Path, target: str | None, named: list[str] | None) -> tuple[Any, Any]:
-    """Numbers by columns; what is no number is missing, and a record with a missing value counts as null."""
-    import numpy as np
+def _tuned(selection: "TableSelection", source: Any, out: Path) -> "Selected":
+    """Select, and write the folder whole or not at all; that its place is free is found out before the charge."""
+    from discreet.tabular.folder import new_folder, write
 
-    with path.open(encoding="utf-8", newline="") as file:
-        first, *rows = [*csv.reader(file)] or [[]]
-    header = [name.strip() for name in first]
-    outcome = target or header[-1]
-    features = named or [name for name in header if name != outcome]
-    missing = [name for name in (*features, outcome) if name not in header]
-    if missing:
-        raise Refused(f"the table has no column {missing[0]!r}: name its columns in the first line")
-    cells = np.array([_numbers(row, len(header)) for row in rows], dtype=np.float64).reshape(len(rows), len(header))
-    return cells[:, [header.index(name) for name in features]], cells[:, header.index(outcome)]
+    with new_folder(out) as folder:
+        selected = selection.fit(source)
+        write(selected.model, folder)
+    return selected
 
 
-def _demo(rows: int | None, *, read: bool) -> Task:
-    from discreet.experiments.synthetic import codebook_bounds, hospital
-
-    n, bounds = rows or DEMO_ROWS, codebook_bounds()
-    facts = {"features": bounds.features, "classes": bounds.classes}
-    made = hospital(n) if read else None
-    return Task({**DEMO, "bounds": facts}, n, len(bounds.features), (made.X, made.y) if made else None)  # type: ignore[arg-type]
-
-
-def _selection(task: Task, **budget: Any) -> "DPSelectCV":
-    import discreet
-    from discreet.bounds import Bounds
-
-    facts = task.settings["bounds"]
-    try:
-        bounds = Bounds(**{**facts, "classes": tuple(facts["classes"]) if "classes" in facts else None})
-        estimator = getattr(discreet, MODELS[task.settings["model"]])(
-            bounds=bounds, **task.settings.get("estimator", {})
-        )
-    except TypeError:
-        known = "features, row_norm, target, classes, n and scale"
-        raise Refused(f"[bounds] knows {known}; [estimator] knows the model's parameters") from None
-    return discreet.DPSelectCV(estimator, task.settings["candidates"], **budget)
-
-
-def _priced(chosen: "DPSelectCV", offer: "Offer") -> dict[str, Any]:
+def _priced(offer: "Offer", validation: float) -> dict[str, Any]:
     return {
         "epsilon": offer.total.epsilon,
         "delta": offer.total.delta,
@@ -203,7 +186,7 @@ def _priced(chosen: "DPSelectCV", offer: "Offer") -> dict[str, Any]:
         "stopping": offer.stopping.name,
         "mean_runs": offer.stopping.mean,
         "run_epsilon": offer.run.epsilon,
-        "validation": chosen.validation,
+        "validation": validation,
     }
 
 

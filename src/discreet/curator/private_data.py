@@ -152,10 +152,13 @@ class PrivateData:
             raise AlreadyReleased(reservation.release)
         return reservation
 
-    def recognize(self, reservation: Reservation | None) -> None:
-        """Let the ledger's owner know whose records were charged for: see ``Ledger.recognize``."""
+    def recognize(self, reservation: Reservation | None, rows: Any = None) -> None:
+        """Let the ledger's owner know whose records were charged for: see ``Ledger.recognize``.
+
+        ``rows`` are the features of a stream that has been read.
+        """
         if reservation is not None:
-            found = fingerprint_of(self.__X, reservation.ledger.key())
+            found = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, found)
 
     def __admitted(self, loss: Any, reservation: Reservation | None) -> door.Records:

@@ -6,7 +6,7 @@ read only behind the wall, each time anew. It brings its own targets and persons
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, TypeGuard
@@ -87,6 +87,36 @@ class RecordStream(ABC):
 def is_stream(X: Any) -> TypeGuard[RecordStream]:
     """Whether X is read in blocks."""
     return isinstance(X, RecordStream)
+
+
+def gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, Any, Any]:
+    """Read a stream into arrays as a fit takes them: features, targets (labels of ``classes``), and persons or None.
+
+    For what must cut the rows into parts. All of them are held as doubles: call it after the charge.
+    """
+    n, n_columns = stream.shape
+    features, targets = np.empty((n, n_columns)), np.empty(n)
+    persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
+    first = 0
+    for block in stream.blocks():
+        last = first + len(block.targets)
+        if last > n or block.features.shape != (last - first, n_columns):
+            raise Unsupported(CHANGED)
+        features[first:last], targets[first:last] = block.features, block.targets
+        if persons is not None and block.persons is not None:
+            persons[first:last] = block.persons
+        first = last
+    if first != n:
+        raise Unsupported(CHANGED)
+    return features, targets if classes is None else _labels(targets, classes), persons
+
+
+def _labels(positions: NDArray[np.float64], classes: Sequence[Any]) -> NDArray[np.object_]:
+    """Return the classes at these positions, None where there is none."""
+    named = np.empty(len(classes) + 1, dtype=object)
+    for i, label in enumerate(classes):
+        named[i] = label
+    return named[np.where(np.isfinite(positions), positions, len(classes)).astype(np.int64)]
 
 
 def admit_stream(

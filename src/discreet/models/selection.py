@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Self
@@ -20,10 +20,12 @@ from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.stopping import Stopping
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
+from discreet.curator.containers import container_of
 from discreet.curator.entropy import current_entropy
 from discreet.curator.observation import current_observer
 from discreet.curator.parts import split
 from discreet.curator.private_data import PrivateData
+from discreet.curator.stream import gathered, is_stream
 from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.base import DPLinearModel
@@ -31,6 +33,17 @@ from discreet.models.candidates import candidates_of
 from discreet.models.fitting import budget_of
 from discreet.models.runs import Outcome, Runs
 from discreet.models.tuning import Candidate, Offer, offer, stopping_of
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A selection before anything is charged or read; ``sizes`` are those of the parts."""
+
+    listed: tuple[Candidate, ...]
+    data: PrivateData
+    n: int
+    sizes: tuple[int, int]
+    paid: Offer
 
 
 def _has(name: str) -> Any:
@@ -108,10 +121,34 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
         self.ledger = ledger
         self.dataset = dataset
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Select and fit privately; ``groups`` names the person behind each row, where a person has several."""
-        if y is None:
+        X = container_of(X)
+        ready = self._prepared(X, y, groups)
+        ready.data.check(ready.listed[0].facts.loss)
+        reservation = ready.data.reserve(ready.paid.events, ready.paid.total, label="DPSelectCV")
+        if is_stream(X):
+            rows, y, groups = gathered(X, ready.listed[0].facts.bounds.classes)
+        else:
+            rows = X
+        held = ready.sizes[1] if self._relation.n_is_public else None
+        parts = split(rows, y, groups, self._numerator, held)
+        ready.data.recognize(reservation, rows)
+        runs = Runs(ready.listed, *parts, (None, None) if self._relation.n_is_public else ready.sizes)
+        best = _best(runs, ready.paid) or _untrained(ready.listed[0], rows)
+        self._release(best, ready, reservation)
+        return self
+
+    def quote(self, X: Any, y: Any = None, groups: Any = None) -> Offer:
+        """Return what the selection would cost on these records. Their containers are looked at; no record is read."""
+        return self._prepared(container_of(X), y, groups).paid
+
+    def _prepared(self, X: Any, y: Any, groups: Any) -> "_Prepared":
+        """Return everything about the selection that is known without its records."""
+        if y is None and not is_stream(X):
             raise ValueError("DPSelectCV requires y to be passed, but the target y is None")
+        if is_stream(X) and X.purchase is not None:
+            raise Unsupported("a selection has no budget to estimate ranges with: declare every column's range")
         listed, relation = self._listed(), self._relation
         if self.dataset is None and any(one.estimator.ledger or one.estimator.dataset for one in listed):
             raise LedgerError("a selection is charged as a whole: name ledger and dataset in DPSelectCV itself")
@@ -121,18 +158,9 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
             raise MissingBounds("n is private here: declare about how many records there are, Bounds(n=...)")
         if relation.n_is_public and n < 2:
             raise Unsupported("too few records to hold some of them out: use one of the candidates as it is")
-        budget, (fitted_on, held) = budget_of(self.epsilon, self.delta, relation, n), self._sizes(n)
-        paid = offer(
-            listed, _domains(listed, X, y, groups, relation, fitted_on), budget, self._law(len(listed), budget)
-        )
-        data.check(listed[0].facts.loss)
-        reservation = data.reserve(paid.events, budget, label="DPSelectCV")
-        parts = split(X, y, groups, self._numerator, held if relation.n_is_public else None)
-        data.recognize(reservation)
-        runs = Runs(listed, *parts, (None, None) if relation.n_is_public else (fitted_on, held))
-        best = _best(runs, paid) or _untrained(listed[0], X)
-        self._release(best, paid, n, data.unit, reservation)
-        return self
+        budget, sizes = budget_of(self.epsilon, self.delta, relation, n), self._sizes(n)
+        domains = _domains(listed, X, y, groups, relation, sizes[0])
+        return _Prepared(listed, data, n, sizes, offer(listed, domains, budget, self._law(len(listed), budget)))
 
     def offer(self, n: int, n_features: int) -> Offer:
         """What the selection costs on so many records (persons) and features, before there are any."""
@@ -164,10 +192,10 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
     def _listed(self) -> tuple[Candidate, ...]:
         return candidates_of(self.estimator, self.candidates)
 
-    def _release(self, best: Outcome, paid: Offer, n: int, unit: str, reservation: Reservation | None) -> None:
-        candidate, total = best.candidate, paid.total
+    def _release(self, best: Outcome, ready: "_Prepared", reservation: Reservation | None) -> None:
+        candidate, total = best.candidate, ready.paid.total
         self.best_estimator_, self.best_params_, self.best_score_ = best.model, candidate.params, best.score
-        self.certificate_ = self._certificate(best, paid, n, unit, reservation)
+        self.certificate_ = self._certificate(best, ready, reservation)
         self.best_estimator_.certificate_ = self.certificate_
         self.best_estimator_.set_params(
             bounds=candidate.estimator.bounds,
@@ -178,13 +206,12 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
             dataset=self.dataset,
         )
 
-    def _certificate(
-        self, best: Outcome, paid: Offer, n: int, unit: str, reservation: Reservation | None
-    ) -> Certificate:
-        law, run, entropy = paid.stopping, paid.run, current_entropy()
+    def _certificate(self, best: Outcome, ready: "_Prepared", reservation: Reservation | None) -> Certificate:
+        paid, data, entropy = ready.paid, ready.data, current_entropy()
+        law, run = paid.stopping, paid.run
         made = getattr(best.model, "certificate_", None)
         settings = {
-            "selected_from": len(self._listed()),
+            "selected_from": len(ready.listed),
             "stopping": f"{law.name}, mean {law.mean:g}",
             "validation": self._numerator / SAMPLING_DENOMINATOR,
             "run_epsilon": run.epsilon,
@@ -198,11 +225,11 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
             delta=paid.total.delta,
             neighbors=paid.total.neighbors,
             events=paid.events,
-            unit=unit,
+            unit=data.unit,
             model=f"{type(best.model).__name__}, selected by DPSelectCV",
             solver={**({} if made is None else made.solver), **settings},
             accountants=paid.price.accountants,
-            assumed_public=_declared(best.candidate.facts.bounds, n),
+            assumed_public={**_declared(best.candidate.facts.bounds, ready.n), **data.declared},
             noise_multiplier=0.0 if made is None else made.noise_multiplier,
             arithmetic="idealised" if paid.reasons else "exact lattice",
             entropy=entropy.name,
@@ -316,6 +343,7 @@ def _untrained(candidate: Candidate, X: Any) -> Outcome:
         model.coef_, model.intercept_ = np.zeros((loss.n_outputs, shape)), np.zeros(loss.n_outputs)
     else:
         model.coef_, model.intercept_ = np.zeros(shape), np.float64(0.0)
+    model.coef_noise_ = model.intercept_noise_ = None
     return Outcome(candidate, model, math.nan)
 
 

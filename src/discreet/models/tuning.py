@@ -107,7 +107,10 @@ def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Bud
         return _offered(candidates, domains, total, run, law)
     mu = selection.run_mu(law, total.epsilon, total.delta) * (1 - 1e-9)
     for _ in range(30):
-        run = Budget(gaussian.epsilon_of(mu, total.delta), total.delta, total.neighbors)
+        epsilon = gaussian.epsilon_of(mu, total.delta)
+        if not epsilon > 0:
+            raise Unsupported("the budget is too small for a selection, whose runs would get none of it: raise epsilon")
+        run = Budget(epsilon, total.delta, total.neighbors)
         found = _offered(candidates, domains, total, run, law)
         if found.price.epsilon <= total.epsilon:
             return found

@@ -80,7 +80,7 @@ class TableModel:
 
     def quote(self, data: Any) -> Quote:
         """What a fit would release and cost, before a row is read (rows are counted where neighbors agree on n)."""
-        stream = self._stream(data)
+        stream = self.stream(data)
         quote: Quote = self._unfitted(stream).quote(stream)
         return quote
 
@@ -89,7 +89,7 @@ class TableModel:
 
         ``request`` names the fit in a ledger: asked again, it is charged once and gives the same model.
         """
-        stream = self._stream(data)
+        stream = self.stream(data)
         self.estimator_ = self._unfitted(stream).fit(stream, request=request)
         bought = self.certificate_.assumed_public.get(BOUGHT, {})
         self.schema_ = self.schema.with_ranges({name: (low, high) for name, (low, high) in bought.items()})
@@ -145,7 +145,8 @@ class TableModel:
         """The same, exactly, of rows that everybody may see: ``public_score``."""
         return public_score(self._fitted, self.rows(data), **settings)
 
-    def _stream(self, data: Any) -> TableStream:
+    def stream(self, data: Any) -> TableStream:
+        """Return the table as a fit reads it. Nothing is read yet but names, types and the number of rows."""
         self.schema.check()
         stream = TableStream(_source(data, self.schema), self.schema)
         if stream.shape[0] == 0 and Neighbors(self.estimator.neighbors).n_is_public:
