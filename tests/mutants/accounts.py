@@ -10,7 +10,7 @@ MUTANTS = (
             Edit(
                 "curator/private_data.py",
                 "        reservation = self.reserve(events, budget, **words)\n",
-                "        self._PrivateData__admitted(loss, None)\n"
+                "        self._PrivateData__admitted(loss, None, _Opened(plan, budget, noise_multiplier, domain.n))\n"
                 "        reservation = self.reserve(events, budget, **words)\n",
             ),
         ),

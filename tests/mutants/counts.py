@@ -38,8 +38,21 @@ MUTANTS = (
     Mutant(
         "root of two for Laplace counts",
         "The smaller factor of sums without negative entries is used in L1, where it does not hold.",
-        (Edit(_COUNTS, "ROOT_TWO if session.factor == 2 and not use_l1", "ROOT_TWO if session.factor == 2"),),
+        (Edit(_COUNTS, "ROOT_TWO if exchanged == 2 and not use_l1", "ROOT_TWO if exchanged == 2"),),
         (f"{_REPLAY}::test_private_ranges_replay[replace_one-laplace-records]",),
+        _MOVES,
+    ),
+    Mutant(
+        "blanked records are in no cell of the checks",
+        "Under zero_out a record's cells are exchanged for those of the null record, which is counted too.",
+        (
+            Edit(
+                _COUNTS,
+                "2 if query == CHECKS and session.budget.neighbors.n_is_public else session.factor",
+                "session.factor",
+            ),
+        ),
+        ("tests/privacy/test_table_replay.py::test_numbers_to_predict[zero_out]",),
         _MOVES,
     ),
     Mutant(

@@ -90,10 +90,10 @@ def stored(frame, form, folder):
     return [str(path) for path in paths]
 
 
-def fitted(data, given, seed=5, relation="replace_one", epsilon=5.0):
+def fitted(data, given, seed=5, relation="replace_one", epsilon=5.0, checks=True):
     model = DPLogisticRegression(epsilon, 1e-5, solver=SOLVER, neighbors=relation)
     with use_entropy(SeededEntropy(seed)):
-        return TableModel(given, model).fit(data)
+        return TableModel(given, model, checks=checks).fit(data)
 
 
 def bits(model):
@@ -178,7 +178,10 @@ def test_a_row_of_garbage_is_a_null_record(at):
     for name, cell in GARBAGE.items():
         changed[0].iloc[at : at + 1, frame.columns.get_loc(name)] = boxed([cell])
     changed[1].iloc[at, frame.columns.get_loc("y")] = None
-    assert bits(fitted(changed[0], schema())) == bits(fitted(changed[1], schema()))
+    one, other = (fitted(part, schema(), checks=False) for part in changed)
+    assert bits(one) == bits(other)
+    one, other = (fitted(part, schema()) for part in changed)  # the checks tell how it is wrong, with noise
+    assert bits(one)[:2] == bits(other)[:2]
 
 
 def test_a_ragged_line_is_a_null_record(tmp_path):

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import composition
+from discreet.accounting.checks import CHECKED, checked_in
 from discreet.accounting.events import (
     ZCDP,
     Event,
@@ -202,7 +203,13 @@ class Certificate:
 
     def summary(self) -> str:
         """What matters first, for a person."""
-        parts = (f"Privacy certificate: {self.stamp}", "", *_claim_lines(self), *_bought_lines(self))
+        parts = (
+            f"Privacy certificate: {self.stamp}",
+            "",
+            *_claim_lines(self),
+            *_bought_lines(self),
+            *_check_lines(self),
+        )
         return "\n".join((*parts, *_ledger_lines(self.ledger)))
 
     def __str__(self) -> str:
@@ -218,6 +225,12 @@ def _claim_lines(certificate: Certificate) -> list[str]:
         f"  Meaning       When {_RELATIONS[certificate.neighbors].format(unit=unit)}, no outcome becomes more than",
         f"                {factor:.4g} times as likely, up to a probability of {certificate.delta!r}.",
     ]
+
+
+def _check_lines(certificate: Certificate) -> list[str]:
+    found = checked_in(certificate.assumed_public)
+    lines = [] if found is None else found.lines()
+    return [f"  {'Checks' if i == 0 else '':<14}{line}" for i, line in enumerate(lines)]
 
 
 def _bought_lines(certificate: Certificate) -> list[str]:
@@ -244,9 +257,9 @@ def _lines(certificate: Certificate) -> list[str]:
     lines.append(
         "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
     )
-    lines += _bought_lines(certificate)
+    lines += [*_bought_lines(certificate), *_check_lines(certificate)]
     lines.append("  Taken as public, not measured")
-    public = {name: value for name, value in certificate.assumed_public.items() if name != BOUGHT}
+    public = {name: value for name, value in certificate.assumed_public.items() if name not in (BOUGHT, CHECKED)}
     lines += [line for name, value in public.items() for line in _fact_lines(name, value)] or ["    nothing"]
     lines += _ledger_lines(certificate.ledger)
     lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")

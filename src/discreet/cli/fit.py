@@ -42,6 +42,13 @@ def fit(
         str | None,
         typer.Option(help="A name for this fit in the ledger: asked again, it costs nothing and gives the same model."),
     ] = None,
+    checks: Annotated[
+        bool,
+        typer.Option(
+            "--checks/--no-checks",
+            help="Spend a fiftieth of the budget on noisy counts of cells that do not fit the schema.",
+        ),
+    ] = True,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Make a page about it, in some seconds.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
@@ -74,6 +81,7 @@ def fit(
         raise Refused("a request's name is kept by a ledger: give --ledger and --dataset, or leave out --request")
     settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": str(solver), "alpha": alpha}
     chosen = model_named(declared, str(model), settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
+    chosen.checks = checks
     if dry_run:
         show_quote(chosen.quote(source), as_json)
         return

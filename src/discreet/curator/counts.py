@@ -1,6 +1,7 @@
-"""Noisy counts of cells, over records that arrive in blocks: what private ranges are made of.
+"""Noisy counts of cells, over records that arrive in blocks: for private ranges, and for checks of a table.
 
-The records are not those of an engine: they pass by once, before there is a lattice to put them on.
+The records are not those of an engine: they pass by once, before there is a lattice to put them on, or while they are
+put there.
 """
 
 import math
@@ -22,7 +23,8 @@ from discreet.curator.lattice import ROOT_TWO
 from discreet.curator.session import Integers, Session
 from discreet.errors import StaleKernels, Unsupported
 
-QUERY = "noisy_counts"
+QUERY, CHECKS = "noisy_counts", "noisy_checks"
+"""Counts for private ranges; counts of cells that do not hold what was declared."""
 
 Blocks = Iterable[NDArray[np.int64]]
 
@@ -39,14 +41,14 @@ class NoisyCounts:
 
 
 def noisy_counts(
-    session: Session, cells: Blocks, size: int, per_record: int, *, shares: Blocks | None = None
+    session: Session, cells: Blocks, size: int, per_record: int, *, shares: Blocks | None = None, query: str = QUERY
 ) -> NoisyCounts:
     """How many records are in each of ``size`` cells.
 
     Parameters
     ----------
     session
-        An open plan with one ``noisy_counts`` left.
+        An open plan with one ``query`` left.
     cells
         Blocks (rows, ``per_record``): the cells that each row is in, numbers below ``size``, anything else for none.
         They are read once, and only after the noise was drawn: pass an iterator that reads as it goes.
@@ -62,9 +64,10 @@ def noisy_counts(
     Sensitivity: a row contributes b times the 0/1 vector of its cells. It has at most m = ``per_record`` ones, however
     often a cell is named and whatever else stands there, so its norm is at most b sqrt(m); with b = isqrt(B^2 // m),
     b^2 m <= B^2. For pure budgets the L1 norm b m, b = B // m. Each of a person's k rows counts b // k, so that the
-    sum of the k vectors is no longer than one of b. Missing values and null records contribute 0. So B under
-    ``zero_out`` and ``add_remove``; under ``replace_one`` no entry is negative, so ||q - q'||^2 <= ||q||^2 + ||q'||^2
-    <= 2 B^2: sqrt(2) B (2 B in L1).
+    sum of the k vectors is no longer than one of b. So B under ``add_remove``; under ``replace_one`` no entry is
+    negative, so ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2: sqrt(2) B (2 B in L1). Under ``zero_out`` a record is
+    exchanged for the null record. For ranges, missing values and null records are in no cell and contribute 0: B.
+    Checks count null records, too, so that blanking one moves the counts as any exchange does: sqrt(2) B (2 B in L1).
     Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m. The sum is exact; beyond the n for which the
     lattice was made it wraps around, for both neighbors alike.
     Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
@@ -75,9 +78,10 @@ def noisy_counts(
         raise Unsupported("counts need at least one cell, and one cell a record")
     check_count_kernel()
     with session.lock:
-        release = session.spend(QUERY)
+        release = session.spend(query)
         use_l1 = session.uses_l1(release)
-        factor = ROOT_TWO if session.factor == 2 and not use_l1 else session.factor
+        exchanged = 2 if query == CHECKS and session.budget.neighbors.n_is_public else session.factor
+        factor = ROOT_TWO if exchanged == 2 and not use_l1 else exchanged
         unit = session.unit(release, float(per_record) if use_l1 else math.sqrt(per_record), factor)
         one = unit.bound // per_record if use_l1 else math.isqrt(unit.bound**2 // per_record)
         if one == 0:
@@ -99,6 +103,7 @@ def count_once(
     *,
     n: int | None,
     shares: Blocks | None = None,
+    query: str = QUERY,
 ) -> NoisyCounts:
     """``noisy_counts`` in a session of its own, which can answer nothing else.
 
@@ -107,10 +112,10 @@ def count_once(
     """
     if isinstance(plan, AdaptivePlan):
         raise Unsupported("private ranges are bought within a fixed plan: declare the ranges, or use another solver")
-    asked = Plan([release for release in plan.releases if release.query == QUERY])
+    asked = Plan([release for release in plan.releases if release.query == query])
     domain = Domain(np.ones(1), 1.0, n, budget.neighbors)
     session = Session(cast(Engine, _NoEngine()), domain, asked, budget, noise_multiplier)
-    return noisy_counts(session, cells, size, per_record, shares=shares)
+    return noisy_counts(session, cells, size, per_record, shares=shares, query=query)
 
 
 class _NoEngine:

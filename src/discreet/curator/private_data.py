@@ -1,29 +1,49 @@
 """The closed wall: ``PrivateData`` takes a table and declared facts, and gives out a ``Curator`` for a plan."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.checks import CHECKED
 from discreet.accounting.events import Event
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import containers, door
-from discreet.curator.counts import count_once
+from discreet.curator.counts import CHECKS, Blocks, NoisyCounts, count_once
 from discreet.curator.curator import Curator
 from discreet.curator.engines.choice import engine_for
 from discreet.curator.fingerprint import Sketcher, fingerprint_of
 from discreet.curator.selftest import check_kernels
 from discreet.curator.session import check_answers_match_prices
-from discreet.curator.stream import admit_stream, in_step, is_stream, rows_of_each
+from discreet.curator.stream import Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation, settled
 from discreet.ledger.settings import account_of
+
+Cells = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A plan that was priced and charged; its counts are answered while a stream is read, each once."""
+
+    plan: Plan
+    budget: Budget
+    noise_multiplier: float
+    n: int | None
+
+    @property
+    def is_adaptive(self) -> bool:
+        return isinstance(self.plan, AdaptivePlan)
+
+    def count(self, cells: Blocks, size: int, per_row: int, **words: Any) -> NoisyCounts:
+        return count_once(self.plan, self.budget, self.noise_multiplier, cells, size, per_row, n=self.n, **words)
 
 
 class PrivateData:
@@ -65,6 +85,7 @@ class PrivateData:
         self.__y = np.empty(0) if is_stream(X) else containers.one_dimensional(y)
         self.__target_kinds = [] if is_stream(X) else containers.target_kinds(y)
         self.__groups = groups
+        self.__checked: dict[str, Any] | None = None
         self.__ledger = account_of(ledger, dataset)
         self.dataset = dataset
         self.bounds = bounds
@@ -131,12 +152,20 @@ class PrivateData:
         return {} if self.__stream is None else self.__stream.facts
 
     def priced(self, plan: Plan, *, pure: bool) -> Plan:
-        """The plan with what the records' own preparation releases: a stream may have ranges to buy."""
-        if self.__stream is None or self.__stream.purchase is None:
+        """Return the plan with what reading a stream releases: estimates of private ranges, and checks of its cells.
+
+        An adaptive run decides on its way what an answer costs: it has no room for either, and is not checked.
+        """
+        if self.__stream is None:
             return plan
         if isinstance(plan, AdaptivePlan):
-            raise Unsupported("ranges are bought under a fixed plan: declare them, or use another solver than agd")
-        return replace(plan, releases=(*plan.releases, self.__stream.purchase.release(plan, pure=pure)))
+            if self.__stream.purchase is not None:
+                raise Unsupported("ranges are bought under a fixed plan: declare them, or use another solver than agd")
+            return plan
+        for asked in (self.__stream.purchase, self.__stream.checks):
+            if asked is not None:
+                plan = replace(plan, releases=(*plan.releases, asked.release(plan, pure=pure)))
+        return plan
 
     def reserve(self, events: Sequence[Event], budget: Budget, **words: Any) -> Reservation | None:
         """Charge what will be released to the ledger, durably, before any record is read; None without a ledger.
@@ -161,19 +190,37 @@ class PrivateData:
             found = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, found)
 
-    def __admitted(self, loss: Any, reservation: Reservation | None) -> door.Records:
+    def __admitted(self, loss: Any, reservation: Reservation | None, opened: "_Opened") -> door.Records:
         if self.__stream is None:
             records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
             self.recognize(reservation)
             return records
         sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), self.__stream.shape[0])
         watch = None if sketcher is None else sketcher.see
-        records = admit_stream(self.__stream, lambda found: self.__scaled(found, loss), self.scaling, watch)
+        drive = exhaust if self.__stream.checks is None or opened.is_adaptive else self.__checking(opened)
+        records = admit_stream(self.__stream, lambda found: self.__scaled(found, loss), self.scaling, watch, drive)
         if reservation is not None and sketcher is not None:
             reservation.ledger.recognize(reservation.dataset, sketcher.result())
         return records
 
-    def __buy(self, plan: Plan, budget: Budget, noise_multiplier: float, domain: Domain) -> None:
+    def __checking(self, opened: "_Opened") -> Callable[[Iterator[Block]], None]:
+        """Return what counts, with noise, which cells do not hold what was declared, while blocks are admitted."""
+        stream = self.__stream
+        assert stream is not None
+        checks = stream.checks
+        assert checks is not None
+
+        def drive(blocks: Iterator[Block]) -> None:
+            cells: Iterator[Cells] = (block.checks for block in blocks if block.checks is not None)
+            shares = None
+            if stream.has_persons:
+                cells, shares = in_step(cells, rows_of_each(stream.persons()))
+            found = opened.count(cells, checks.size, checks.per_row, shares=shares, query=CHECKS)
+            self.__checked = checks.described(found.counts, found.noise_std)
+
+        return drive
+
+    def __buy(self, opened: "_Opened") -> None:
         """Answer what the stream asks for before its blocks can be made, and go on with the stream that it allows."""
         if self.__stream is None or self.__stream.purchase is None:
             return
@@ -181,9 +228,8 @@ class PrivateData:
         cells, shares = purchase.cells(), None
         if self.__stream.has_persons:
             cells, shares = in_step(cells, rows_of_each(self.__stream.persons()))
-        size, per_row = purchase.size, purchase.per_row
-        found = count_once(plan, budget, noise_multiplier, cells, size, per_row, n=domain.n, shares=shares)
-        self.__X = self.__stream = purchase.settled(found.counts, found.noise_std, domain.n)
+        found = opened.count(cells, purchase.size, purchase.per_row, shares=shares)
+        self.__X = self.__stream = purchase.settled(found.counts, found.noise_std, opened.n)
 
     def open(self, plan: Plan, budget: Budget, loss: Any, *, label: str = "") -> Curator:
         """Price the plan, charge it, then read the records into a private integer copy behind a curator.
@@ -215,8 +261,9 @@ class PrivateData:
         events = plan.events(noise_multiplier, pure=budget.is_pure)
         reservation = self.reserve(events, budget, **words)
         with settled(reservation):
-            self.__buy(plan, budget, noise_multiplier, domain)
-            records = self.__admitted(loss, reservation)
+            opened = _Opened(plan, budget, noise_multiplier, domain.n)
+            self.__buy(opened)
+            records = self.__admitted(loss, reservation, opened)
         return Curator(
             engine_for(records),
             domain,
@@ -279,4 +326,5 @@ class PrivateData:
             "n": domain.n,
             "scale": bounds.scale,
             **self.declared,
+            **({} if self.__checked is None else {CHECKED: self.__checked}),
         }

@@ -31,12 +31,14 @@ class Block:
     """Some rows: features (rows, columns), targets, and the persons behind the rows where there are any.
 
     A target is a class's position among the declared ones, or a number; NaN makes its record null, as a feature that
-    is not finite does. Equal persons have equal entries, within a block and across blocks.
+    is not finite does. Equal persons have equal entries, within a block and across blocks. ``checks`` are the cells of
+    the stream's ``Checks`` that each row is in, where it has any.
     """
 
     features: NDArray[np.float64]
     targets: NDArray[np.float64]
     persons: NDArray[np.int64] | None = None
+    checks: NDArray[np.int64] | None = None
 
 
 class Purchase(Protocol):
@@ -61,6 +63,24 @@ class Purchase(Protocol):
         ...
 
 
+class Checks(Protocol):
+    """What a stream counts of its cells while they are read, with noise, in one release next to the plan's.
+
+    Each block brings, row by row, the cells below ``size`` that the row is in, ``per_row`` of them, -1 for none.
+    """
+
+    size: int
+    per_row: int
+
+    def release(self, plan: Plan, *, pure: bool) -> Release:
+        """Return the release next to a plan, with its share of the budget."""
+        ...
+
+    def described(self, counts: NDArray[np.float64], noise: float) -> dict[str, Any]:
+        """Return the noisy counts by name, for the certificate; ``noise`` is their standard deviation."""
+        ...
+
+
 class RecordStream(ABC):
     """A table that is read in blocks.
 
@@ -73,6 +93,7 @@ class RecordStream(ABC):
     has_persons: bool = False
     facts: Mapping[str, Any] = MappingProxyType({})
     purchase: Purchase | None = None
+    checks: Checks | None = None
     reading: Reading | None = None
 
     @abstractmethod
@@ -119,15 +140,23 @@ def _labels(positions: NDArray[np.float64], classes: Sequence[Any]) -> NDArray[n
     return named[np.where(np.isfinite(positions), positions, len(classes)).astype(np.int64)]
 
 
+def exhaust(blocks: Iterator[Block]) -> None:
+    """Read all blocks, and look at none."""
+    for _ in blocks:
+        pass
+
+
 def admit_stream(
     stream: RecordStream,
     scaled: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     scaling: door.Scaling,
     watch: Watch | None = None,
+    drive: Callable[[Iterator[Block]], None] = exhaust,
 ) -> door.Records:
     """``door.admit`` for a stream: one pass, and never more than a block of it as numbers.
 
-    ``scaled`` takes targets to training coordinates, NaN where a record must become null.
+    ``scaled`` takes targets to training coordinates, NaN where a record must become null. ``drive`` takes the blocks to
+    their end, each of which is admitted on the way: it may count what passes by.
     """
     n, n_columns = stream.shape
     declared, width = door.encoding_of(scaling), n_columns + scaling.intercept
@@ -135,24 +164,30 @@ def admit_stream(
     targets, norms, sums = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
     first = 0
-    for block in stream.blocks():
-        last = first + len(block.targets)
-        if last > n or block.features.shape != (last - first, n_columns):
-            raise Unsupported(CHANGED)
-        part = slice(first, last)
-        found = scaled(block.targets)
-        valid = np.isfinite(found)
-        targets[part] = np.where(valid, found, 0.0)
-        encode.encode_rows(block.features, valid, *declared, rows[part], norms[part], sums[part])
-        if persons is not None:
-            if block.persons is None:
-                raise Unsupported("a stream that has persons names one for each row of each block")
-            persons[part] = block.persons
-        if watch is not None:
-            watch(first, last, block.features)
-        if stream.reading is not None:
-            stream.reading(last, n)
-        first = last
+
+    def admitted() -> Iterator[Block]:
+        nonlocal first
+        for block in stream.blocks():
+            last = first + len(block.targets)
+            if last > n or block.features.shape != (last - first, n_columns):
+                raise Unsupported(CHANGED)
+            part = slice(first, last)
+            found = scaled(block.targets)
+            valid = np.isfinite(found)
+            targets[part] = np.where(valid, found, 0.0)
+            encode.encode_rows(block.features, valid, *declared, rows[part], norms[part], sums[part])
+            if persons is not None:
+                if block.persons is None:
+                    raise Unsupported("a stream that has persons names one for each row of each block")
+                persons[part] = block.persons
+            if watch is not None:
+                watch(first, last, block.features)
+            if stream.reading is not None:
+                stream.reading(last, n)
+            first = last
+            yield block
+
+    drive(admitted())
     if first != n:
         raise Unsupported(CHANGED)
     if persons is None:

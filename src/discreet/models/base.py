@@ -89,7 +89,8 @@ class DPLinearModel(BaseEstimator):
         """The linear predictor of new records, clipped to the declared ranges, one column an output."""
         check_is_fitted(self)
         X = validate_data(self, container_of(X), reset=False, accept_sparse="csr", dtype=np.float64)
-        return np.asarray(self._within(X) @ np.atleast_2d(self.coef_).T + np.atleast_1d(self.intercept_))
+        X, coef, intercept = self._within(X), np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        return np.asarray(X @ coef.T + intercept) if hasattr(X, "tocsr") else _row_by_row(X, coef) + intercept
 
     def _within(self, X: Any) -> Any:
         """Features clipped to their declared ranges, as in training: beyond them nothing was learned."""
@@ -173,3 +174,18 @@ class DPLinearModel(BaseEstimator):
         tags.target_tags.required = True
         tags.non_deterministic = True
         return tags
+
+
+_ROWS = 2048
+"""Rows whose products are added at a time: a block of them stays in the cache."""
+
+
+def _row_by_row(X: NDArray[np.float64], coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``X @ coef.T``, each row for itself: a matrix product's last bits depend on the rows around."""
+    out = np.zeros((len(X), len(coef)))
+    for first in range(0, len(X), _ROWS):
+        block, sums = np.asfortranarray(X[first : first + _ROWS]), out[first : first + _ROWS]
+        for k, row in enumerate(coef):
+            for j, weight in enumerate(row.tolist()):
+                sums[:, k] += block[:, j] * weight
+    return out

@@ -30,6 +30,8 @@ QUERIES = {
     "noisy_share_within": "how many rows are of ordinary length",
     "noisy_squared_norms": "how large the columns are",
     "noisy_count": "how many rows there are",
+    "noisy_counts": "where the values of columns with a private range lie",
+    "noisy_checks": "how many cells do not hold what the schema declares",
     "noisy_gradient": "which way to move all coefficients",
     "noisy_gradient_change": "how that changed since the last full look",
     "noisy_coordinate_gradient": "which way to move one coefficient",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.certificate import BOUGHT
+from discreet.accounting.checks import CHECKED
 from discreet.errors import Unsupported
 from discreet.report.model import Coefficient, Fact, ModelReport, Score, outlook
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from discreet.tabular.model import TableModel
 
 LEVEL = 0.95
+_EXTRA = {BOUGHT: "noisy_counts", CHECKED: "noisy_checks"}
+"""What reading a table releases next to the solver's plan, by the fact that it leaves in the certificate."""
 
 
 def report_of(
@@ -21,7 +24,7 @@ def report_of(
     estimator, certificate = model.estimator_, model.certificate_
     n = certificate.assumed_public.get("n")
     ahead = None if n is None else outlook(estimator, int(n), estimator.n_features_in_)
-    bought = BOUGHT in certificate.assumed_public
+    extra = [query for fact, query in _EXTRA.items() if fact in certificate.assumed_public]
     return ModelReport(
         title=title,
         certificate=certificate,
@@ -32,7 +35,7 @@ def report_of(
         outlook=ahead,
         scores=scores,
         units=_units(model),
-        steps=(*ahead.steps, "noisy_counts") if bought and ahead is not None else (),
+        steps=(*ahead.steps, *extra) if extra and ahead is not None else (),
     )
 
 

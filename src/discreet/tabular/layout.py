@@ -11,6 +11,7 @@ from discreet.tabular.cells import Column
 from discreet.tabular.columns import SchemaError
 from discreet.tabular.features import Encoding, Feature, encoding_of, product_feature, products, row_norm
 from discreet.tabular.schema import Schema
+from discreet.tabular.states import FINE, States, states_of_labels, states_of_numbers
 
 
 class Layout:
@@ -52,21 +53,29 @@ class Layout:
             n=self.schema.rows,
         )
 
-    def encode(self, columns: Mapping[str, Column], rows: int) -> NDArray[np.float64]:
-        """The features of some rows; a NaN among them makes a row null."""
+    def encode(self, columns: Mapping[str, Column], rows: int, states: States | None = None) -> NDArray[np.float64]:
+        """Return the features of some rows; a NaN among them makes a row null.
+
+        ``states`` (rows, columns of the schema) is filled with what each cell holds, where it is given.
+        """
         out = np.empty((rows, len(self.features)), order="F")  # columns are written, and read, one by one
-        for name, (encoding, place) in self._parts.items():
-            encoding.encode(columns[name], out[:, place])
+        for j, (name, (encoding, place)) in enumerate(self._parts.items()):
+            found = encoding.encode(columns[name], out[:, place])
+            if states is not None:
+                states[:, j] = found
         first = len(self.features) - len(self._products)
         for j, factors in enumerate(self._products):
             np.multiply.reduce(out[:, factors], axis=1, out=out[:, first + j])
         return out
 
-    def targets(self, column: Column) -> NDArray[np.float64]:
-        """A class's position, or a number; NaN for anything else."""
+    def targets(self, column: Column) -> tuple[NDArray[np.float64], States]:
+        """Return a class's position, or a number, NaN for anything else; and what each cell holds."""
         target = self.schema.target
         assert target is not None
-        if target.classes is None:
-            return cells.numbers(column, self.missing)
-        found = cells.positions(column, target.classes, self.missing)
-        return np.where((found == cells.MISSING) | (found == len(target.classes)), np.nan, found)
+        if target.range is not None:
+            numbers = cells.numbers(column, self.missing)
+            return numbers, states_of_numbers(numbers, *target.range)
+        count = len(target.classes or ())
+        found = cells.positions(column, target.classes or (), self.missing)
+        states = states_of_labels(found, count)
+        return np.where(states == FINE, found, np.nan), states

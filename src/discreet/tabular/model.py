@@ -52,6 +52,9 @@ class TableModel:
     estimator
         One of discreet's models, not fitted, without bounds: the schema brings them. None: logistic regression for
         classes, ridge regression for numbers, both with epsilon = 1.
+    checks
+        Whether a fiftieth of a fit's budget counts, with noise, the records that count as null and the cells that do
+        not hold what the schema declares. The certificate shows what stands out.
 
     Attributes
     ----------
@@ -64,8 +67,8 @@ class TableModel:
     estimator_: DPLinearModel
     schema_: Schema
 
-    def __init__(self, schema: Schema, estimator: DPLinearModel | None = None) -> None:
-        self.schema = schema
+    def __init__(self, schema: Schema, estimator: DPLinearModel | None = None, *, checks: bool = True) -> None:
+        self.schema, self.checks = schema, checks
         if estimator is None:
             schema.check()
             estimator = MODELS[default_model(schema)]()
@@ -148,7 +151,7 @@ class TableModel:
     def stream(self, data: Any) -> TableStream:
         """Return the table as a fit reads it. Nothing is read yet but names, types and the number of rows."""
         self.schema.check()
-        stream = TableStream(_source(data, self.schema), self.schema)
+        stream = TableStream(_source(data, self.schema), self.schema, checks=self.checks)
         if stream.shape[0] == 0 and Neighbors(self.estimator.neighbors).n_is_public:
             raise Unsupported("the table has no rows")
         return stream

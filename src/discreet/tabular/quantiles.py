@@ -142,20 +142,20 @@ def split_counts(trees: Sequence[Tree], counts: Vector) -> list[Vector]:
     return np.split(counts, np.cumsum([tree.size for tree in trees])[:-1])
 
 
-def release_for(plan: Plan, *, pure: bool, share: float = SHARE) -> Release:
-    """The counts' release beside a fit's plan, so that it gets this share of the budget.
+def release_for(plan: Plan, *, pure: bool, share: float = SHARE, query: str = QUERY) -> Release:
+    """Return the counts' release next to a fit's plan, so that it gets this share of the budget.
 
     Answers of relative noise r cost 1 / r^2 each of mu^2 (and 1 / r of a pure epsilon; a sample of records, about the
     square of its probability): roughly, and calibration of both together is what is exact.
     """
     if not 0 < share < 1:
-        raise Unsupported("the share of the budget for private ranges must lie between 0 and 1")
+        raise Unsupported("the share of the budget for private ranges or checks must lie between 0 and 1")
     power = 1 if pure else 2
     cost = sum(
         release.count * (float(release.sampling_probability) / release.relative_noise) ** power
         for release in plan.releases
     )
-    return Release(QUERY, 1, relative_noise=(cost * share / (1.0 - share)) ** (-1.0 / power) if cost else 1.0)
+    return Release(query, 1, relative_noise=(cost * share / (1.0 - share)) ** (-1.0 / power) if cost else 1.0)
 
 
 def consistent_leaves(tree: Tree, counts: Vector) -> Vector:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from discreet.accounting.certificate import BOUGHT
 from discreet.curator.stream import Block, RecordStream
 from discreet.tabular import cells
+from discreet.tabular.checks import TableChecks
 from discreet.tabular.layout import Layout
 from discreet.tabular.purchase import RangePurchase
 from discreet.tabular.schema import Schema
@@ -28,9 +29,11 @@ class TableStream(RecordStream):
         The table, and what is declared of it.
     with_target
         Whether there is a target to read; without one, targets are 0 and persons are not read.
+    checks
+        Whether cells that do not hold what is declared are counted, with noise, when a model is fitted.
     """
 
-    def __init__(self, source: Source, schema: Schema, *, with_target: bool = True) -> None:
+    def __init__(self, source: Source, schema: Schema, *, with_target: bool = True, checks: bool = False) -> None:
         schema.check()
         self._source, self._schema, self._with_target = source, schema, with_target
         self._needed = schema.needed if with_target else tuple(schema.columns)
@@ -45,6 +48,7 @@ class TableStream(RecordStream):
         self.has_persons = self._person is not None
         self.bounds = self._layout.bounds
         self.purchase = RangePurchase(self) if schema.private_columns else None
+        self.checks = self._checks = TableChecks(schema) if checks and with_target else None
 
     @property
     def schema(self) -> Schema:
@@ -64,7 +68,7 @@ class TableStream(RecordStream):
 
     def settled(self, ranges: dict[str, tuple[float, float]]) -> "TableStream":
         """The same rows with bought ranges."""
-        stream = TableStream(self._source, self._schema.with_ranges(ranges))
+        stream = TableStream(self._source, self._schema.with_ranges(ranges), checks=self._checks is not None)
         stream._bought, stream._declared = {name: list(ends) for name, ends in ranges.items()}, self._schema
         stream._persons, stream.reading = self._persons, self.reading
         return stream
@@ -74,13 +78,15 @@ class TableStream(RecordStream):
         rows = min(BATCH_ROWS, max(256, _BLOCK_VALUES // len(self.columns)))
         done = 0
         for batch in self._source.batches(self._needed, rows):
-            features = self._layout.encode(batch.columns, batch.rows)
+            states = np.zeros((batch.rows, len(self._schema.columns) + 1), dtype=np.int8, order="F")
+            features = self._layout.encode(batch.columns, batch.rows, states[:, :-1])
             targets = np.zeros(batch.rows)
             if self._with_target and self._schema.target is not None:
-                targets = self._layout.targets(batch.columns[self._schema.target.column])
+                targets, states[:, -1] = self._layout.targets(batch.columns[self._schema.target.column])
             persons = self.persons()[done : done + batch.rows] if self.has_persons else None
             done += batch.rows
-            yield Block(features, targets, persons)
+            checks = None if self._checks is None else self._checks.cells(states, _are_null(features, targets))
+            yield Block(features, targets, persons, checks)
 
     def persons(self) -> NDArray[np.int64]:
         """The person behind each row, as numbers; rows that name nobody belong to one person."""
@@ -94,3 +100,11 @@ class TableStream(RecordStream):
             ]
             self._persons = np.array(found, dtype=np.int64)
         return self._persons
+
+
+def _are_null(features: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which rows count as null, each for itself."""
+    found = ~np.isfinite(targets)
+    for j in range(features.shape[1]):
+        found |= np.isnan(features[:, j])
+    return found
