@@ -1,0 +1,56 @@
+"""Tables reach commands through one door, ``cli/tables.py``, which opens containers and reads no row."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+CLI = Path(discreet.__file__).parent / "cli"
+DOOR = "tables.py"
+READERS = {"csv", "pandas", "polars", "pyarrow", "discreet.tabular.files", "discreet.tabular.sources"}
+CALLS = {"load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_table", "open_csv"}
+ALLOWED = {
+    ("tune.py", "discreet.tabular.sources"): "a table that is only planned",
+    ("price.py", "discreet.tabular.sources"): "a table that is only planned",
+    ("predict.py", "discreet.tabular.sources"): "keeps columns of what the door opened",
+    ("predict.py", "pyarrow"): "writes predictions",
+    ("predict.py", "pyarrow.csv"): "writes predictions",
+    ("predict.py", "pyarrow.parquet"): "writes predictions",
+}
+
+
+def imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def called(tree):
+    """Calls of numpy's and other libraries' readers: ``np.load``, not ``Schema.load``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            if isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "pd", "pa", "pq", "pl"):
+                yield node.func.attr
+
+
+@pytest.mark.parametrize("path", sorted(CLI.glob("*.py")), ids=lambda path: path.name)
+def test_no_command_has_a_reader_of_its_own(path):
+    if path.name == DOOR:
+        return
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    roots = {name for name in imported(tree) if name in READERS or name.split(".")[0] in READERS}
+    assert not {name for name in roots if (path.name, name) not in ALLOWED}
+    assert {name for file, name in ALLOWED if file == path.name} <= roots, "an exception that nobody needs any more"
+    assert not CALLS & set(called(tree))
+
+
+def test_the_rule_sees_a_reader():
+    """The reader that ``tune`` once had."""
+    tree = ast.parse("import csv\nimport numpy as np\ndef f(path):\n    return np.load(path)")
+    assert "csv" in set(imported(tree))
+    assert CALLS & set(called(tree))
