@@ -37,9 +37,21 @@ class LedgerError(DiscreetError, RuntimeError):
     """The ledger cannot be used, was asked for something that it does not have, or does not hold together."""
 
 
+class LedgerUnavailable(LedgerError):
+    """The ledger is missing, out of reach, busy, or no ledger: nothing can be said of what is in it."""
+
+
+class LedgerDamaged(LedgerError):
+    """The ledger's file is not whole."""
+
+
 class AlreadyReleased(DiscreetError, RuntimeError):
     """A request was answered before: ``release`` is its answer, and nothing was charged or read again."""
 
     def __init__(self, release: str) -> None:
         super().__init__("this request was answered before: its answer is in `release`, and nothing was charged again")
         self.release = release
+
+
+class PrivacyWarning(UserWarning):
+    """Something weakens the protection of the data, and the text says what to do about it."""

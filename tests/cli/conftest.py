@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from discreet import Ledger
 from discreet.cli.app import app
 from tests.cli.tables import LEDGER, MARK, SCHEMA, write_table
 
@@ -81,6 +82,7 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("discreet.report.table.outlook", no_outlook)
     copy = tmp_path / "place"
     shutil.copytree(made, copy)
+    Ledger(copy / "budget.db").bind()
     monkeypatch.chdir(copy)
     return copy
 

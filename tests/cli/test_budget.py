@@ -21,7 +21,7 @@ from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.settings import config_file, default_address
 
 PLAN = Plan([Release("noisy_gradient", 10)])
-COMMANDS = ("init", "grant", "divide", "show", "history", "verify", "export", "roles")
+COMMANDS = ("init", "grant", "divide", "show", "history", "verify", "export", "roles", "move")
 SECRET = "hunter2"
 
 
@@ -223,6 +223,18 @@ def test_a_password_is_neither_kept_nor_printed(run, url):
     assert SECRET not in told
     assert not config_file().exists()
     assert SECRET not in run("budget", "show", "-l", url).output
+
+
+def test_move_lets_a_moved_ledger_be_used_again(run, ledger, home):
+    (home / "away").mkdir()
+    for file in home.glob("budget.db*"):
+        file.rename(home / "away" / file.name)
+    there = str(home / "away" / "budget.db")
+    assert "discreet budget move" in refused(run, "show", "--ledger", there)
+    assert ok(run, "move", "--ledger", there) == f"{there}: used here from now on\n"
+    assert answer(run, "move", "--ledger", there) == {"ledger": there}
+    assert "census" in ok(run, "show", "--ledger", there)
+    Ledger(there).reserve("census", PLAN, Budget(0.1, 1e-7))
 
 
 def test_a_url_without_a_password_may_be_the_default():

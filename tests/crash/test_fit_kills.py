@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from discreet import Ledger
 from discreet.cli.app import app
 from tests.cli.tables import SCHEMA, charges, hidden, write_table
 from tests.crash.commands import Command, Ended, Point, command
@@ -79,6 +80,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(made: Path, tmp_path: Path) -> Path:
     shutil.copytree(made, tmp_path / "place")
+    Ledger(tmp_path / "place" / "budget.db").bind()
     return tmp_path / "place"
 
 

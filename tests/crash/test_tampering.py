@@ -40,6 +40,7 @@ def filled(whole: tuple[Path, Certificate], tmp_path: Path) -> Path:
     """A copy of it, with its key."""
     for end in ("", ".key"):
         shutil.copy(f"{whole[0]}{end}", tmp_path / f"budget.db{end}")
+    Ledger(tmp_path / "budget.db").bind()
     return tmp_path / "budget.db"
 
 

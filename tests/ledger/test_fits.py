@@ -154,7 +154,10 @@ def test_a_copy_made_by_vacuum_writes_ahead(path, tmp_path):
     with sqlite3.connect(path) as live:
         live.execute("VACUUM INTO ?", [str(tmp_path / "copy.db")])
     live.close()
-    Ledger(tmp_path / "copy.db").grant("more", 1.0)
+    (tmp_path / "copy.db").chmod(0o600)
+    copied = Ledger(tmp_path / "copy.db")
+    copied.bind()
+    copied.grant("more", 1.0)
     now = sqlite3.connect(tmp_path / "copy.db")
     assert now.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     now.close()

@@ -59,6 +59,7 @@ def pairs():
 def book(tmp_path, monkeypatch, pairs):
     """Copies of one ledger, always at the same address; the other data set is known to it."""
     monkeypatch.setattr(ledger_module, "_now", lambda: "2030-01-01T00:00:00+00:00")
+    monkeypatch.setattr(ledger_module, "_nonce", lambda: "0")
     template = Ledger.create(tmp_path / "template.db")
     template.grant("other", 3.0, 1e-6)
     template.recognize("other", fingerprint_of(pairs.other, template.key()))
@@ -71,7 +72,9 @@ def book(tmp_path, monkeypatch, pairs):
             with suppress(FileNotFoundError):
                 shutil.copy(tmp_path / f"template.db{end}", tmp_path / f"budget.db{end}")
         shutil.copy(tmp_path / "template.db.key", tmp_path / "budget.db.key")
-        return Ledger(address)
+        ledger = Ledger(address)
+        ledger.bind()
+        return ledger
 
     return fresh
 

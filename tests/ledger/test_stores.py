@@ -38,8 +38,9 @@ def ledger(address) -> Ledger:
 
 @pytest.fixture
 def stopped_clock(monkeypatch):
-    """With the same times, the same entries have the same hashes."""
+    """With the same times and no chance in them, the same entries have the same hashes."""
     monkeypatch.setattr(discreet.ledger.ledger, "_now", lambda: "2030-01-01T00:00:00+00:00")
+    monkeypatch.setattr(discreet.ledger.ledger, "_nonce", lambda: "0")
 
 
 def charge(ledger: Ledger, dataset: str = "census", request: str | None = None, label: str = ""):

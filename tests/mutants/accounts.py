@@ -23,8 +23,8 @@ MUTANTS = (
         (
             Edit(
                 "ledger/sqlite.py",
-                'return _Transaction(self._connected, "BEGIN IMMEDIATE")',
-                'return _Transaction(self._connected, "BEGIN")',
+                'return _Transaction(self._connected, "BEGIN IMMEDIATE", admit=',
+                'return _Transaction(self._connected, "BEGIN", admit=',
             ),
         ),
         ("tests/mutants/test_killers.py::test_a_second_writer_of_a_ledger_waits_for_the_first",),

@@ -164,6 +164,28 @@ def show(
     _show(opened(ledger), dataset, as_json)
 
 
+@budget.command()
+def move(
+    ledger: Address = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a ledger file that was moved, copied or restored be used where it is now.
+
+    Recent charges are kept next to a ledger file, so each file is used at one place. At another one it refuses fits,
+    until its owner has said that this is its place from now on.
+
+    Before you do: stop all fits. Move the file with everything that begins with its name (`mv budget.db* /new/`).
+    Make sure that no other copy is in use: two copies are two budgets for the same people. After a restore, check the
+    certificates issued since the copy was made (`discreet verify CERT --ledger ADDRESS`), and charge again what the
+    copy has forgotten.
+    """
+    found = opened(ledger)
+    found.bind()
+    typer.echo(
+        json.dumps({"ledger": found.address}, indent=2) if as_json else f"{found.address}: used here from now on"
+    )
+
+
 budget.command()(history)
 budget.command()(verify)
 budget.command()(export)

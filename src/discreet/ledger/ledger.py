@@ -154,9 +154,16 @@ class Ledger:
                 if books.account(at, name) is not None:
                     raise LedgerError(f"there is a data set {name!r} already: choose another name for the part")
                 made.append(whole.part(name))
-                self._append(at, "part", name, {"of": dataset, "time": _now()})
+                self._append(at, "part", name, {"of": dataset})
                 books.add(at, made[-1])
             return made
+
+    def bind(self) -> None:
+        """Take the place where the ledger's file is now for its own: after it was moved, copied or restored.
+
+        Two copies in use are two budgets for the same people: bind one only when no other is in use any more.
+        """
+        self._store.bind()
 
     def notices(self) -> list[Notice]:
         """For the owner's eyes: which data sets' records were seen under another name."""
@@ -219,7 +226,7 @@ class Ledger:
                 family = books.family(at, dataset)
                 if not all(one.charged(charge).is_within for one in family):
                     raise OverCap
-                entry = self._append(at, "charge", dataset, {**body, "time": _now()}, request=request, charge=charge)
+                entry = self._append(at, "charge", dataset, body, request=request, charge=charge)
                 return self._reservation(at, entry)
         except OverCap:
             unpriced = not charge.is_pure and (known.delta == 0 or charge.has_no_share)
@@ -309,7 +316,7 @@ class Ledger:
 
     @staticmethod
     def _append(at: Connection, kind: str, dataset: str, body: dict[str, Any], **more: Any) -> Entry:
-        entry = Entry.after(*books.last(at), kind, dataset, body, **more)
+        entry = Entry.after(*books.last(at), kind, dataset, {**body, "time": _now(), "nonce": _nonce()}, **more)
         books.append(at, entry)
         return entry
 
@@ -318,7 +325,7 @@ class Ledger:
 
     def _again(self, at: Connection, old: Entry, dataset: str, body: dict[str, Any]) -> Reservation:
         """The same request once more: what it released, or leave to run under the charge that stands."""
-        before = {name: value for name, value in old.contents.items() if name != "time"}
+        before = {name: value for name, value in old.contents.items() if name not in ("time", "nonce")}
         if old.dataset != dataset or canonical(before) != canonical(body):
             raise LedgerError("this request was made before, for something else: give each request a name of its own")
         return self._reservation(at, old, _released(at, old.request))
@@ -387,10 +394,14 @@ def _cap(account: Account) -> dict[str, Any]:
         "caps": list(account.caps),
         "neighbors": str(account.neighbors),
         "unit": account.unit,
-        "time": _now(),
     }
 
 
 def _now() -> str:
     """For people: nothing depends on the clock."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _nonce() -> str:
+    """So that no two entries ever have the same hash, not even in two copies of one ledger that go on by themselves."""
+    return secrets.token_hex(16)

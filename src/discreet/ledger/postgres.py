@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, LedgerUnavailable, Unsupported
 from discreet.ledger.store import (
     FROZEN,
     NAMED,
@@ -47,7 +47,7 @@ def _driver() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise LedgerError("a ledger in PostgreSQL needs psycopg: pip install 'discreet[postgres]'") from None
+        raise LedgerUnavailable("a ledger in PostgreSQL needs psycopg: pip install 'discreet[postgres]'") from None
     return psycopg
 
 
@@ -127,6 +127,10 @@ class PostgresStore:
         with self.reading() as at:
             return bytes.fromhex(at.rows("SELECT key FROM secret")[0][0])
 
+    def bind(self) -> None:
+        """It has no place."""
+        raise Unsupported("a ledger in PostgreSQL has no place of its own: its address is all there is to change")
+
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Behind the lock on the ledger's row. What is read after it is as the last writer left it."""
@@ -161,13 +165,13 @@ def _explained(error: Any) -> Exception:
             return OverCap()
         return LedgerError("the ledger's database refused an entry: run `discreet budget verify`")
     if isinstance(error, psycopg.errors.UndefinedTable):
-        return LedgerError(
+        return LedgerUnavailable(
             "there is no ledger in this database, or you have no right to it: create it with `discreet budget init`, "
             "or ask its owner"
         )
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return LedgerError("your role has no right to do this in the ledger's database: ask its owner")
-    return LedgerError(
+        return LedgerUnavailable("your role has no right to do this in the ledger's database: ask its owner")
+    return LedgerUnavailable(
         f"the ledger's database cannot be used ({type(error).__name__}): is it running, may you connect, or is it "
         "busy? Nothing was granted; what was being written may stand"
     )

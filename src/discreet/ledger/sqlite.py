@@ -2,21 +2,28 @@
 
 Every operation opens its own connection, and no fork happens while one is open: nothing is shared between threads or
 inherited by a child, and an exception at any point leaves no transaction behind. A commit is in the write-ahead log on
-disk (``synchronous=FULL``) before it returns.
+disk (``synchronous=FULL``) before it returns. All who use a file come through one directory entry (``place``), so that
+there is one log.
 """
 
+import hashlib
+import hmac
 import os
 import sqlite3
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 from discreet.durable import beside, sync
-from discreet.errors import LedgerError
+from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning, Unsupported
+from discreet.ledger import place
 from discreet.ledger.rules import create
 from discreet.ledger.store import OVER_CAP, Connection, OverCap
 
@@ -63,9 +70,14 @@ class _Transaction:
     """
 
     def __init__(
-        self, connect: Callable[[], sqlite3.Connection], begin: str, *, lock: "threading.RLock | None" = None
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        begin: str,
+        *,
+        lock: "threading.RLock | None" = None,
+        admit: Callable[[Connection], None] = lambda at: None,
     ) -> None:
-        self._connect, self._begin, self._lock = connect, begin, lock
+        self._connect, self._begin, self._lock, self._admit = connect, begin, lock, admit
         self._connection: sqlite3.Connection | None = None
         self._thread, self._is_open = threading.get_ident(), False
 
@@ -86,6 +98,7 @@ class _Transaction:
             if self._connection.in_transaction:  # an earlier one was interrupted before its own rollback
                 self._connection.execute("ROLLBACK")
             self._connection.execute(self._begin)
+            self._admit(_Open(self._connection))
             return _Open(self._connection)
         except BaseException as error:
             self._end()
@@ -125,12 +138,25 @@ def _translated(error: BaseException) -> BaseException:
         if OVER_CAP in str(error):
             return OverCap()
         return LedgerError("the ledger's database refused an entry: run `discreet budget verify`")
-    if isinstance(error, sqlite3.Error):
-        return LedgerError(
-            f"the ledger cannot be used ({type(error).__name__}): is its disk full, read-only or busy? "
-            "Nothing was granted"
+    if isinstance(error, sqlite3.DatabaseError) and _code(error) == sqlite3.SQLITE_CORRUPT:
+        return LedgerDamaged(_DAMAGED)
+    if isinstance(error, (sqlite3.Error, OSError)):
+        return LedgerUnavailable(
+            f"the ledger cannot be used ({type(error).__name__}): is its disk full, read-only or busy, and may you use "
+            "it? Nothing was granted"
         )
     return error
+
+
+_DAMAGED = (
+    "this ledger is damaged: restore its newest copy, with its key, and charge again what was released since. Nothing "
+    "was granted"
+)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary code; 0 where the error is not SQLite's own."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 class SQLiteStore:
@@ -145,23 +171,31 @@ class SQLiteStore:
         return str(self._path)
 
     @property
+    def _real(self) -> Path:
+        """The file behind symbolic links: its log and its key lie next to it."""
+        return Path(os.path.realpath(self._path))
+
+    @property
     def _key_path(self) -> Path:
-        return self._path.with_name(self._path.name + ".key")
+        real = self._real
+        return real.with_name(real.name + ".key")
 
     def create(self, name: str, key: bytes) -> None:
         """Make the file, whole or not at all, and its key beside it. Nothing is overwritten."""
+        path = self._real
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):  # that of a ledger whose making was interrupted
                 _appear(self._key_path, lambda beside: beside.write_bytes(key))
-            _appear(self._path, lambda beside: _make(beside, name))
+            found = self._key_path.read_bytes()
+            _appear(path, lambda beside: _make(beside, name, path.name, found))
         except FileExistsError:
             raise LedgerError("there is a ledger of this name already: use it, or choose another name") from None
         except OSError:
             raise LedgerError("the ledger cannot be created here: choose a directory that can be written") from None
 
     def key(self) -> bytes:
-        """The key, from its file."""
+        """The key, from its file. The ledger knows its own: by a keyed hash, which the first use of a key records."""
         self._exists()
         try:
             key = self._key_path.read_bytes()
@@ -171,23 +205,63 @@ class SQLiteStore:
             raise LedgerError(
                 "the ledger's key is missing or cannot be read: restore the .key file that belongs to it"
             ) from None
+        with self.reading() as at:
+            seal = place.seal(at)
+        if seal is None:
+            with self.writing() as at:
+                place.set_seal(at, _sealed(at, key))
+                seal = place.seal(at)
+        with self.reading() as at:
+            if not hmac.compare_digest(str(seal), _sealed(at, key)):
+                raise LedgerError("this is the key of another ledger: restore the .key file that belongs to this one")
+        _warn_of_others(self._key_path)
         return key
+
+    def bind(self) -> None:
+        """Take the directory entry where the file is now for its own."""
+        with _Transaction(self._connected, "BEGIN IMMEDIATE") as at:
+            place.bind(at, self._real)
 
     def writing(self) -> _Transaction:
         """``BEGIN IMMEDIATE``: one writer at a time, from the first statement on."""
-        return _Transaction(self._connected, "BEGIN IMMEDIATE")
+        return _Transaction(self._connected, "BEGIN IMMEDIATE", admit=partial(self._admit, writing=True))
 
     def reading(self) -> _Transaction:
         """A snapshot."""
-        return _Transaction(self._connected, "BEGIN")
+        return _Transaction(self._connected, "BEGIN", admit=partial(self._admit, writing=False))
 
     def _connected(self) -> sqlite3.Connection:
         self._exists()
-        return _ledger_at(self._path)
+        place.Place.of(self._real)  # a file that is mounted by itself is not even opened: that would make a log
+        return _ledger_at(self._real)
+
+    def _admit(self, at: Connection, *, writing: bool) -> None:
+        place.admit(at, self._real, writing=writing)
+        _warn_of_others(self._real)
 
     def _exists(self) -> None:
-        if not self._path.is_file():
-            raise LedgerError("there is no ledger here: create it with `discreet budget init`, or correct its name")
+        if not self._real.is_file():
+            raise LedgerUnavailable(
+                "there is no ledger here: create it with `discreet budget init`, or correct its name"
+            )
+
+
+def _sealed(at: Connection, key: bytes) -> str:
+    """What a key makes of the ledger's name. It tells keys apart, and nothing of them: a key is 256 random bits."""
+    ((name,),) = at.rows("SELECT name FROM ledger")
+    return hmac.new(key, f"discreet ledger {name}".encode(), hashlib.sha256).hexdigest()
+
+
+def _warn_of_others(path: Path) -> None:
+    """For the owner: others may read or change the file."""
+    mode = path.stat().st_mode & 0o777
+    if os.name == "posix" and mode & 0o077:
+        warnings.warn(
+            f"{path.name} has the rights {mode:04o}, so that others can reach it: run `chmod 600 {path.name}`, and let "
+            "fits run under its owner's account, or use a ledger in PostgreSQL",
+            PrivacyWarning,
+            stacklevel=2,
+        )
 
 
 def _ledger_at(path: Path) -> sqlite3.Connection:
@@ -196,13 +270,10 @@ def _ledger_at(path: Path) -> sqlite3.Connection:
     try:
         found = connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('ledger', 'entry', 'account')")
         if found.fetchone()[0] != 3:
-            raise sqlite3.DatabaseError
-    except sqlite3.OperationalError:  # busy, or gone: not for us to judge
+            raise LedgerUnavailable(_NO_LEDGER)
+    except (sqlite3.Error, LedgerError) as error:  # busy, gone or damaged: not for us to judge
         connection.close()
-        raise
-    except sqlite3.DatabaseError:
-        connection.close()
-        raise LedgerError("this file is not a ledger: correct its name") from None
+        raise LedgerUnavailable(_NO_LEDGER) if _code(error) == sqlite3.SQLITE_NOTADB else error from None
     connection.execute("PRAGMA journal_mode=WAL")  # a copy may have lost it
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
@@ -210,11 +281,17 @@ def _ledger_at(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _make(path: Path, name: str) -> None:
+_NO_LEDGER = "this file is not a ledger: correct its name; if it was one, restore its newest copy, with its key"
+
+
+def _make(path: Path, name: str, file_name: str, key: bytes) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         with _Transaction(lambda: connection, "BEGIN IMMEDIATE") as at:
             create(at, name)
+            place.record(at, replace(place.Place.of(path), name=file_name))  # that it is about to get
+            if len(key) == KEY_BYTES:
+                place.set_seal(at, _sealed(at, key))
 
 
 def _appear(path: Path, write: Callable[[Path], Any]) -> None:
@@ -253,6 +330,10 @@ class MemoryStore:
     def key(self) -> bytes:
         """The key."""
         return self._key
+
+    def bind(self) -> None:
+        """It has no place."""
+        raise Unsupported("a ledger in memory has no place of its own")
 
     def writing(self) -> _Transaction:
         """One at a time."""

@@ -47,6 +47,10 @@ class Store(Protocol):
         """The key of the fingerprints."""
         ...
 
+    def bind(self) -> None:
+        """Take the place where the ledger is now for its own; Unsupported where it has no place."""
+        ...
+
     def writing(self) -> AbstractContextManager[Connection]:
         """A transaction that no other writer overlaps; durable once it is left without an exception."""
         ...

@@ -1,0 +1,98 @@
+"""One ledger file under two path names never grants more than its cap, whoever is killed when.
+
+SQLite names its write-ahead log after the path: two names of one file may be two logs, each of which forgets what the
+other one granted.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from discreet import BudgetExceeded, Ledger
+from discreet.errors import LedgerError
+from discreet.ledger import place
+from tests.crash.charges import DATASET, charge
+from tests.crash.killing import Crowd, Folder, Log
+from tests.crash.names import HOW, SHARED, second_name
+from tests.crash.observing import faults, integrity, snapshot
+
+WORKERS, KILLS = 6, 60
+
+
+def asking(names: tuple[Path, Path]) -> Callable[[Path, Folder, int, float], None]:
+    """Workers of which every other one uses the other name; each logs what it was granted."""
+
+    def work(_: Path, folder: Folder, slot: int, seed: float) -> None:
+        ledger, log, chance = Ledger(names[slot % 2]), Log(folder.log(slot)), random.Random(seed)
+        while not folder.stop.exists():
+            request = f"{slot}-{chance.getrandbits(64)}"
+            try:
+                head = charge(ledger, request).head
+            except BudgetExceeded:
+                log("refused", request)
+                time.sleep(0.01)  # the others want the processor
+            except LedgerError:
+                log("away", request)
+                time.sleep(0.01)
+            else:
+                log("granted", request, head)
+
+    return work
+
+
+def crowd_of(names: tuple[Path, Path], folder: Folder) -> None:
+    """Kill workers at random moments, and let the rest reach the cap."""
+    crowd = Crowd(names[0], folder, asking(names), WORKERS, random.Random(3))
+    crowd.kill(KILLS, longest=0.04)
+    crowd.wait_until(lambda: folder.count("refused") > WORKERS)
+    crowd.finish()
+    assert crowd.errors == []
+    assert crowd.kills == KILLS
+
+
+@pytest.fixture
+def low(tmp_path: Path) -> Path:
+    where = tmp_path / "low" / "budget.db"
+    Ledger.create(where).grant(DATASET, epsilon=2.0, delta=1e-6)
+    return where
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    (tmp_path / "logs").mkdir()
+    return Folder(tmp_path / "logs")
+
+
+def granted(folder: Folder, parity: int | None = None) -> dict[str, str]:
+    """The heads of all charges that a worker was granted, by request; of one of the names."""
+    found = {line[1]: line[2] for line in folder.lines() if line[0] == "granted"}
+    return {request: head for request, head in found.items() if parity in (None, int(request[0]) % 2)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", HOW)
+def test_two_names_and_many_kills(low: Path, folder: Folder, how: str) -> None:
+    with second_name(low, how) as other:
+        crowd_of((low, other), folder)
+    end = snapshot(low)
+    assert faults(end) == []
+    assert integrity(low) == "ok"
+    heads = {entry[3]: entry[-1] for entry in end.charges}
+    assert {request: heads.get(request) for request in granted(folder)} == granted(folder)
+    assert len(granted(folder, 0)) > 5
+    assert bool(granted(folder, 1)) == (how in SHARED)
+    Ledger(low).verify(prices=True)
+
+
+@pytest.mark.slow
+def test_two_names_that_nobody_checks_overspend(low: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: without the check, both names grant the whole cap, and one name's charges are forgotten."""
+    monkeypatch.setattr(place, "admit", lambda at, path, *, writing: None)
+    with second_name(low, "hard link") as other:
+        crowd_of((low, other), folder)
+    end = snapshot(low)
+    assert faults(end) == []  # whole in itself
+    assert len(granted(folder).keys() - set(end.requests)) > 5

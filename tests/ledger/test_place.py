@@ -1,0 +1,243 @@
+"""A ledger file is used at one place: second names, moved files and copies are refused with the remedy."""
+
+import os
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from discreet import Budget, Ledger
+from discreet.accounting.events import Gaussian
+from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning, Unsupported
+from discreet.ledger import place
+from tests.crash.names import HOW, SHARED, second_name
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    where = tmp_path / "home" / "budget.db"
+    Ledger.create(where).grant("census", 3.0, 1e-6)
+    return where
+
+
+def charge(path: Path) -> None:
+    Ledger(path).reserve("census", [Gaussian(20.0)], Budget(0.4, 1e-7))
+
+
+def fits(path: Path) -> int:
+    return Ledger(path).spent("census").fits
+
+
+def key_of(path: Path) -> Path:
+    return path.with_name(path.name + ".key")
+
+
+def copied(path: Path, to: Path) -> Path:
+    for old, new in ((path, to), (key_of(path), key_of(to))):
+        shutil.copy(old, new)
+    return to
+
+
+def forget(path: Path) -> None:
+    """As ledgers were made before they recorded their place and their key."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE binding")
+
+
+REMEDY = {
+    "hard link": "belongs to another place",
+    "hard link elsewhere": "belongs to another place",
+    "mounted file": "mount the folder",
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_second_name_is_the_same_account_or_none(path: Path, how: str) -> None:
+    with second_name(path, how) as other:
+        if how in SHARED:
+            charge(other)
+            assert Ledger(other).key() == Ledger(path).key()
+        else:
+            for use in (charge, fits, lambda one: Ledger(one).verify(), lambda one: Ledger(one).grant("more", 1.0)):
+                with pytest.raises(LedgerUnavailable, match=REMEDY[how]):
+                    use(other)
+        charge(path)
+        assert fits(path) == 1 + (how in SHARED)
+        assert fits(path) == (fits(other) if how in SHARED else 1)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_ledger_that_records_no_place_yet_is_bound_where_it_has_one_name(path: Path, how: str) -> None:
+    forget(path)
+    with second_name(path, how) as other:
+        if how in SHARED:
+            charge(other)
+        elif how == "mounted file":
+            with pytest.raises(LedgerUnavailable, match="mount the folder"):
+                charge(other)
+        else:
+            for name in (path, other):
+                with pytest.raises(LedgerUnavailable, match="hard links"):
+                    charge(name)
+                with pytest.raises(LedgerUnavailable, match="hard links"):
+                    fits(name)
+            other.unlink()
+        charge(path)
+    moved = path.rename(path.with_name("moved.db"))
+    with pytest.raises(LedgerUnavailable, match="belongs to another place"):
+        charge(moved)
+
+
+def test_reading_binds_nothing(path: Path) -> None:
+    forget(path)
+    assert fits(path) == 0
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'binding'").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("where", ["home/other.db", "away/budget.db"])
+def test_a_moved_ledger_asks_for_its_owners_word(path: Path, tmp_path: Path, where: str) -> None:
+    charge(path)
+    to = tmp_path / where
+    to.parent.mkdir(exist_ok=True)
+    key_of(path).rename(key_of(to))
+    path.rename(to)
+    for use in (charge, fits):
+        with pytest.raises(LedgerUnavailable, match="discreet budget move"):
+            use(to)
+    Ledger(to).bind()
+    charge(to)
+    assert fits(to) == 2
+    assert len(Ledger(to).key()) == 32
+    Ledger(to).verify(prices=True)
+
+
+def test_a_copy_can_be_read_and_is_charged_only_after_its_owners_word(path: Path, tmp_path: Path) -> None:
+    charge(path)
+    copy = copied(path, tmp_path / "copy.db")
+    assert fits(copy) == 1
+    assert Ledger(copy).verify(prices=True).entries == 2
+    for use in (charge, lambda one: Ledger(one).grant("census", 4.0), lambda one: Ledger(one).settle("r", "x")):
+        with pytest.raises(LedgerUnavailable, match="discreet budget move"):
+            use(copy)
+    Ledger(copy).bind()
+    charge(copy)
+    charge(path)
+    heads = [Ledger(one).verify().head for one in (path, copy)]
+    assert heads[0] != heads[1]  # the same charge in the same second
+
+
+def test_no_ledger_is_bound_that_has_two_names(path: Path) -> None:
+    for how in ("hard link", "mounted file"):
+        with second_name(path, how) as other:
+            with pytest.raises(LedgerUnavailable):
+                Ledger(other).bind()
+            other.unlink() if how == "hard link" else None
+        shutil.rmtree(path.parent / "elsewhere")
+    charge(path)
+
+
+def test_a_folder_that_was_renamed_is_the_same_place(path: Path) -> None:
+    """The entry is the same, and its log came along."""
+    charge(path)
+    away = path.parent.rename(path.parent.with_name("renamed"))
+    charge(away / path.name)
+    assert fits(away / path.name) == 2
+
+
+def test_where_mounts_have_no_numbers_devices_are_compared(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "O_PATH", raising=False)
+    charge(path)
+    assert place._mount(path) == ("device", path.stat().st_dev)
+    with second_name(path, "mounted file") as other, pytest.raises(LedgerUnavailable, match="belongs to another place"):
+        charge(other)
+
+
+def test_looking_at_the_place_drops_no_lock_of_sqlite(path: Path) -> None:
+    """A handle that is closed drops a process's POSIX locks on the file, but for one that only names it."""
+    with Ledger(path)._store.reading():
+        place.Place.of(path)
+        assert locks_on(path) > 0
+
+
+def locks_on(path: Path) -> int:
+    table = Path("/proc/locks")
+    if not table.exists():
+        pytest.skip("locks are not listed here")
+    inode = path.stat().st_ino
+    return sum(bool(re.search(rf"POSIX.* {os.getpid()} \S+:{inode} ", line)) for line in table.read_text().splitlines())
+
+
+def test_only_files_have_a_place() -> None:
+    for address in (":memory:", "postgresql://ann@db/ledger"):
+        with pytest.raises(Unsupported, match="place"):
+            Ledger(address).bind()
+
+
+# --- keys -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_another_ledgers_key_is_refused(path: Path, tmp_path: Path, old: bool) -> None:
+    Ledger.create(tmp_path / "other.db")
+    own = Ledger(path).key()
+    if old:
+        forget(path)
+        assert Ledger(path).key() == own  # the first use records it
+    shutil.copy(tmp_path / "other.db.key", key_of(path))
+    with pytest.raises(LedgerError, match="key of another ledger"):
+        Ledger(path).key()
+    key_of(path).write_bytes(own)
+    assert Ledger(path).key() == own
+
+
+def test_nothing_of_the_key_is_in_the_ledger(path: Path) -> None:
+    key = Ledger(path).key()
+    assert key not in path.read_bytes()
+    assert key.hex().encode() not in path.read_bytes()
+
+
+# --- rights -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
+@pytest.mark.parametrize("which", ["ledger", "key"])
+def test_rights_of_others_are_warned_of(path: Path, which: str, mode: int) -> None:
+    ledger, file = Ledger(path), path if which == "ledger" else key_of(path)
+    file.chmod(mode)
+    with pytest.warns(PrivacyWarning, match=f"{file.name} has the rights 0{mode:o}.*chmod 600 {file.name}"):
+        ledger.spent("census") if which == "ledger" else ledger.key()
+    file.chmod(0o600)
+    assert (ledger.spent("census").fits, len(ledger.key())) == (0, 32)  # a warning would be an error here
+
+
+# --- damage -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.005, 0.1, 0.5, 0.95])
+def test_a_ledger_that_was_cut_short_says_so(path: Path, share: float) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    for use in (charge, fits, lambda one: Ledger(one).verify()):
+        with pytest.raises(LedgerDamaged, match="damaged: restore"):
+            use(path)
+    path.write_bytes(whole)
+    charge(path)
+
+
+def test_pages_that_were_overwritten_are_damage(path: Path) -> None:
+    whole = bytearray(path.read_bytes())
+    for start in range(4096, len(whole), 4096):
+        whole[start : start + 100] = b"\xff" * 100
+    path.write_bytes(whole)
+    with pytest.raises(LedgerDamaged, match="damaged: restore"):
+        Ledger(path).verify()
+
+
+def test_an_empty_file_is_no_ledger_or_was_one(path: Path) -> None:
+    path.write_bytes(b"")
+    with pytest.raises(LedgerUnavailable, match=r"not a ledger.*restore"):
+        fits(path)
