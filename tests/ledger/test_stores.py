@@ -419,7 +419,7 @@ def test_entries_are_the_history(ledger):
 
 
 def test_verify_of_an_empty_ledger(ledger):
-    assert astuple(ledger.verify()) == (0, 0, GENESIS)
+    assert astuple(ledger.verify()) == (0, 0, GENESIS, None)
 
 
 def test_a_reader_sees_one_moment(ledger):

@@ -9,9 +9,9 @@ MUTANTS = (
         (
             Edit(
                 "curator/private_data.py",
-                "        reservation = self.reserve(events, budget, **words)\n",
+                "        reservation = self.reserve(events, budget, promised, **words)\n",
                 "        self._PrivateData__admitted(loss, None, _Opened(plan, budget, noise_multiplier, domain.n))\n"
-                "        reservation = self.reserve(events, budget, **words)\n",
+                "        reservation = self.reserve(events, budget, promised, **words)\n",
             ),
         ),
         ("tests/crash/test_reading.py::test_the_charge_is_on_disk_before_the_first_record_is_read",),

@@ -4,6 +4,7 @@ A certificate is plain data. ``verify`` needs nothing but the certificate: it pr
 anew with both accountants and refuses a claim that is below the price.
 """
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -36,6 +37,11 @@ UNITS = ("record", "person")
 ARITHMETICS = ("exact lattice", "idealised")
 BOUGHT = "bought_ranges"
 """Among the public facts: ranges that were released with noise, under this certificate."""
+LATER = ("trace", "created", "ledger")
+"""The fields that are not known before records are read; ``BOUGHT`` is the fourth thing that is not."""
+
+ESTIMATED = (BOUGHT, CHECKED)
+"""Among the public facts: what was estimated with privacy budget, and not declared."""
 
 _RELATIONS = {
     Neighbors.REPLACE_ONE: "any one {unit} is exchanged for any other",
@@ -160,14 +166,28 @@ class Certificate:
             raise AccountingError("the certificate's trace spends more than its events: do not rely on it")
         return Verification(self.epsilon, found.epsilon, self.delta, found.accountants, self.is_private)
 
+    def public_digest(self) -> str:
+        """The SHA-256 of all that is known before records are read: what a ledger chains when it charges the fit.
+
+        Left out is what the fit itself releases, or what follows from the charge: ``LATER``, and ranges and counts that
+        were estimated with privacy budget. A new field is in it unless it is named there.
+        """
+        known = {name: value for name, value in self._stored().items() if name not in LATER}
+        known["assumed_public"] = {key: fact for key, fact in self.assumed_public.items() if key not in ESTIMATED}
+        text = json.dumps(_encoded(known), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def to_json(self) -> str:
         """The certificate as JSON: sorted, without NaN or infinity as numbers, floats exact."""
+        return json.dumps(_encoded(self._stored()), sort_keys=True, indent=2, allow_nan=False)
+
+    def _stored(self) -> dict[str, Any]:
+        """All fields as plain data, with the format and the stamp."""
         stored: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
         stored["neighbors"] = str(self.neighbors)
         stored["events"] = [to_dict(event) for event in self.events]
         stored["trace"] = [asdict(charge) for charge in self.trace]
-        stored["format"], stored["stamp"] = FORMAT, self.stamp
-        return json.dumps(_encoded(stored), sort_keys=True, indent=2, allow_nan=False)
+        return {**stored, "format": FORMAT, "stamp": self.stamp}
 
     @classmethod
     def from_json(cls, text: str) -> "Certificate":
@@ -259,7 +279,7 @@ def _lines(certificate: Certificate) -> list[str]:
     )
     lines += [*_bought_lines(certificate), *_check_lines(certificate)]
     lines.append("  Taken as public, not measured")
-    public = {name: value for name, value in certificate.assumed_public.items() if name not in (BOUGHT, CHECKED)}
+    public = {name: value for name, value in certificate.assumed_public.items() if name not in ESTIMATED}
     lines += [line for name, value in public.items() for line in _fact_lines(name, value)] or ["    nothing"]
     lines += _ledger_lines(certificate.ledger)
     lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")

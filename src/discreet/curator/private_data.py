@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.certificate import Certificate
 from discreet.accounting.checks import CHECKED
 from discreet.accounting.events import Event
 from discreet.accounting.plan import AdaptivePlan, Plan
@@ -22,6 +23,7 @@ from discreet.curator.fingerprint import Sketcher, fingerprint_of
 from discreet.curator.selftest import check_kernels
 from discreet.curator.session import check_answers_match_prices
 from discreet.curator.stream import Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
+from discreet.curator.wall import promise
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation, settled
 from discreet.ledger.settings import account_of
@@ -167,16 +169,24 @@ class PrivateData:
                 plan = replace(plan, releases=(*plan.releases, asked.release(plan, pure=pure)))
         return plan
 
-    def reserve(self, events: Sequence[Event], budget: Budget, **words: Any) -> Reservation | None:
+    def reserve(
+        self,
+        events: Sequence[Event],
+        budget: Budget,
+        promised: Callable[[], Sequence[Certificate]] = tuple,
+        **words: Any,
+    ) -> Reservation | None:
         """Charge what will be released to the ledger, durably, before any record is read; None without a ledger.
 
-        ``words`` are those of ``Ledger.reserve``: request, label, about. A request that was answered before raises
-        AlreadyReleased, with its answer.
+        ``promised`` gives the certificates of which one will be issued, as far as they are known now. ``words`` are
+        those of ``Ledger.reserve``: request, label, about. A request that was answered before raises AlreadyReleased,
+        with its answer.
         """
         if self.__ledger is None or self.dataset is None:
             return None
         self.__ledger.key()  # missing, it is missed before anything is charged
-        reservation = self.__ledger.reserve(self.dataset, events, budget, unit=self.unit, **words)
+        words = {**words, "unit": self.unit, "certificates": promised()}
+        reservation = self.__ledger.reserve(self.dataset, events, budget, **words)
         if reservation.release is not None:
             raise AlreadyReleased(reservation.release)
         return reservation
@@ -246,11 +256,14 @@ class PrivateData:
             )
             door.check_containers(self.__X, self.__groups, self.scaling)
 
-    def open_to_settle(self, plan: Plan, budget: Budget, loss: Any, **words: Any) -> Curator:
-        """``open`` for whoever publishes nothing but what ``curator.reservation.settle`` returns.
+    def open_to_settle(
+        self, plan: Plan, budget: Budget, loss: Any, *, claim: Mapping[str, Any] | None = None, **words: Any
+    ) -> Curator:
+        """``open`` for code that publishes nothing but what ``curator.reservation.settle`` returns.
 
-        ``words`` are those of ``reserve``. A request that was charged and not settled is opened again under its
-        charge, with other noise: two of its answers may never both be seen.
+        ``claim`` are the words of ``curator.certificate``, where they are known by now: the ledger then chains what
+        the certificate will say. ``words`` are those of ``reserve``. A request that was charged and not settled is
+        opened again under its charge, with other noise: two of its answers may never both be seen.
         """
         plan = self.priced(plan, pure=budget.is_pure)
         noise_multiplier = calibrate(plan, budget)
@@ -259,7 +272,12 @@ class PrivateData:
         self.check(loss)
         check_kernels(loss, sparse=containers.is_sparse(self.__X))
         events = plan.events(noise_multiplier, pure=budget.is_pure)
-        reservation = self.reserve(events, budget, **words)
+        facts = self.__facts(domain)
+
+        def promised() -> list[Certificate]:
+            return [] if claim is None else [promise(plan, budget, noise_multiplier, facts, **claim)]
+
+        reservation = self.reserve(events, budget, promised, **words)
         with settled(reservation):
             opened = _Opened(plan, budget, noise_multiplier, domain.n)
             self.__buy(opened)

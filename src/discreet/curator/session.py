@@ -18,7 +18,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import noise
 from discreet.curator.engines.base import Engine
-from discreet.curator.entropy import current_entropy
+from discreet.curator.entropy import Entropy, current_entropy
 from discreet.curator.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, unit_for
 from discreet.curator.observation import Measurement, current_observer
 from discreet.errors import PlanViolation, Unsupported
@@ -72,6 +72,12 @@ def idealised(plan: Plan, budget: Budget) -> tuple[str, ...]:
     if any(query.startswith("sample_") for query in asked):
         found.append("the draw from the exponential mechanism's density is in floating point, not on the lattice")
     return tuple(found)
+
+
+def doubts(entropy: Entropy, *, observed: bool) -> tuple[str, ...]:
+    """Why there is no guarantee, beyond what the events tell."""
+    seeded = () if entropy.is_private else ("the noise came from a test generator with a public seed",)
+    return (*seeded, "an observer saw the exact sums") if observed else seeded
 
 
 class Session:
@@ -205,9 +211,4 @@ class Session:
 
     def reasons(self) -> Sequence[str]:
         """Why there is no guarantee, beyond what the events tell."""
-        reasons = []
-        if not self.entropy.is_private:
-            reasons.append("the noise came from a test generator with a public seed")
-        if self.is_observed:
-            reasons.append("an observer saw the exact sums")
-        return reasons
+        return doubts(self.entropy, observed=self.is_observed)

@@ -1,5 +1,7 @@
 """What every answer of a curator shares: the open session, and the certificate."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -13,7 +15,9 @@ from discreet.accounting.pricing import epsilon_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator.engines.base import Engine
-from discreet.curator.session import Session, idealised
+from discreet.curator.entropy import current_entropy
+from discreet.curator.observation import current_observer
+from discreet.curator.session import Session, doubts, idealised
 from discreet.ledger.reservation import Reservation
 
 
@@ -57,26 +61,46 @@ class Wall:
 
     def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
         """What may be claimed of anything computed from this curator's answers."""
-        events = self.plan.events(self.noise_multiplier, pure=self.budget.is_pure)
-        price = epsilon_of(events, self.budget.delta, self.budget.neighbors)
-        reasons = idealised(self.plan, self.budget)
-        return Certificate(
-            epsilon=self.budget.epsilon,
-            delta=self.budget.delta,
-            neighbors=self.budget.neighbors,
-            events=events,
-            unit=self._facts["unit"],
-            model=model,
-            solver=solver,
-            accountants=price.accountants,
-            assumed_public={key: value for key, value in self._facts.items() if key != "unit" and value is not None},
-            noise_multiplier=self.noise_multiplier,
-            arithmetic="idealised" if reasons else "exact lattice",
+        claim = promise(
+            self.plan, self.budget, self.noise_multiplier, self._facts, model=model, solver=solver, notes=notes
+        )
+        return replace(
+            claim,
             entropy=self._session.entropy.name,
-            library_version=__version__,
-            notes=(*notes, *reasons),
             created=date.today().isoformat(),
             not_private=tuple(self._session.reasons()),
             trace=() if self._session.filter is None else self._session.filter.trace,
             ledger=None if self.reservation is None else self.reservation.reference,
         )
+
+
+def promise(
+    plan: Plan,
+    budget: Budget,
+    noise_multiplier: float,
+    facts: Mapping[str, Any],
+    *,
+    model: str,
+    solver: Mapping[str, Any],
+    notes: tuple[str, ...] = (),
+) -> Certificate:
+    """The certificate of a plan as far as it is known before records are read: what a ledger is told to expect."""
+    events = plan.events(noise_multiplier, pure=budget.is_pure)
+    reasons, entropy = idealised(plan, budget), current_entropy()
+    return Certificate(
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        neighbors=budget.neighbors,
+        events=events,
+        unit=facts["unit"],
+        model=model,
+        solver=solver,
+        accountants=epsilon_of(events, budget.delta, budget.neighbors).accountants,
+        assumed_public={key: value for key, value in facts.items() if key != "unit" and value is not None},
+        noise_multiplier=noise_multiplier,
+        arithmetic="idealised" if reasons else "exact lattice",
+        entropy=entropy.name,
+        library_version=__version__,
+        notes=(*notes, *reasons),
+        not_private=doubts(entropy, observed=current_observer() is not None),
+    )

@@ -182,6 +182,7 @@ class Ledger:
         unit: str = "record",
         label: str = "",
         about: str = "",
+        certificates: Sequence[Certificate] = (),
     ) -> Reservation:
         """Charge a plan to a data set; when this returns, the charge is durable. BudgetExceeded where it is too dear.
 
@@ -202,6 +203,9 @@ class Ledger:
             What the charge is for, for the history.
         about
             What else must be the same for a request to be the same, such as a digest of public settings.
+        certificates
+            The certificates of which one will be issued, as far as they are known before records are read. Their
+            digests are chained with the charge, so that ``verify`` finds a certificate that was changed.
         """
         if request is not None:
             _check_name(request)
@@ -213,12 +217,14 @@ class Ledger:
                 f"fit with neighbors={str(known.neighbors)!r}, and groups= for persons only"
             )
         charge = known.charge(events, budget)
-        body = {
+        body: dict[str, Any] = {
             "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": str(budget.neighbors)},
             "events": [to_dict(event) for event in events],
             "label": label,
             "about": about,
         }
+        if certificates:
+            body["certificates"] = sorted({one.public_digest() for one in certificates})
         try:
             with self._store.writing() as at:
                 if request is not None and (old := books.entry_of_request(at, request)):
@@ -283,18 +289,20 @@ class Ledger:
             return books.entries(at, dataset, limit)
 
     def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
-        """Work the whole ledger out again from its entries; LedgerError names the first thing amiss.
+        """Work the whole ledger out again from its entries; LedgerError names the first thing that is wrong.
 
         ``prices`` works out anew what every charge's events cost, too, which takes longer. With a certificate: is its
-        charge in this ledger, as it says? A ledger that was rolled back to an older copy is whole in itself, and only
-        the certificates issued since then can tell.
+        charge in this ledger, and is it the certificate that was charged for? Everything on it is compared that was
+        known before records were read; ``Verified.whole`` is false where an older entry does not say all of it. A
+        ledger that was rolled back to an older copy is whole in itself, and only the certificates issued since then
+        can tell.
         """
         with self._store.reading() as at:
             name, entries, accounts = self._name(at), books.entries(at), books.accounts(at)
         found = verified(entries, accounts, prices=prices)
-        if certificate is not None:
-            check_certificate(certificate, name, entries)
-        return found
+        if certificate is None:
+            return found
+        return replace(found, whole=check_certificate(certificate, name, entries, accounts))
 
     # --- inside ------------------------------------------------------------------------------------
 
@@ -325,10 +333,16 @@ class Ledger:
 
     def _again(self, at: Connection, old: Entry, dataset: str, body: dict[str, Any]) -> Reservation:
         """The same request once more: what it released, or leave to run under the charge that stands."""
-        before = {name: value for name, value in old.contents.items() if name not in ("time", "nonce")}
-        if old.dataset != dataset or canonical(before) != canonical(body):
+        asked, before = ({name: one.get(name) for name in _ASKED} for one in (body, old.contents))
+        if old.dataset != dataset or canonical(before) != canonical(asked):
             raise LedgerError("this request was made before, for something else: give each request a name of its own")
-        return self._reservation(at, old, _released(at, old.request))
+        release, promised = _released(at, old.request), old.contents.get("certificates")
+        if release is None and promised not in (None, body.get("certificates")):
+            raise LedgerError(
+                "this request was charged and not answered, and its certificate would say something else now: was it "
+                "made by another version of discreet? Ask again under another name, at another charge"
+            )
+        return self._reservation(at, old, release)
 
     def settle(self, request: str, release: str) -> str:
         """Keep what a request released, the first time; return what is kept (``Reservation.settle``)."""
@@ -365,6 +379,9 @@ def _events(plan: Plan | Sequence[Event], budget: Budget) -> tuple[Event, ...]:
         raise Unsupported("these events cost more than their budget: nothing was charged")
     return events
 
+
+_ASKED = ("budget", "events", "label", "about")
+"""What makes two requests the same."""
 
 _UNPRICED = (
     "this fit has no price in the data set's account: fit with delta=0 (a pure budget) where the cap has no delta, and "

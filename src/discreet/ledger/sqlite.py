@@ -154,7 +154,7 @@ _DAMAGED = (
 )
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: BaseException) -> int:
     """SQLite's primary code; 0 where the error is not SQLite's own."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 

@@ -15,11 +15,16 @@ from discreet.ledger.currency import Amounts
 
 @dataclass(frozen=True)
 class Verified:
-    """A ledger that holds together: how many entries and data sets it has, and the hash of the last entry."""
+    """A ledger that holds together: how many entries and data sets it has, and the hash of the last entry.
+
+    ``whole`` says of a certificate whether all of it was compared, and is None without one. An entry of an earlier
+    version, or of a charge by hand, holds the releases, the budget and the unit alone.
+    """
 
     entries: int
     datasets: int
     head: str
+    whole: bool | None = None
 
 
 def verified(entries: Sequence[Entry], accounts: Iterable[Account], *, prices: bool) -> Verified:
@@ -110,8 +115,14 @@ class _Prices:
         return all(stored >= found * (1 - 1e-6) - 2 for stored, found in pairs)
 
 
-def check_certificate(certificate: Certificate, name: str, entries: Sequence[Entry]) -> None:
-    """Is the certificate's charge an entry of the ledger of this name? LedgerError where it is not."""
+def check_certificate(
+    certificate: Certificate, name: str, entries: Sequence[Entry], accounts: Iterable[Account]
+) -> bool:
+    """Whether all of a certificate is what was charged; LedgerError where anything on it is something else.
+
+    The entry's hash covers its body. The body holds the digests of the certificates that the charge may lead to
+    (``Certificate.public_digest``): one for a fit or a score, one per candidate for a selection.
+    """
     stated = certificate.ledger
     if stated is None:
         raise LedgerError("the certificate names no ledger: its fit was charged nowhere")
@@ -125,5 +136,15 @@ def check_certificate(certificate: Certificate, name: str, entries: Sequence[Ent
             "the certificate's charge is not in this ledger: it was rolled back to an older copy, or the certificate "
             "was changed"
         )
-    if entry.contents["events"] != [to_dict(event) for event in certificate.events]:
+    body, account = entry.contents, next(one for one in accounts if one.name == entry.dataset)
+    if body["events"] != [to_dict(event) for event in certificate.events]:
         raise LedgerError("the certificate lists other releases than were charged: do not rely on it")
+    charged = {**body["budget"], "unit": account.unit}
+    for field, value in charged.items():
+        if getattr(certificate, field) != value:
+            raise LedgerError(f"the certificate states another {field} than was charged: do not rely on it")
+    if "certificates" not in body:
+        return False
+    if certificate.public_digest() not in body["certificates"]:
+        raise LedgerError("the certificate is not the one that was charged for: it was changed, do not rely on it")
+    return True

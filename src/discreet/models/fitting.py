@@ -177,15 +177,16 @@ def fit_model(
     data, domain, budget, chosen = ready.data, ready.domain, ready.budget, ready.solver
     declarations = (bounds, loss, penalty, chosen.settings(), data.n_columns, domain.n, fit_intercept)
     about = _digest(model, *declarations, *([data.declared] if data.declared else []))
+    claim = {"model": model, "solver": chosen.settings(), "notes": ready.reason}
     try:
-        curator = data.open_to_settle(ready.plan, budget, loss, request=request, label=model, about=about)
+        curator = data.open_to_settle(ready.plan, budget, loss, claim=claim, request=request, label=model, about=about)
     except AlreadyReleased as answered:
         return Fitted.from_text(answered.release)
     if request is not None and isinstance(ready.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
     with settled(curator.reservation):
         solution = chosen.solve(curator, penalty, progress)
-        certificate = curator.certificate(model=model, solver=chosen.settings(), notes=ready.reason)
+        certificate = curator.certificate(**claim)
         coef, intercept = _in_own_units(solution.coefficients, data, loss, fit_intercept)
         noise = solution.noise if budget.is_private else np.zeros_like(solution.coefficients)
         spread = (None, None) if noise is None else _in_own_units(noise, data, loss, fit_intercept)

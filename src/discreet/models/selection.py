@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from discreet.curator.entropy import current_entropy
 from discreet.curator.observation import current_observer
 from discreet.curator.parts import split
 from discreet.curator.private_data import PrivateData
+from discreet.curator.session import doubts
 from discreet.curator.stream import gathered, is_stream
 from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
@@ -126,7 +128,8 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
         X = container_of(X)
         ready = self._prepared(X, y, groups)
         ready.data.check(ready.listed[0].facts.loss)
-        reservation = ready.data.reserve(ready.paid.events, ready.paid.total, label="DPSelectCV")
+        promised = partial(self._promised, ready)
+        reservation = ready.data.reserve(ready.paid.events, ready.paid.total, promised, label="DPSelectCV")
         if is_stream(X):
             rows, y, groups = gathered(X, ready.listed[0].facts.bounds.classes)
         else:
@@ -206,31 +209,46 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
             dataset=self.dataset,
         )
 
+    def _promised(self, ready: "_Prepared") -> list[Certificate]:
+        """Return the certificates of which one will be issued: one per candidate, and that of no run at all."""
+        trained = [
+            self._claim(candidate, plan.solver, plan.noise_multiplier, ready)
+            for candidate, plan in zip(ready.listed, ready.paid.planned, strict=True)
+        ]
+        return [*trained, self._claim(ready.listed[0], {}, 0.0, ready)]
+
     def _certificate(self, best: Outcome, ready: "_Prepared", reservation: Reservation | None) -> Certificate:
-        paid, data, entropy = ready.paid, ready.data, current_entropy()
-        law, run = paid.stopping, paid.run
         made = getattr(best.model, "certificate_", None)
+        solver, noise = ({}, 0.0) if made is None else (made.solver, made.noise_multiplier)
+        return replace(
+            self._claim(best.candidate, solver, noise, ready),
+            created=date.today().isoformat(),
+            ledger=None if reservation is None else reservation.reference,
+        )
+
+    def _claim(self, candidate: Candidate, solver: Mapping[str, Any], noise: float, ready: "_Prepared") -> Certificate:
+        """Return what may be claimed if this candidate is released."""
+        paid, entropy = ready.paid, current_entropy()
+        law, run = paid.stopping, paid.run
         settings = {
             "selected_from": len(ready.listed),
             "stopping": f"{law.name}, mean {law.mean:g}",
             "validation": self._numerator / SAMPLING_DENOMINATOR,
             "run_epsilon": run.epsilon,
             "run_delta": run.delta,
-            **{f"chosen_{name}": _plain(value) for name, value in best.candidate.params.items()},
+            **{f"chosen_{name}": _plain(value) for name, value in candidate.params.items()},
         }
-        reasons = [] if entropy.is_private else ["the noise came from a test generator with a public seed"]
-        reasons += ["an observer saw the exact sums"] if current_observer() is not None else []
         return Certificate(
             epsilon=paid.total.epsilon,
             delta=paid.total.delta,
             neighbors=paid.total.neighbors,
             events=paid.events,
-            unit=data.unit,
-            model=f"{type(best.model).__name__}, selected by DPSelectCV",
-            solver={**({} if made is None else made.solver), **settings},
+            unit=ready.data.unit,
+            model=f"{type(candidate.estimator).__name__}, selected by DPSelectCV",
+            solver={**solver, **settings},
             accountants=paid.price.accountants,
-            assumed_public={**_declared(best.candidate.facts.bounds, ready.n), **data.declared},
-            noise_multiplier=0.0 if made is None else made.noise_multiplier,
+            assumed_public={**_declared(candidate.facts.bounds, ready.n), **ready.data.declared},
+            noise_multiplier=noise,
             arithmetic="idealised" if paid.reasons else "exact lattice",
             entropy=entropy.name,
             library_version=__version__,
@@ -240,9 +258,7 @@ class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
                 "the number of runs is secret, and so is the time that the fit took",
                 *paid.reasons,
             ),
-            created=date.today().isoformat(),
-            not_private=tuple(reasons),
-            ledger=None if reservation is None else reservation.reference,
+            not_private=doubts(entropy, observed=current_observer() is not None),
         )
 
     # --- what the released model does, unchanged ----------------------------------------------------

@@ -1,6 +1,6 @@
 """What a private selection costs, known before any record is read: the candidates' plans and the runs' budget."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +89,17 @@ class Offer:
     events: tuple[Event, ...]
     price: Price
     reasons: tuple[str, ...]
+    planned: tuple["Planned", ...]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A candidate's fit before it runs: its solver's settings, its noise, what it releases, why it may be idealised."""
+
+    solver: Mapping[str, Any]
+    noise_multiplier: float
+    events: tuple[Event, ...]
+    reasons: tuple[str, ...]
 
 
 def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Budget, law: Stopping) -> Offer:
@@ -121,27 +132,28 @@ def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Bud
 def _offered(
     candidates: Sequence[Candidate], domains: Sequence[Domain], total: Budget, run: Budget, law: Stopping
 ) -> Offer:
-    planned = [_planned(candidate, domain, run) for candidate, domain in zip(candidates, domains, strict=True)]
-    releases = tuple(events for events, _ in planned)
+    planned = tuple(_planned(candidate, domain, run) for candidate, domain in zip(candidates, domains, strict=True))
+    releases = tuple(one.events for one in planned)
     scored = SCORE.events(calibrate(SCORE, run), pure=run.is_pure)
     if run.is_private:
         listed: tuple[Event, ...] = (RepeatedSelection(kinds((*releases, scored)), law.mean, law.shape),)
     else:
         listed = (NonPrivate(),)
-    reasons = tuple(dict.fromkeys(reason for _, found in planned for reason in found))
+    reasons = tuple(dict.fromkeys(reason for one in planned for reason in one.reasons))
     price = epsilon_of(listed, total.delta, total.neighbors)
-    return Offer(law, total, run, releases, listed, price, reasons)
+    return Offer(law, total, run, releases, listed, price, reasons, planned)
 
 
-def _planned(candidate: Candidate, domain: Domain, run: Budget) -> tuple[tuple[Event, ...], tuple[str, ...]]:
-    """What a candidate will release when its fit may cost ``run``, and why that may be idealised."""
+def _planned(candidate: Candidate, domain: Domain, run: Budget) -> Planned:
+    """What a candidate will release when its fit may cost ``run``."""
     estimator, loss = candidate.estimator, candidate.facts.loss
     penalty = penalty_of(getattr(estimator, "penalty", None), getattr(estimator, "alpha", 0.0))
     chosen, _ = choose_solver(estimator.solver, domain, loss, penalty, run)
     plan = chosen.plan(domain, loss, penalty)
     if plan.total_variation:
         raise Unsupported("a sampler that is only approximate cannot be selected among: leave this candidate out")
-    return plan.events(calibrate(plan, run), pure=run.is_pure), idealised(plan, run)
+    noise = calibrate(plan, run)
+    return Planned(chosen.settings(), noise, plan.events(noise, pure=run.is_pure), idealised(plan, run))
 
 
 def kinds(runs: Sequence[tuple[Event, ...]]) -> tuple[tuple[Event, ...], ...]:

@@ -7,12 +7,14 @@ from types import ModuleType
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.pricing import calibrate, epsilon_of
+from discreet.accounting.pricing import calibrate
 from discreet.budget import Budget
 from discreet.curator.containers import container_of
 from discreet.curator.private_data import PrivateData
 from discreet.curator.stream import is_stream
+from discreet.curator.wall import promise
 from discreet.errors import MissingBounds, Unsupported
+from discreet.ledger.reservation import Reservation
 from discreet.models.fitting import budget_of
 from discreet.models.scoring import accuracy, r_squared, roc
 from discreet.models.scoring.buying import Buyer, plan_of
@@ -74,34 +76,38 @@ def private_score(
         raise MissingBounds("n is private here: give delta, such as delta=1e-6")
     budget = budget_of(epsilon, delta, relation, n)
     plan = plan_of(kind.SHARES, pure=budget.is_pure)
-    events = plan.events(calibrate(plan, budget), pure=budget.is_pure)
+    noise_multiplier = calibrate(plan, budget)
+    promised = replace(
+        promise(
+            plan,
+            budget,
+            noise_multiplier,
+            {"unit": data.unit, **_declared(known, n)},
+            model=f"{name} of {known.name}",
+            solver={"metric": name},
+        ),
+        notes=("the model was released before, and is taken as public here",),
+    )
     data.check(known.loss)
-    reservation = data.reserve(events, budget, label=f"{name} of {known.name}")
+    reservation = data.reserve(promised.events, budget, lambda: [promised], label=promised.model)
     rows, persons = read(known, X, y, partial(kind.seen, known), reservation)
     if not is_stream(X):
         data.recognize(reservation)
     buyer = Buyer(plan, budget, groups if persons is None else persons, progress)
     found: Measured = kind.measure(known, rows, buyer, level)
-    certificate = replace(
-        _certificate(known, buyer, name, n),
-        unit=data.unit,
-        ledger=None if reservation is None else reservation.reference,
-    )
-    return scored(name, found, level, certificate, n, kind.SAMPLING)
+    return scored(name, found, level, _certificate(promised, buyer, reservation), n, kind.SAMPLING)
 
 
-def _certificate(model: Released, buyer: Buyer, name: str, n: int | None) -> Certificate:
-    """That of the last purchase, with all of them in it."""
+def _certificate(promised: Certificate, buyer: Buyer, reservation: Reservation | None) -> Certificate:
+    """What was promised, with what only the purchases tell: where their noise came from, and who looked."""
     assert buyer.curator is not None
-    budget, noise_multiplier = buyer.budget, calibrate(buyer.plan, buyer.budget)
-    events = buyer.plan.events(noise_multiplier, pure=budget.is_pure)
+    made = buyer.curator.certificate(model=promised.model, solver=dict(promised.solver))
     return replace(
-        buyer.curator.certificate(model=f"{name} of {model.name}", solver={"metric": name}),
-        events=events,
-        accountants=epsilon_of(events, budget.delta, budget.neighbors).accountants,
-        noise_multiplier=noise_multiplier,
-        assumed_public=_declared(model, n),
-        notes=("the model was released before, and is taken as public here",),
+        promised,
+        entropy=made.entropy,
+        not_private=made.not_private,
+        created=made.created,
+        ledger=None if reservation is None else reservation.reference,
     )
 
 

@@ -1,0 +1,259 @@
+"""A ledger knows the certificate that it charged for: whatever is changed on it afterwards is found."""
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet import (
+    AccountingError,
+    Certificate,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPSelectCV,
+    Ledger,
+    LedgerError,
+    TableModel,
+    private_score,
+)
+from discreet.accounting.certificate import LATER
+from discreet.accounting.filters import Charge
+from discreet.curator.entropy import SeededEntropy, use_entropy
+from discreet.experiments.synthetic import hospital
+from discreet.ledger import ledger as ledger_module
+from discreet.models.defaults import NAMES
+from discreet.tabular.schema import Schema
+
+RELEASED_LATER = ("trace", "created")
+"""What may be changed on a certificate without the ledger's notice; the reference to the ledger may not."""
+
+TABLE = hospital(400)
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    made = Ledger(":memory:")
+    made.grant("stays", 50.0, 1e-5)
+    made.grant("pure", 50.0)
+    return made
+
+
+def fitted(ledger: Any, **changes: Any) -> DPLogisticRegression:
+    settings = {"epsilon": 0.5, "delta": 1e-7, "bounds": TABLE.bounds, "ledger": ledger, "dataset": "stays"}
+    return DPLogisticRegression(**{**settings, **changes}).fit(TABLE.X, TABLE.y)
+
+
+def edited(value: Any) -> Iterator[Any]:
+    """Other values of the same kind, one for each place in it."""
+    if isinstance(value, dict):
+        for name in value:
+            yield from ({**value, name: other} for other in edited(value[name]))
+            yield {key: one for key, one in value.items() if key != name}
+        yield {**value, "more": 1}
+    elif isinstance(value, list):
+        for number in range(len(value)):
+            yield from ([*value[:number], other, *value[number + 1 :]] for other in edited(value[number]))
+        yield value[:-1] if value else ["more"]
+    elif isinstance(value, bool) or value is None:
+        yield "more" if value is None else not value
+    elif isinstance(value, (int, float)):
+        yield from (value + 1, value * 1.25 + 0.125)
+    else:
+        choices = {"record": "person", "replace_one": "add_remove", "exact lattice": "idealised"}
+        yield choices.get(value, f"{value}x")
+
+
+def edits(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """The certificate as JSON with one thing changed, and which field that was: fields to come are among them."""
+    stored = json.loads(certificate.to_json())
+    for name in stored:
+        for other in edited(deepcopy(stored[name])):
+            yield name, json.dumps({**stored, name: other})
+
+
+def accepted(ledger: Ledger, certificate: Certificate) -> set[str]:
+    """The fields of which a change goes unnoticed."""
+    found, asked = set(), set()
+    for name, text in edits(certificate):
+        asked.add(name)
+        try:
+            ledger.verify(Certificate.from_json(text))
+        except (AccountingError, LedgerError):
+            continue
+        found.add(name)
+    assert asked == {item.name for item in fields(Certificate)} | {"format", "stamp"}
+    return found
+
+
+def test_every_field_of_a_fits_certificate_is_compared(ledger: Ledger) -> None:
+    certificate = fitted(ledger).certificate_
+    assert ledger.verify(certificate, prices=True).whole is True
+    assert accepted(ledger, certificate) <= set(RELEASED_LATER)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("unit", "person"), ("neighbors", "add_remove"), ("epsilon", 0.6), ("delta", 2e-7), ("model", "DPRidge")],
+)
+def test_a_changed_claim_is_named(ledger: Ledger, field: str, value: Any) -> None:
+    changed = replace(fitted(ledger).certificate_, **{field: value})
+    with pytest.raises(LedgerError, match="changed" if field == "model" else f"another {field} than was charged"):
+        ledger.verify(changed)
+
+
+def test_what_is_released_later_is_listed_and_short() -> None:
+    assert set(LATER) == {*RELEASED_LATER, "ledger"}
+    certificate = Certificate(epsilon=1.0, delta=1e-6, neighbors="replace_one", events=())
+    later = {"created": "2030-01-01", "trace": (Charge("q", 0.1, 1),), "ledger": None}
+    assert replace(certificate, **later).public_digest() == certificate.public_digest()
+    assert replace(certificate, assumed_public={"bought_ranges": {"a": [0, 1]}}).public_digest() == (
+        certificate.public_digest()
+    )
+
+
+SMOOTH = {"output": 0.1, "objective": 0.1}
+
+
+@pytest.mark.parametrize("solver", [name for name in NAMES if name != "exponential"])
+@pytest.mark.parametrize("pure", [False, True])
+def test_what_a_fit_promises_is_what_its_certificate_says(ledger: Ledger, solver: str, pure: bool) -> None:
+    changes = {"delta": 0.0, "dataset": "pure"} if pure else {}
+    try:
+        model = fitted(ledger, solver=solver, alpha=SMOOTH.get(solver, 1e-3), epsilon=2.0, **changes)
+    except ValueError:  # there is no such fit
+        pytest.skip("this solver has no such budget")
+    assert ledger.verify(model.certificate_, prices=True).whole is True
+
+
+def test_a_score_is_compared_as_a_whole(ledger: Ledger) -> None:
+    model = fitted(False, dataset=None)
+    for metric in ("accuracy", "auc"):
+        found = private_score(
+            model, TABLE.X, TABLE.y, metric=metric, epsilon=1.0, delta=1e-7, ledger=ledger, dataset="stays"
+        ).certificate
+        assert ledger.verify(found, prices=True).whole is True
+    assert accepted(ledger, found) <= set(RELEASED_LATER)
+
+
+def test_a_selection_is_compared_as_a_whole_whichever_candidate_won(ledger: Ledger) -> None:
+    candidates = {"alpha": [1e-4, 1e-2], "solver": ["gd", "whitened"]}
+    base = DPLogisticRegression(bounds=TABLE.bounds)
+    chosen = set()
+    for mean in (1.5, 3.0, 3.0):
+        selection = DPSelectCV(
+            base, candidates, epsilon=1.0, delta=1e-7, mean_runs=mean, ledger=ledger, dataset="stays"
+        ).fit(TABLE.X, TABLE.y)
+        assert ledger.verify(selection.certificate_, prices=True).whole is True
+        chosen.add(str(selection.best_params_))
+    assert accepted(ledger, selection.certificate_) <= set(RELEASED_LATER)
+
+
+def test_a_selection_without_a_run_was_promised_too(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.models.selection._best", lambda runs, paid: None)
+    base = DPLogisticRegression(bounds=TABLE.bounds)
+    selection = DPSelectCV(base, {"alpha": [1e-4, 1e-2]}, epsilon=1.0, delta=1e-7, ledger=ledger, dataset="stays")
+    certificate = selection.fit(TABLE.X, TABLE.y).certificate_
+    assert ledger.verify(certificate).whole is True
+
+
+SCHEMA = """
+[target]
+column = "ill"
+classes = ["no", "yes"]
+
+[columns.age]
+range = [0, 100]
+
+[columns.cost]
+range = "private"
+within = [0, 1000]
+"""
+
+
+def test_ranges_that_the_fit_estimates_are_left_out_and_the_rest_of_a_table_is_compared(ledger: Ledger) -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(0, 100, 500), "cost": rng.normal(300, 40, 500)})
+    frame["ill"] = np.where(frame["age"] > 50, "yes", "no")
+    estimator = DPLogisticRegression(2.0, 1e-7, ledger=ledger, dataset="stays")
+    model = TableModel(Schema.from_toml(SCHEMA), estimator).fit(frame)
+    certificate = model.certificate_
+    assert "bought_ranges" in certificate.assumed_public
+    assert ledger.verify(certificate, prices=True).whole is True
+    assert accepted(ledger, certificate) <= {*RELEASED_LATER, "assumed_public"}
+    public = {name: value for name, value in certificate.assumed_public.items() if name != "bought_ranges"}
+    for other in edited(public):
+        with pytest.raises(LedgerError):
+            ledger.verify(replace(certificate, assumed_public=other))
+
+
+def test_a_run_with_seeded_noise_does_not_become_private_by_an_edit(ledger: Ledger) -> None:
+    with use_entropy(SeededEntropy(1)):
+        certificate = fitted(ledger).certificate_
+    assert ledger.verify(certificate).whole is True
+    with pytest.raises(LedgerError, match="changed"):
+        ledger.verify(replace(certificate, not_private=(), entropy="os.urandom"))
+
+
+def test_an_entry_without_a_digest_is_compared_as_far_as_it_goes(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As earlier versions wrote them."""
+    append = Ledger._append
+
+    def older(at: Any, kind: str, dataset: str, body: dict[str, Any], **more: Any) -> Any:
+        return append(at, kind, dataset, {key: one for key, one in body.items() if key != "certificates"}, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_module.Ledger, "_append", staticmethod(older))
+        certificate = fitted(ledger).certificate_
+    assert ledger.verify(certificate, prices=True).whole is False
+    unnoticed = {"model", "solver", "assumed_public", "accountants", "noise_multiplier", "arithmetic", "entropy"}
+    assert {"unit", "neighbors", "epsilon", "delta", "events", "ledger"}.isdisjoint(accepted(ledger, certificate))
+    assert accepted(ledger, certificate) >= unnoticed
+
+
+# --- requests ---------------------------------------------------------------------------------------
+
+
+def test_an_answered_request_is_the_same_whatever_version_asks(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = DPLogisticRegression(0.5, 1e-7, bounds=TABLE.bounds, ledger=ledger, dataset="stays")
+    first = model.fit(TABLE.X, TABLE.y, request="weekly").certificate_
+    monkeypatch.setattr("discreet.curator.wall.__version__", "99")
+    assert model.fit(TABLE.X, TABLE.y, request="weekly").certificate_ == first
+    assert ledger.verify(first).whole is True
+
+
+def test_an_unanswered_request_is_not_answered_with_a_certificate_that_was_not_charged(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = DPLogisticRegression(0.5, 1e-7, bounds=TABLE.bounds, ledger=ledger, dataset="stays")
+    with monkeypatch.context() as patch:
+        patch.setattr("discreet.models.fitting._in_own_units", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(TABLE.X, TABLE.y, request="weekly")
+    with monkeypatch.context() as patch:
+        patch.setattr("discreet.curator.wall.__version__", "99")
+        with pytest.raises(LedgerError, match="another version"):
+            model.fit(TABLE.X, TABLE.y, request="weekly")
+    certificate = model.fit(TABLE.X, TABLE.y, request="weekly").certificate_
+    assert ledger.verify(certificate).whole is True
+    assert ledger.spent("stays").fits == 1
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_regression_and_persons_are_compared_as_a_whole(ledger: Ledger) -> None:
+    ledger.grant("people", 5.0, 1e-6, unit="person")
+    model = DPLinearRegression(
+        1.0, 1e-7, bounds=TABLE.bounds.with_facts(classes=None), target=(0, 1), ledger=ledger, dataset="people"
+    )
+    certificate = model.fit(TABLE.X, TABLE.y.astype(float), groups=np.arange(400) // 2).certificate_
+    assert certificate.unit == "person"
+    assert ledger.verify(certificate, prices=True).whole is True
