@@ -1,5 +1,6 @@
 import hashlib
 import json
+import sys
 
 import pytest
 
@@ -215,3 +216,97 @@ def test_a_manifest_that_points_elsewhere(fails, place):
     stored["sha256"]["../table.csv"] = hashlib.sha256((place / "table.csv").read_bytes()).hexdigest()
     (place / "model" / "manifest.json").write_text(json.dumps(stored))
     fails("model")
+
+
+# --- what could not be checked ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unchecked(run):
+    """The reason, where nothing can be said: neither yes nor no."""
+
+    def verify(*arguments):
+        result = run(*arguments)
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert result.stderr.startswith("could not be checked: ")
+        assert len(result.stderr.strip().splitlines()) == 1
+        as_json = run(*arguments, "--json")
+        assert as_json.exit_code == 2
+        assert json.loads(as_json.stdout) == {"holds": None, "reason": result.stderr[22:].strip()}
+        return result.stderr
+
+    return verify
+
+
+def test_a_folder_without_pyarrow_could_not_be_checked(unchecked, place, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[:2] == ["discreet", "tabular"]]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "pip install" in unchecked("verify", "model")
+
+
+@pytest.mark.parametrize("command", [("verify", "model", "--ledger"), ("budget", "verify", "--ledger")])
+def test_a_ledger_that_is_missing_or_out_of_reach_could_not_be_checked(unchecked, place, command):
+    assert "there is no ledger" in unchecked(*command, "absent.db")
+    (place / "folder.db").mkdir()
+    assert "there is no ledger" in unchecked(*command, "folder.db")
+    (place / "other.db").write_text("something else" * 100)
+    assert "not a ledger" in unchecked(*command, "other.db")
+    (place / "linked.db").hardlink_to(place / "budget.db")
+    assert "another place" in unchecked(*command, "linked.db")
+
+
+@pytest.mark.parametrize("command", [("verify", "model", "--ledger"), ("budget", "verify", "--ledger")])
+def test_a_database_that_is_down_could_not_be_checked(unchecked, place, command):
+    pytest.importorskip("psycopg", exc_type=ImportError)
+    told = unchecked(*command, "postgresql://ana:hunter2@127.0.0.1:1/db")
+    assert "hunter2" not in told
+
+
+def test_a_file_that_is_missing_could_not_be_checked(unchecked, place):
+    assert "absent.json: no such file" in unchecked("verify", "absent.json")
+    assert "no such file" in unchecked("budget", "verify", "--ledger", "budget.db", "--certificate", "absent.json")
+
+
+def test_a_damaged_ledger_does_not_hold_and_says_nothing_of_a_certificate(run, unchecked, place):
+    whole = (place / "budget.db").read_bytes()
+    (place / "budget.db").write_bytes(whole[: len(whole) // 2])
+    assert "damaged" in unchecked("verify", "model", "--ledger", "budget.db")
+    result = run("budget", "verify", "--ledger", "budget.db")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("does not hold: this ledger is damaged")
+
+
+# --- the ledger's word against the certificate's --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("unit", "person"), ("neighbors", "add_remove"), ("model", "DPRidge"), ("epsilon", 2.5)]
+)
+def test_a_claim_that_was_not_charged_does_not_hold(fails, run, place, name, value):
+    path = place / "model" / "certificate.json"
+    tampered(path, lambda stored: stored.update({name: value, "accountants": {}}))
+    assert run("verify", path).exit_code == 0  # its events cost no more than it claims
+    fails(path, "--ledger", "budget.db")
+
+
+def test_a_fact_that_was_not_declared_does_not_hold(fails, place):
+    path = place / "model" / "certificate.json"
+    tampered(path, lambda stored: stored["assumed_public"].update(n=10**6))
+    assert "not the one that was charged" in fails(path, "--ledger", "budget.db")
+
+
+def test_an_entry_that_was_not_told_the_certificate_is_said_to_be_compared_in_part(run, place, monkeypatch):
+    from discreet import Ledger
+
+    reserve = Ledger.reserve
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "reserve", lambda *asked, certificates=(), **words: reserve(*asked, **words))
+        done = run("fit", "table.csv", "-s", "schema.toml", "-o", "old", "-l", "budget.db", "--dataset", "people")
+        assert done.exit_code == 0, done.output
+    result = run("verify", "old", "--ledger", "budget.db")
+    assert "only releases, budget, unit and relation were compared" in result.stdout
+    told = run("budget", "verify", "--ledger", "budget.db", "--certificate", "old").stdout
+    assert "only releases, budget, unit and relation were compared" in told
+    assert "only" not in run("verify", "model", "--ledger", "budget.db").stdout

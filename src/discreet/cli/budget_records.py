@@ -9,7 +9,8 @@ import typer
 
 from discreet.cli.budget_address import Address, AsJson, opened
 from discreet.cli.errors import NO, Refused
-from discreet.errors import DiscreetError, LedgerError
+from discreet.cli.unchecked import ONLY_PARTLY, UNCHECKED, checkable
+from discreet.errors import DiscreetError, LedgerDamaged, LedgerError
 
 if TYPE_CHECKING:
     from discreet.ledger.ledger import Ledger
@@ -56,18 +57,23 @@ def verify(
     """Work the whole ledger out again from its entries: does it hold together?
 
     Checked are the chain of hashes, that no charge crossed a cap, and that the accounts are what the entries come to.
-    Exit code 0: it holds. Exit code 1: it does not, and the first thing amiss is named.
+    Exit code 0: it holds. Exit code 1: it does not, and the first thing that is wrong is named. Exit code 2: it could
+    not be checked, since the ledger or the certificate is missing or out of reach.
 
     A ledger that was rolled back to an older copy is whole in itself. Only certificates that were issued since can
     tell: check the latest one with --certificate, which also prices that certificate anew, as `discreet verify` does.
     """
     ledger_found = opened(ledger)
-    ledger_found.accounts()  # one that cannot be reached is no answer
-    try:
-        held = _verified(ledger_found, certificate, prices=prices)
-        answer = {"holds": True, "entries": held.entries, "datasets": held.datasets, "head": held.head}
-    except DiscreetError as error:
-        answer = {"holds": False, "reason": str(error)}
+    with checkable(as_json):
+        try:
+            held = _verified(ledger_found, certificate, prices=prices)
+            answer = {"holds": True, "entries": held.entries, "datasets": held.datasets, "head": held.head}
+        except LedgerDamaged as error:  # here it is the question
+            answer = {"holds": False, "reason": str(error)}
+        except UNCHECKED:
+            raise
+        except DiscreetError as error:
+            answer = {"holds": False, "reason": str(error)}
     if as_json:
         typer.echo(json.dumps(answer, indent=2))
     elif answer["holds"]:
@@ -76,6 +82,8 @@ def verify(
         typer.echo(f"       head {held.head}")
         if certificate is not None:
             typer.echo("       the certificate's charge is one of them, and its claim holds")
+            if not held.whole:
+                typer.echo(f"       {ONLY_PARTLY}")
     else:
         typer.echo(f"does not hold: {answer['reason']}", err=True)
     if not answer["holds"]:

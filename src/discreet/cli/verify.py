@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.errors import NO
+from discreet.cli.unchecked import ONLY_PARTLY, PARTLY, UNCHECKED, checkable
 from discreet.errors import DiscreetError
 
 
@@ -28,14 +29,17 @@ def verify(
 
     Nothing but the file is needed: the certificate lists everything that was released, two accountants
     price it, and the claim must not be below. Of a folder, the sums of all files are compared, and the
-    certificate and the schema with the model's own. With --ledger, the charge is looked up there.
+    certificate and the schema with the model's own. With --ledger, the charge is looked up there, and all
+    that was known when it was charged is compared: the claim, the model, the settings, the declared facts.
     Exit code 0: the claim holds. Exit code 1: it does not, a file was changed, or the certificate says
-    NOT PRIVATE. Then do not rely on it.
+    NOT PRIVATE. Then do not rely on it. Exit code 2: it could not be checked, since something that the check
+    needs is missing or out of reach: a library, the file, the ledger.
 
     What cannot be checked this way: that the listed events are what really happened, and that the facts
     listed as public were not measured from the data.
     """
-    found = _verified(file, ledger)
+    with checkable(as_json):
+        found = _verified(file, ledger)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     elif found["holds"]:
@@ -46,6 +50,8 @@ def verify(
         typer.echo(f"       at delta = {found['delta']!r}, {found['neighbors']}, per {found['unit']} ({accountants})")
         if found["charged"]:
             typer.echo(f"       charged in the ledger to {found['charged']!r}, as the certificate says")
+        if found["compared"] == PARTLY:
+            typer.echo(f"       {ONLY_PARTLY}")
     else:
         typer.echo(f"does not hold: {found['reason']}", err=True)
     if not found["holds"]:
@@ -55,13 +61,16 @@ def verify(
 def _verified(file: Path, ledger: str | None) -> dict[str, Any]:
     from discreet.cli.files import read
 
+    whole = None
     try:
         certificate = read(file).certificate
         found = certificate.verify()
         if ledger is not None:
             from discreet.ledger.ledger import Ledger
 
-            Ledger(ledger).verify(certificate)
+            whole = Ledger(ledger).verify(certificate).whole
+    except UNCHECKED:
+        raise
     except DiscreetError as error:
         return {"holds": False, "reason": str(error)}
     if not found.is_private:
@@ -75,6 +84,7 @@ def _verified(file: Path, ledger: str | None) -> dict[str, Any]:
         "unit": certificate.unit,
         "accountants": {name: _plain(value) for name, value in found.accountants.items()},
         "charged": None if ledger is None or certificate.ledger is None else certificate.ledger["dataset"],
+        "compared": None if whole is None else "all" if whole else PARTLY,
     }
 
 
