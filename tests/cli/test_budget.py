@@ -237,6 +237,14 @@ def test_move_lets_a_moved_ledger_be_used_again(run, ledger, home):
     Ledger(there).reserve("census", PLAN, Budget(0.1, 1e-7))
 
 
+@pytest.mark.parametrize("address", [f"postgresql:/ana:{SECRET}@h/d", f"postgres:ana:{SECRET}@h/d", f"x://:{SECRET}@h"])
+def test_an_address_that_is_none_makes_no_file(run, home, address):
+    for words in ((address,), (address, "--default"), ("--ledger", address)):
+        assert SECRET not in refused(run, "init", *words)
+    assert SECRET not in refused(run, "show", "--ledger", address)
+    assert list(home.iterdir()) == []
+
+
 def test_a_url_without_a_password_may_be_the_default():
     url = "postgresql://ana@localhost:5433/db?sslmode=require"
     check_default(url)

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import random
 import signal
 import sys
@@ -817,6 +818,22 @@ def test_passwords_are_not_told(server):
         with pytest.raises(LedgerError, match="may you connect") as error:
             Ledger(wrong).accounts()
         assert PASSWORD not in "".join(traceback.format_exception(error.value))
+
+
+def test_a_pickled_ledger_asks_for_its_password_again(server, monkeypatch):
+    """In a worker, as in a process that loads a saved estimator: the password is not in the pickle."""
+    role, database = "guarded", server.fresh("pickled")
+    if not server.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", role):
+        server.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
+    server.execute(f"GRANT CREATE ON DATABASE {database} TO {role}")
+    ledger = Ledger.create(server.url(database, role, PASSWORD))
+    ledger.grant("census", 1.0)
+    again = pickle.loads(pickle.dumps(ledger))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    with pytest.raises(LedgerError, match="PGPASSWORD"):
+        again.accounts()
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    assert again.accounts() == ledger.accounts()
 
 
 def test_forms_of_a_url(server, ledger, tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from discreet.ledger.chain import Entry, canonical
 from discreet.ledger.fingerprint import NOTICEABLE, Fingerprint, Notice
 from discreet.ledger.reservation import Reservation
 from discreet.ledger.store import FORMAT, Connection, OverCap
-from discreet.ledger.stores import MEMORY, store_for
+from discreet.ledger.stores import MEMORY, is_path, store_for
 from discreet.ledger.verification import Verified, check_certificate, verified
 
 _SEEN = "INSERT INTO seen (dataset, times) VALUES (?, 1) ON CONFLICT (dataset) DO UPDATE SET times = seen.times + 1"
@@ -54,8 +54,7 @@ class Ledger:
     """
 
     def __init__(self, address: str | Path) -> None:
-        is_path = "://" not in str(address) and str(address) != MEMORY
-        self._address = Path(address).expanduser().absolute() if is_path else address
+        self._address = Path(address).expanduser().absolute() if is_path(address) else address
         self._store = store_for(self._address)
         self._terms: dict[str, Account] = {}  # for what never changes: delta, relation, unit and orders
         if str(address) == MEMORY:
@@ -77,13 +76,19 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({self.address!r})"
 
+    def __copy__(self) -> "Ledger":
+        return self
+
     def __deepcopy__(self, memo: Any) -> "Ledger":
         return self  # a copy of an account would be a second budget
 
     def __reduce__(self) -> Any:
+        """By its address, without a password: another process looks for it in PGPASSWORD and ~/.pgpass."""
         if str(self._address) == MEMORY:
             raise TypeError("a ledger in memory cannot leave its process: use a ledger file for parallel work")
-        return type(self), (str(self._address),)
+        if self._store.open_address is None:
+            raise TypeError("this ledger's URL may hold a password: write it as postgresql://user@host/database")
+        return type(self), (self._store.open_address,)
 
     # --- the owner ---------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 from discreet.errors import LedgerError, LedgerUnavailable, Unsupported
 from discreet.ledger.store import (
@@ -38,9 +39,14 @@ _SETTINGS = (
 _HOST = r"(?:\[[0-9a-fA-F:.]*\]|[^][:@/?,]*)(?::\d*)?"
 _URL = re.compile(
     r"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^:@/]*)(?::[^@/]*)?@|(?![^/]*@))"
-    rf"(?P<hosts>{_HOST}(?:,{_HOST})*)(?P<database>/[^@/?]*)?(?:\?.*)?",
+    rf"(?P<hosts>{_HOST}(?:,{_HOST})*)(?P<database>/[^@/?]*)?(?P<options>\?.*)?",
     re.DOTALL,
 )
+
+
+def _is_secret(option: str) -> bool:
+    name = unquote(option.partition("=")[0]).lower()
+    return "password" in name or "secret" in name
 
 
 def _driver() -> Any:
@@ -103,6 +109,15 @@ class PostgresStore:
             return "postgresql://..."
         user = "" if found["user"] is None else found["user"] + "@"
         return found["scheme"] + user + found["hosts"] + (found["database"] or "")
+
+    @property
+    def open_address(self) -> str | None:
+        """The URL with its options and without its secrets, for other processes; None where that cannot be told."""
+        found = _URL.fullmatch(self._url)
+        if found is None:
+            return None
+        options = [one for one in (found["options"] or "?")[1:].split("&") if one and not _is_secret(one)]
+        return self.address + ("?" + "&".join(options) if options else "")
 
     def create(self, name: str, key: bytes) -> None:
         """Make the schema with its tables, rules and key."""
@@ -173,7 +188,8 @@ def _explained(error: Any) -> Exception:
         return LedgerUnavailable("your role has no right to do this in the ledger's database: ask its owner")
     return LedgerUnavailable(
         f"the ledger's database cannot be used ({type(error).__name__}): is it running, may you connect, or is it "
-        "busy? Nothing was granted; what was being written may stand"
+        "busy? A password is looked for in PGPASSWORD and ~/.pgpass, and is not passed on to other processes. Nothing "
+        "was granted; what was being written may stand"
     )
 
 

@@ -7,9 +7,11 @@ with a line ``ledger = "..."``.
 import os
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import LedgerError
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.stores import MEMORY, is_path, store_for
 
 VARIABLE = "DISCREET_LEDGER"
 
@@ -49,6 +51,17 @@ def account_of(ledger: Ledger | str | Path | bool | None, dataset: str | None) -
     if found is None and dataset is not None and ledger is not False:
         raise LedgerError("the data set is named, but no ledger: pass ledger='budget.db', or set DISCREET_LEDGER")
     return found
+
+
+def kept(ledger: Any) -> Any:
+    """What an estimator may keep of the ledger that it was given: an address that shows no secret.
+
+    A path stays as it is. A URL that holds a password becomes a ``Ledger``, which neither shows nor pickles it. What is
+    no address is refused at once: nobody knows what is in it.
+    """
+    if not isinstance(ledger, (str, Path)) or is_path(ledger) or ledger == MEMORY:
+        return ledger
+    return ledger if store_for(ledger).open_address == str(ledger) else Ledger(ledger)
 
 
 def ledger_for(named: Ledger | str | Path | bool | None) -> Ledger | None:

@@ -171,6 +171,11 @@ class SQLiteStore:
         return str(self._path)
 
     @property
+    def open_address(self) -> str:
+        """The path."""
+        return self.address
+
+    @property
     def _real(self) -> Path:
         """The file behind symbolic links: its log and its key lie next to it."""
         return Path(os.path.realpath(self._path))
@@ -313,6 +318,7 @@ class MemoryStore:
     """A ledger that lives as long as its process: for tests and first steps."""
 
     address = ":memory:"
+    open_address = None
 
     def __init__(self) -> None:
         self._key = b""

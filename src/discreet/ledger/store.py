@@ -39,6 +39,11 @@ class Store(Protocol):
         """Where it is, without a password."""
         ...
 
+    @property
+    def open_address(self) -> str | None:
+        """By which another process opens it, without a secret; None where there is no such address."""
+        ...
+
     def create(self, name: str, key: bytes) -> None:
         """Make the tables of a ledger of this name and keep the key; LedgerError where there is one already."""
         ...

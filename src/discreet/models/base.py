@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,6 +16,7 @@ from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.curator.containers import container_of
 from discreet.curator.stream import is_stream
+from discreet.models.charged import Charged
 from discreet.models.fitting import Quote, declared, fit_model, penalty_of, prepare
 from discreet.models.intervals import Intervals, intervals
 from discreet.models.progress import progress_bar
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SETTINGS = ("solver", "epsilon", "delta", "neighbors", "fit_intercept", "ledger", "dataset")
 
 
-class DPLinearModel(BaseEstimator):
+class DPLinearModel(Charged):
     """A linear model whose fit is differentially private. Subclasses name the loss and the facts it needs."""
 
     certificate_: Certificate

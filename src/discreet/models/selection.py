@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -32,6 +32,7 @@ from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.base import DPLinearModel
 from discreet.models.candidates import candidates_of
+from discreet.models.charged import Charged
 from discreet.models.fitting import budget_of
 from discreet.models.runs import Outcome, Runs
 from discreet.models.tuning import Candidate, Offer, offer, stopping_of
@@ -52,7 +53,7 @@ def _has(name: str) -> Any:
     return available_if(lambda self: hasattr(self._shown, name))
 
 
-class DPSelectCV(MetaEstimatorMixin, BaseEstimator):
+class DPSelectCV(MetaEstimatorMixin, Charged):
     """The best of several candidates, chosen privately: one budget for all fits, all scores and the choice.
 
     A secret, random number of runs: each draws a candidate by lot, fits it privately on one part of the records and
