@@ -105,12 +105,15 @@ def grant(
 
     Example: `discreet budget grant census --epsilon 3 --delta 1e-6`
     """
+    from discreet.ledger.names import name_of
+
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise Refused("--epsilon must be positive and finite")
     if delta is not None and not 0 <= delta < 1:
         raise Refused("--delta must lie in [0, 1), such as 1e-6")
     found = opened(ledger)
     before = {account.name: account.epsilon for account in found.accounts()}
+    dataset = dataset if dataset in before else name_of(dataset)
     if dataset not in before and delta is None:
         raise Refused(
             f"{dataset!r} is a new data set: give --delta, well below one over its number of records, such as 1e-6; "
@@ -215,7 +218,7 @@ def _show(ledger: "Ledger", dataset: str | None, as_json: bool) -> None:
     accounts = ledger.accounts()
     names = {account.name for account in accounts}
     if dataset is not None:
-        ledger.account(dataset)  # an error where there is none
+        dataset = ledger.account(dataset).name  # an error where there is none
         names = {account.name for account in accounts if dataset in (account.name, account.parent)}
     facts = [one for one in account_facts(accounts) if one["dataset"] in names]
     notices = [notice for notice in _notices(ledger) if names & {notice.dataset, notice.other}]

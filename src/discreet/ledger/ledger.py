@@ -18,6 +18,7 @@ from discreet.ledger import books
 from discreet.ledger.account import Account, Spent
 from discreet.ledger.chain import Entry, canonical
 from discreet.ledger.fingerprint import NOTICEABLE, Fingerprint, Notice
+from discreet.ledger.names import looks_like, name_of
 from discreet.ledger.reservation import Reservation
 from discreet.ledger.store import FORMAT, Connection, OverCap
 from discreet.ledger.stores import MEMORY, is_path, store_for
@@ -114,10 +115,11 @@ class Ledger:
             The relation (``"replace_one"`` unless told) and the unit (``"record"`` or ``"person"``) of the guarantee.
             They cannot be changed, nor can delta.
         """
-        _check_name(dataset)
         with self._store.writing() as at:
+            dataset = _meant(at, dataset)
             found = books.account(at, dataset)
             if found is None:
+                _check_new(at, dataset)
                 new = Account.opened(dataset, epsilon, delta or 0.0, neighbors or "replace_one", unit or "record")
                 self._append(at, "grant", dataset, _cap(new))
                 books.add(at, new)
@@ -151,15 +153,15 @@ class Ledger:
             whole = self._account(at, dataset)
             if whole.parent is not None:
                 raise LedgerError("a part cannot be divided: declare finer parts of the whole")
-            if len(books.family(at, dataset)) > 1:
+            if len(books.family(at, whole.name)) > 1:
                 raise LedgerError("the data set is divided already: whoever were in parts of both would have two caps")
             made = []
-            for name in parts:
-                _check_name(name)
+            for name in map(name_of, parts):
                 if books.account(at, name) is not None:
                     raise LedgerError(f"there is a data set {name!r} already: choose another name for the part")
+                _check_new(at, name)
                 made.append(whole.part(name))
-                self._append(at, "part", name, {"of": dataset})
+                self._append(at, "part", name, {"of": whole.name})
                 books.add(at, made[-1])
             return made
 
@@ -213,9 +215,10 @@ class Ledger:
             digests are chained with the charge, so that ``verify`` finds a certificate that was changed.
         """
         if request is not None:
-            _check_name(request)
+            request = name_of(request)
         events = _events(plan, budget)
         known = self._terms.get(dataset) or self._terms.setdefault(dataset, self.account(dataset))
+        dataset = known.name
         if known.neighbors is not budget.neighbors or known.unit != unit:
             raise LedgerError(
                 f"{dataset!r} is registered for {known.neighbors} per {known.unit}: "
@@ -250,8 +253,9 @@ class Ledger:
         another number of durable writes.
         """
         with suppress(LedgerError), self._store.writing() as at:  # a failure here alone would tell of the records
-            at.run(_SEEN, dataset)
             own = self._account(at, dataset)
+            dataset = own.name
+            at.run(_SEEN, dataset)
             parents = dict(at.rows("SELECT name, parent FROM account"))
             known = {name: Fingerprint.stored(*stored) for name, *stored in at.rows(_KNOWN)}
             if dataset not in known:
@@ -282,7 +286,7 @@ class Ledger:
         """What was spent on a data set, added up and composed, and what is left: for a whole, in its fullest part."""
         with self._store.reading() as at:
             own = self._account(at, dataset).statement()
-            family = [one.statement() for one in books.family(at, dataset)]
+            family = [one.statement() for one in books.family(at, own.dataset)]
         least = min(family, key=lambda one: one.left)
         return replace(own, left=least.left, left_delta=least.left_delta, share=max(one.share for one in family))
 
@@ -291,7 +295,7 @@ class Ledger:
         if limit is not None and limit < 0:
             raise Unsupported("limit is how many entries to show: 0 or more")
         with self._store.reading() as at:
-            return books.entries(at, dataset, limit)
+            return books.entries(at, None if dataset is None else _meant(at, dataset), limit)
 
     def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
         """Work the whole ledger out again from its entries; LedgerError names the first thing that is wrong.
@@ -320,7 +324,7 @@ class Ledger:
 
     @staticmethod
     def _account(at: Connection, dataset: str) -> Account:
-        found = books.account(at, dataset)
+        found = books.account(at, _meant(at, dataset))
         if found is None:
             raise LedgerError(
                 f"the ledger has no data set {dataset!r}: its owner registers it with `discreet budget grant`"
@@ -351,12 +355,14 @@ class Ledger:
 
     def settle(self, request: str, release: str) -> str:
         """Keep what a request released, the first time; return what is kept (``Reservation.settle``)."""
+        request = name_of(request)
         with self._store.writing() as at:
             at.run(_KEEP, request, release, request)
             return _released(at, request) or ""
 
     def abandon(self, request: str) -> None:
         """A request's run failed, unless it has released something (``Reservation.abandon``)."""
+        request = name_of(request)
         with self._store.writing() as at:
             at.run(_KEEP, request, None, request)
 
@@ -403,9 +409,15 @@ def _exhausted(spent: Spent) -> str:
     )
 
 
-def _check_name(dataset: str) -> None:
-    if not isinstance(dataset, str) or not dataset.strip() or not dataset.isprintable() or len(dataset) > 200:
-        raise Unsupported("the name of a data set or of a request is a short, printable text")
+def _meant(at: Connection, dataset: str) -> str:
+    """The name that is meant. Older ledgers may know a data set by a name that would be refused today."""
+    older = isinstance(dataset, str) and dataset.isprintable() and books.account(at, dataset) is not None
+    return dataset if older else name_of(dataset)
+
+
+def _check_new(at: Connection, name: str) -> None:
+    if any(looks_like(name, one.name) for one in books.accounts(at)):
+        raise LedgerError("there is a data set already whose name looks like this one: use it, or choose another name")
 
 
 def _cap(account: Account) -> dict[str, Any]:

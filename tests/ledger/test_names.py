@@ -1,0 +1,123 @@
+"""What looks the same is one account: names have one form, wherever they are given."""
+
+import unicodedata
+from typing import Any
+
+import pytest
+
+from discreet import Budget, Ledger, LedgerError, Unsupported
+from discreet.accounting.events import Gaussian
+from discreet.ledger import books
+from discreet.ledger.account import Account
+from discreet.ledger.fingerprint import Fingerprint
+from discreet.ledger.names import name_of
+
+COMPOSED, APART = "caf\u00e9", "cafe\u0301"
+BUDGET, EVENTS = Budget(0.5, 1e-7), [Gaussian(20.0)]
+
+ALIKE = {
+    "a blank before": " d",
+    "a blank behind": "d ",
+    "two blanks": "a  b",
+    "a blank of another width": "a\u2009b",
+    "a blank that does not break": "a\u00a0b",
+    "a zero-width blank": "d\u200b",
+    "a zero-width joiner": "d\u200d",
+    "a byte order mark": "\ufeffd",
+    "a soft hyphen": "d\u00ad",
+    "writing from right to left": "\u202ed",
+    "a combining joiner": "d\u034f",
+    "a variation selector": "d\ufe0f",
+    "a rarer variation selector": "d\U000e0100",
+    "a Hangul filler": "d\u3164",
+    "a Braille blank": "d\u2800",
+    "a tab": "a\tb",
+    "a full-width letter": "\uff44",
+    "a ligature": "\ufb01eld",
+    "a mathematical letter": "\U0001d41d",
+    "a Cyrillic a": "d\u0430ta",
+    "a Greek o": "c\u03bfhort",
+    "private use": "d\ue000",
+    "half a character": "d\ud800",
+    "nothing": "",
+    "a blank alone": " ",
+    "too long": "x" * 201,
+    "no text": 7,
+}
+FINE = ["d", "a b", "Größe 中文 🙂", "данные", "β-blockers 2026", "हिन्दी", "it's (100 %) / \\ $1", "العربية", COMPOSED]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Any) -> Ledger:
+    if request.param == "postgres":
+        return Ledger.create(request.getfixturevalue("database"))
+    return Ledger.create(":memory:" if request.param == "memory" else tmp_path / "budget.db")
+
+
+@pytest.mark.parametrize("what", ALIKE)
+def test_a_name_that_could_be_taken_for_another_is_refused_everywhere(what: str) -> None:
+    ledger, name = Ledger(":memory:"), ALIKE[what]
+    ledger.grant("data", 3.0, 1e-6)
+    uses = [
+        lambda: name_of(name),
+        lambda: ledger.grant(name, 1.0),
+        lambda: ledger.divide("data", [name]),
+        lambda: ledger.divide(name, ["part"]),
+        lambda: ledger.reserve(name, EVENTS, BUDGET),
+        lambda: ledger.reserve("data", EVENTS, BUDGET, name),
+        lambda: ledger.account(name),
+        lambda: ledger.spent(name),
+        lambda: ledger.entries(name),
+        lambda: ledger.settle(name, "x"),
+        lambda: ledger.abandon(name),
+    ]
+    for use in uses:
+        with pytest.raises(Unsupported, match="short, printable text"):
+            use()
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_names_in_all_scripts_are_taken_as_they_are(name: str) -> None:
+    assert name_of(name) == name
+    assert name_of(unicodedata.normalize("NFD", name)) == name
+
+
+def test_two_spellings_are_one_account(ledger: Ledger) -> None:
+    assert APART != COMPOSED
+    assert ledger.grant(APART, 3.0, 1e-6).name == COMPOSED
+    assert ledger.grant(COMPOSED, 4.0).epsilon == 4.0
+    for name in (APART, COMPOSED):
+        reservation = ledger.reserve(name, EVENTS, BUDGET, f"weekly {APART}")
+        assert reservation.reference["dataset"] == COMPOSED
+        assert reservation.request == f"weekly {COMPOSED}"
+        assert ledger.account(name).name == COMPOSED
+        assert ledger.spent(name).fits == 1
+        assert len(ledger.entries(name)) == 3
+        ledger.recognize(name, Fingerprint("d", (1, 2, 3)))
+    assert reservation.settle("released") == ledger.settle(f"weekly {APART}", "again") == "released"
+    assert [part.name for part in ledger.divide(APART, [f"{APART} north"])] == [f"{COMPOSED} north"]
+    ledger.grant("other", 1.0)
+    with pytest.raises(LedgerError, match="already"):
+        ledger.divide("other", [f"{APART} north"])
+    assert len(ledger.accounts()) == 3
+    assert ledger.notices() == []
+    ledger.verify(prices=True)
+
+
+@pytest.mark.parametrize("older", ["d ", " d", APART, "a  b"])
+def test_a_name_of_an_older_ledger_is_reached_as_it_is_and_has_no_twin(older: str) -> None:
+    ledger = Ledger(":memory:")
+    with ledger._store.writing() as at:  # as it was taken before
+        new = Account.opened(older, 3.0, 1e-6, "replace_one", "record")
+        body = {"epsilon": 3.0, "delta": 1e-6, "orders": list(new.orders), "caps": list(new.caps)}
+        ledger._append(at, "grant", older, {**body, "neighbors": "replace_one", "unit": "record"})
+        books.add(at, new)
+    ledger.reserve(older, EVENTS, BUDGET)
+    assert ledger.spent(older).fits == 1
+    assert ledger.grant(older, 4.0).epsilon == 4.0
+    assert len(ledger.entries(older)) == 3
+    twin = " ".join(unicodedata.normalize("NFC", older).split())
+    with pytest.raises(LedgerError, match="looks like this one"):
+        ledger.grant(twin, 1.0, 1e-6)
+    ledger.verify(prices=True)
