@@ -13,6 +13,13 @@ LedgerAddress = Annotated[
     str | None,
     typer.Option("--ledger", "-l", metavar="ADDRESS", help="Charged there. Default: the configured ledger, if any."),
 ]
+Delta = Annotated[
+    float | None,
+    typer.Option("--delta", "-d", help="1/n², and never more than 1e-6, unless given, where n is public."),
+]
+AllowLargeDelta = Annotated[
+    bool, typer.Option("--allow-large-delta", help="Permit a delta of 1/n or more, which promises nothing.")
+]
 Dataset = Annotated[str | None, typer.Option(help="The table's name in the ledger, as its owner registered it.")]
 
 

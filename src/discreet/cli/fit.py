@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.account import Dataset, LedgerAddress, account, check_budget, refuse_both
+from discreet.cli.account import AllowLargeDelta, Dataset, Delta, LedgerAddress, account, check_budget, refuse_both
 from discreet.cli.errors import INTERRUPTED, Refused
 from discreet.cli.quote import Model, Solver, model_named, show_quote
 
@@ -25,11 +25,12 @@ def fit(
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model and its report.")] = Path(
         "model"
     ),
-    delta: Annotated[float | None, typer.Option("--delta", "-d", help="1/n² unless given, where n is public.")] = None,
+    delta: Delta = None,
     neighbors: Annotated[
         Neighbors,
         typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
     ] = Neighbors.REPLACE_ONE,
+    allow_large_delta: AllowLargeDelta = False,
     model: Annotated[
         Model, typer.Option("--model", "-m", help="auto: logistic for classes, ridge for numbers.")
     ] = Model.AUTO,
@@ -79,7 +80,8 @@ def fit(
     charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or dry_run))
     if request is not None and not charge["ledger"] and not dry_run:
         raise Refused("a request's name is kept by a ledger: give --ledger and --dataset, or leave out --request")
-    settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": str(solver), "alpha": alpha}
+    settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": str(solver), "alpha": alpha,
+                "allow_large_delta": allow_large_delta}  # fmt: skip
     chosen = model_named(declared, str(model), settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
     if dry_run:

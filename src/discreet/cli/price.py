@@ -36,7 +36,7 @@ def price(
         typer.Option(
             "--delta",
             "-d",
-            help="Well below 1/n; 0 for pure epsilon (Laplace noise). Default: 1e-6; 1/n² with --schema.",
+            help="Well below 1/n; 0 for pure epsilon (Laplace noise). Default: 1e-6; with --schema at most 1/n².",
         ),
     ] = None,
     sampling_probability: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.account import Dataset, LedgerAddress, account, check_budget, refuse_both
+from discreet.cli.account import AllowLargeDelta, Dataset, Delta, LedgerAddress, account, check_budget, refuse_both
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ def score(
     ] = False,
     metric: Annotated[str, typer.Option("--metric", "-m", help="auto, accuracy, auc or r2.")] = "auto",
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What the score may cost.")] = 0.1,
-    delta: Annotated[float | None, typer.Option("--delta", "-d", help="1/n² unless given, where n is public.")] = None,
+    delta: Delta = None,
     neighbors: Annotated[Neighbors, typer.Option("--neighbors", help="What a neighbor is.")] = Neighbors.REPLACE_ONE,
+    allow_large_delta: AllowLargeDelta = False,
     level: Annotated[float, typer.Option(min=0.5, max=0.9999, help="The level of the intervals.")] = 0.95,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
@@ -57,6 +58,7 @@ def score(
     rows, settings = table_of(table, known.schema), {"metric": metric, "level": level}
     if private:
         charge |= {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}
+        charge |= {"allow_large_delta": allow_large_delta}
         found = known.private_score(rows, **settings, **charge)
     else:
         found = known.public_score(rows, **settings)

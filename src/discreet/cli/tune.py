@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.account import Dataset, LedgerAddress, account, check_budget, refuse_both
+from discreet.cli.account import (
+    AllowLargeDelta,
+    Dataset,
+    Delta,
+    LedgerAddress,
+    account,
+    check_budget,
+    refuse_both,
+)
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
@@ -36,8 +44,9 @@ def tune(
         Path | None, typer.Option("--settings", "-s", help="The candidates, and perhaps a model: .toml or .json.")
     ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget of everything together.")] = 1.0,
-    delta: Annotated[float | None, typer.Option("--delta", "-d", help="1/n² unless given, where n is public.")] = None,
+    delta: Delta = None,
     neighbors: Annotated[Neighbors, typer.Option("--neighbors", help="What a neighbor is.")] = Neighbors.REPLACE_ONE,
+    allow_large_delta: AllowLargeDelta = False,
     stopping: Annotated[str, typer.Option(help="Runs: auto, poisson, geometric or logarithmic.")] = "auto",
     mean_runs: Annotated[float | None, typer.Option(help="Runs on average; at most 10 unless given.")] = None,
     validation: Annotated[float, typer.Option(help="The share of records that score.")] = 0.2,
@@ -79,6 +88,7 @@ def tune(
     unit = "record" if declared.person is None else "person"
     charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or demo or dry_run))
     budget = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), **charge}
+    budget["allow_large_delta"] = allow_large_delta
     if dry_run and rows:
         declared = replace(declared, rows=rows)
     selection = _selection(declared, found, stopping=stopping, mean_runs=mean_runs, validation=validation, **budget)

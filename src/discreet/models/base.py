@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from discreet.models.forecasting.result import Forecast
 
 
-_SETTINGS = ("solver", "epsilon", "delta", "neighbors", "fit_intercept", "ledger", "dataset")
+_SETTINGS = ("solver", "epsilon", "delta", "neighbors", "allow_large_delta", "fit_intercept", "ledger", "dataset")
 
 
 class DPLinearModel(Charged):

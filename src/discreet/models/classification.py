@@ -69,7 +69,7 @@ class DPLogisticRegression(_DPClassifier):
     Parameters
     ----------
     epsilon, delta
-        The guarantee. ``delta=None``: 1/n^2 where n is public. ``delta=0``: pure epsilon-DP.
+        The guarantee. ``delta=None``: 1/n^2 where n is public, and never more than 1e-6. ``delta=0``: pure epsilon-DP.
         ``epsilon=inf``: no privacy, marked so in the certificate.
     bounds
         ``Bounds``, or a bare range (1.0, a list of (low, high), a dictionary by column).
@@ -82,6 +82,8 @@ class DPLogisticRegression(_DPClassifier):
         ``"exponential"``, or a solver object: ``GradientDescent(n_steps=50)``.
     neighbors
         ``"replace_one"``, ``"zero_out"`` or ``"add_remove"``.
+    allow_large_delta
+        Permit delta >= 1/n. Such a delta allows a mechanism that publishes a random record, so it is refused otherwise.
     ledger, dataset
         The ledger (a path, a URL or a ``Ledger``) and the registered name of the data: every fit is charged there
         before it reads a record, and refused where the budget is spent. None: the configured ledger; False: none.
@@ -110,6 +112,7 @@ class DPLogisticRegression(_DPClassifier):
         alpha: float = 1e-7,
         solver: Any = "auto",
         neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -123,6 +126,7 @@ class DPLogisticRegression(_DPClassifier):
         self.alpha = alpha
         self.solver = solver
         self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset
@@ -168,6 +172,7 @@ class DPLinearSVC(_DPClassifier):
         alpha: float = 1e-7,
         solver: Any = "auto",
         neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -182,6 +187,7 @@ class DPLinearSVC(_DPClassifier):
         self.alpha = alpha
         self.solver = solver
         self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset

@@ -14,7 +14,7 @@ from discreet.accounting.events import Event
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import Price, calibrate, epsilon_of
 from discreet.bounds import Bounds, Domain
-from discreet.budget import Budget, Neighbors
+from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator.private_data import PrivateData
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import settled
@@ -22,6 +22,9 @@ from discreet.models.defaults import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress
+
+LARGEST_DEFAULT_DELTA = 1e-6
+"""What ``delta=None`` is below 1,000 records: 1/n^2 would be 0.01 for ten."""
 
 _HOW = "Bounds(features=[(0, 120), (0, 1)])"
 
@@ -84,13 +87,25 @@ def penalty_of(penalty: Any, alpha: float) -> Penalty:
     return named[penalty]
 
 
-def budget_of(epsilon: float, delta: float | None, neighbors: str, n: int | None) -> Budget:
-    """The budget; ``delta=None`` is 1/n^2 where n is public."""
+def budget_of(
+    epsilon: float, delta: float | None, neighbors: str, n: int | None, *, allow_large_delta: bool = False
+) -> Budget:
+    """Return the budget of a release; ``delta=None`` is 1/n^2 where n is public, and never more than 1e-6.
+
+    A mechanism that publishes one record in full, drawn at random, is (0, 1/n)-DP. So delta >= 1/n promises a person
+    nothing, and is refused where n is public, before anything is charged, unless it is asked for by name.
+    """
     if delta is None:
         if n is None:
             raise MissingBounds("n is private here: give delta, such as delta=1e-6, or declare Bounds(n=...)")
-        delta = 1.0 / max(n, 2) ** 2
-    return Budget(epsilon, delta, Neighbors(neighbors))
+        return Budget(epsilon, min(LARGEST_DEFAULT_DELTA, 1.0 / max(n, 1) ** 2), Neighbors(neighbors))
+    budget = Budget(epsilon, delta, Neighbors(neighbors))
+    if budget.is_private and n is not None and budget.delta * n >= 1 and not allow_large_delta:
+        raise InvalidBudget(
+            "delta is at least 1/n: that allows publishing a whole record. Give a delta far below 1/n, such as 1e-6, "
+            "or leave it out for the default; allow_large_delta=True (--allow-large-delta) permits it"
+        )
+    return budget
 
 
 @dataclass(frozen=True)
@@ -140,6 +155,7 @@ def prepare(
     delta: float | None,
     neighbors: str,
     fit_intercept: bool,
+    allow_large_delta: bool = False,
     ledger: Any = None,
     dataset: str | None = None,
 ) -> Prepared:
@@ -150,7 +166,7 @@ def prepare(
     if domain.row_norm == 0:
         raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
     penalty.value(np.zeros(domain.shape))  # a penalty that does not fit the coefficients fails here, before any release
-    budget = budget_of(epsilon, delta, relation, domain.n)
+    budget = budget_of(epsilon, delta, relation, domain.n, allow_large_delta=allow_large_delta)
     chosen, reason = choose_solver(solver, domain, loss, penalty, budget)
     return Prepared(data, domain, budget, chosen, reason, chosen.plan(domain, loss, penalty))
 

@@ -89,6 +89,7 @@ def forecast(
     _check(estimator, n, seeds, max_cells, diameter)
     setting = setting_of(estimator, p)
     n, epsilon = int(n), float(estimator.epsilon)
+    _refuse_large_delta(setting, n)
     over_epsilon = [(n, other) for other in _budgets(epsilons, epsilon)]
     over_n = [(other, epsilon) for other in _counts(n_grid, n)]
     points = {key: point_of(setting, *key, max_cells) for key in dict.fromkeys([*over_epsilon, *over_n])}
@@ -123,6 +124,13 @@ def _check(estimator: Any, n: Any, seeds: Any, max_cells: float, diameter: float
         raise InvalidBudget("a forecast is of what privacy costs: give a finite epsilon")
 
 
+def _refuse_large_delta(setting: Setting, n: int) -> None:
+    """Refuse what a fit on n rows would refuse; the other numbers of rows are only compared."""
+    estimator, relation = setting.estimator, Neighbors(setting.estimator.neighbors)
+    public = n if relation.n_is_public or setting.bounds.n is not None else None
+    budget_of(estimator.epsilon, estimator.delta, relation, public, allow_large_delta=estimator.allow_large_delta)
+
+
 def _budgets(asked: Sequence[float] | None, own: float) -> list[float]:
     usual = (float(f"{own * multiple:.6g}") for multiple in BUDGETS if multiple != 1)
     grid = sorted({own, *(usual if asked is None else map(float, asked))})
@@ -145,7 +153,7 @@ def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Poin
     relation = Neighbors(estimator.neighbors)
     public = n if relation.n_is_public or setting.bounds.n is not None else None
     domain = replace(setting.facts().domain(Neighbors.ZERO_OUT, loss), neighbors=relation, n=public)
-    budget = budget_of(epsilon, estimator.delta, relation, public)
+    budget = budget_of(epsilon, estimator.delta, relation, public, allow_large_delta=True)
     solver, _ = choose_solver(estimator.solver, domain, loss, penalty, budget)
     chosen, stand_in = _name(solver), None
     plan = solver.plan(domain, loss, penalty)

@@ -61,6 +61,7 @@ class DPLinearRegression(_DPRegressor):
         target: Any = None,
         solver: Any = "auto",
         neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -72,6 +73,7 @@ class DPLinearRegression(_DPRegressor):
         self.target = target
         self.solver = solver
         self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset
@@ -88,7 +90,7 @@ class DPRidge(_DPRegressor):
 
     Parameters
     ----------
-    epsilon, delta, bounds, solver, neighbors, verbose
+    epsilon, delta, bounds, solver, neighbors, allow_large_delta, verbose
         As in ``DPLogisticRegression``.
     target
         The range (low, high) of the target, where ``bounds`` does not name it.
@@ -106,6 +108,7 @@ class DPRidge(_DPRegressor):
         alpha: float = 1e-3,
         solver: Any = "auto",
         neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -118,6 +121,7 @@ class DPRidge(_DPRegressor):
         self.alpha = alpha
         self.solver = solver
         self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset
@@ -149,6 +153,7 @@ class DPLasso(_DPRegressor):
         alpha: float = 1e-2,
         solver: Any = "auto",
         neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -161,6 +166,7 @@ class DPLasso(_DPRegressor):
         self.alpha = alpha
         self.solver = solver
         self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset
@@ -187,6 +193,7 @@ class DPElasticNet(_DPRegressor):
         l1_ratio: float = 0.5,
         solver: Any = "auto",
         neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -200,6 +207,7 @@ class DPElasticNet(_DPRegressor):
         self.l1_ratio = l1_ratio
         self.solver = solver
         self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset
@@ -234,6 +242,7 @@ class DPHuberRegressor(_DPRegressor):
         alpha: float = 1e-3,
         solver: Any = "auto",
         neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -247,6 +256,7 @@ class DPHuberRegressor(_DPRegressor):
         self.alpha = alpha
         self.solver = solver
         self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset
@@ -279,6 +289,7 @@ class DPPoissonRegressor(_DPRegressor):
         alpha: float = 1e-3,
         solver: Any = "auto",
         neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -292,6 +303,7 @@ class DPPoissonRegressor(_DPRegressor):
         self.alpha = alpha
         self.solver = solver
         self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset

@@ -55,6 +55,7 @@ class Runs:
             epsilon=run.epsilon,
             delta=run.delta,
             neighbors=str(run.neighbors),
+            allow_large_delta=True,  # the selection's own delta was checked
             ledger=False,  # the selection is charged as a whole
             verbose=False,
         )

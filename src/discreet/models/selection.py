@@ -69,7 +69,9 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         A dictionary of lists (every combination), a list of dictionaries of parameters, or a list of estimators
         (``estimator`` may then be None).
     epsilon, delta, neighbors
-        The guarantee of the whole selection. ``delta=None``: 1/n^2 where n is public.
+        The guarantee of the whole selection. ``delta=None``: 1/n^2 where n is public, and never more than 1e-6.
+    allow_large_delta
+        Permit delta >= 1/n, which is refused otherwise.
     stopping
         The law of the number of runs: ``"poisson"``, ``"geometric"``, ``"logarithmic"``, or ``"auto"``.
     mean_runs
@@ -107,6 +109,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         epsilon: float = 1.0,
         delta: float | None = None,
         neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
         stopping: str = "auto",
         mean_runs: float | None = None,
         validation: float = 0.2,
@@ -118,6 +121,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         self.epsilon = epsilon
         self.delta = delta
         self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
         self.stopping = stopping
         self.mean_runs = mean_runs
         self.validation = validation
@@ -162,14 +166,14 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
             raise MissingBounds("n is private here: declare about how many records there are, Bounds(n=...)")
         if relation.n_is_public and n < 2:
             raise Unsupported("too few records to hold some of them out: use one of the candidates as it is")
-        budget, sizes = budget_of(self.epsilon, self.delta, relation, n), self._sizes(n)
+        budget, sizes = self._budget(n), self._sizes(n)
         domains = _domains(listed, X, y, groups, relation, sizes[0])
         return _Prepared(listed, data, n, sizes, offer(listed, domains, budget, self._law(len(listed), budget)))
 
     def offer(self, n: int, n_features: int) -> Offer:
         """What the selection costs on so many records (persons) and features, before there are any."""
         listed = tuple(replace(one, facts=replace(one.facts, bounds=_unnamed(one))) for one in self._listed())
-        budget = budget_of(self.epsilon, self.delta, self._relation, n)
+        budget = self._budget(n)
         empty = np.broadcast_to(0.0, (n, n_features))
         domains = _domains(listed, empty, empty[:, 0], None, self._relation, self._sizes(n)[0])
         return offer(listed, domains, budget, self._law(len(listed), budget))
@@ -177,6 +181,9 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
     @property
     def _relation(self) -> Neighbors:
         return Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
+
+    def _budget(self, n: int) -> Budget:
+        return budget_of(self.epsilon, self.delta, self._relation, n, allow_large_delta=self.allow_large_delta)
 
     @property
     def _numerator(self) -> int:
@@ -206,6 +213,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
             epsilon=total.epsilon,
             delta=total.delta,
             neighbors=str(total.neighbors),
+            allow_large_delta=self.allow_large_delta,
             ledger=self.ledger,
             dataset=self.dataset,
         )

@@ -211,7 +211,7 @@ class _Theory:
         public = n if relation.n_is_public or setting.bounds.n is not None else None
         if not hasattr(self, "_domain"):
             self._domain = setting.facts().domain(Neighbors.ZERO_OUT, setting.loss)
-        budget = budget_of(epsilon, setting.estimator.delta, relation, public)
+        budget = budget_of(epsilon, setting.estimator.delta, relation, public, allow_large_delta=True)
         return replace(self._domain, neighbors=relation, n=public), budget
 
 

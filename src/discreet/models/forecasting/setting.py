@@ -52,8 +52,9 @@ class Setting:
     def model(self, rows: int, **changes: Any) -> Any:
         """The estimator with declared bounds, and some settings changed."""
         bounds = self.bounds if self.bounds.n is None else self.bounds.with_facts(n=rows)
-        facts = {"classes": None} if isinstance(self.target, Classes) else {"target": None}
-        return clone(self.estimator).set_params(bounds=bounds, ledger=False, verbose=False, **facts, **changes)
+        facts: dict[str, Any] = {"classes": None} if isinstance(self.target, Classes) else {"target": None}
+        facts |= {"ledger": False, "verbose": False, "allow_large_delta": True}  # public rows, other numbers of them
+        return clone(self.estimator).set_params(bounds=bounds, **facts, **changes)
 
     def facts(self) -> PrivateData:
         """Two public rows, through which declared bounds are read as a fit reads them."""

@@ -35,6 +35,7 @@ def private_score(
     epsilon: float,
     delta: float | None = None,
     neighbors: str = "replace_one",
+    allow_large_delta: bool = False,
     level: float = 0.95,
     ledger: Any = None,
     dataset: str | None = None,
@@ -52,7 +53,10 @@ def private_score(
     metric
         ``"accuracy"``, ``"auc"`` (two classes) or ``"r2"``. ``"auto"``: accuracy for classes, R2 for numbers.
     epsilon, delta, neighbors
-        What the score may cost, beside what the model cost. ``delta=None``: 1/n^2 where n is public.
+        What the score may cost, beside what the model cost. ``delta=None``: 1/n^2 where n is public, and never more
+        than 1e-6.
+    allow_large_delta
+        Permit delta >= 1/n, which is refused otherwise.
     level
         How often an interval contains the score of these rows without noise: at least.
     ledger, dataset
@@ -74,7 +78,7 @@ def private_score(
     n = data.public_n(relation)
     if n is None and delta is None:
         raise MissingBounds("n is private here: give delta, such as delta=1e-6")
-    budget = budget_of(epsilon, delta, relation, n)
+    budget = budget_of(epsilon, delta, relation, n, allow_large_delta=allow_large_delta)
     plan = plan_of(kind.SHARES, pure=budget.is_pure)
     noise_multiplier = calibrate(plan, budget)
     promised = replace(
