@@ -160,3 +160,59 @@ def test_a_claim_above_the_price_is_allowed_and_below_is_not():
         replace(made, epsilon=made.epsilon * (1 - 1e-6)).verify()
     with pytest.raises(AccountingError):
         replace(made, delta=made.delta / 2).verify()
+
+
+WEAK = [
+    ({"events": (Gaussian(0.3),)}, "epsilon is above 8"),
+    ({"delta": 0.5}, "delta is at least 1/n"),
+    ({"delta": 1e-3}, "delta is at least 1/n"),
+]
+
+
+@pytest.mark.parametrize(("case", "reason"), WEAK)
+def test_a_weak_guarantee_is_called_weak_wherever_it_is_shown(case, reason):
+    made = certificate(**case)
+    assert made.weaknesses == (reason,)
+    assert made.headline == f"PRIVATE, but weak: {reason}"
+    for text in (made.text(), made.summary()):
+        assert text.startswith(f"Privacy certificate: {made.headline}\n")
+
+
+def test_a_usual_guarantee_is_not_called_weak():
+    at_most = (certificate(), certificate(delta=9e-4), certificate(assumed_public={}, delta=0.5))
+    assert {(made.weaknesses, made.headline) for made in at_most} == {((), "PRIVATE")}
+
+
+def test_no_guarantee_is_not_called_weak_but_none():
+    made = certificate(events=(NonPrivate(),))
+    assert made.weaknesses == ()
+    assert made.headline == made.stamp == "NOT PRIVATE (epsilon is infinite; something was released without noise)"
+
+
+def test_weakness_does_not_change_what_is_stored():
+    stored = json.loads(certificate(delta=0.5).to_json())
+    assert stored["stamp"] == "PRIVATE"
+    assert not {"headline", "weaknesses", "not_covered"} & set(stored)
+
+
+LEDGER = {"ledger": "a", "dataset": "b", "entry": 1, "head": "c"}
+
+
+@pytest.mark.parametrize("ledger", [None, LEDGER])
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_not_covered_stands_on_every_certificate(case, ledger):
+    made = certificate(**case, ledger=ledger)
+    fits = "not charged to this ledger" if ledger else "Earlier and other fits of the same rows"
+    for text in (made.text(), made.summary()):
+        said = " ".join(text.split())
+        assert "Not covered Steps before the model that were fitted on the rows" in said
+        assert "each is a release without noise" in said
+        assert fits in said
+        assert max(map(len, text.splitlines())) <= 120
+
+
+def test_what_is_not_covered_cannot_be_edited_away():
+    with pytest.raises(AccountingError, match="missing or unknown"):
+        Certificate.from_json(tampered(certificate(), lambda stored: stored.update(not_covered=[])))
+    with pytest.raises(AttributeError):
+        certificate().not_covered = ()

@@ -7,6 +7,7 @@ anew with both accountants and refuses a claim that is below the price.
 import hashlib
 import json
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -15,6 +16,7 @@ from typing import Any
 
 from discreet.accounting import composition
 from discreet.accounting.checks import CHECKED, checked_in
+from discreet.accounting.coverage import not_covered, weaknesses
 from discreet.accounting.events import (
     ZCDP,
     Event,
@@ -149,6 +151,21 @@ class Certificate:
         """``PRIVATE``, or ``NOT PRIVATE`` with the reasons."""
         return "PRIVATE" if self.is_private else f"NOT PRIVATE ({'; '.join(self.reasons)})"
 
+    @property
+    def weaknesses(self) -> tuple[str, ...]:
+        """Why the guarantee promises little, from public thresholds; empty where none of them is passed."""
+        return weaknesses(self.epsilon, self.delta, self.assumed_public.get("n")) if self.is_private else ()
+
+    @property
+    def headline(self) -> str:
+        """The stamp as it is shown: with its weaknesses. Derived, so that stored certificates stay readable."""
+        return f"{self.stamp}, but weak: {'; '.join(self.weaknesses)}" if self.weaknesses else self.stamp
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What the guarantee does not cover, in fixed words."""
+        return not_covered(has_ledger=self.ledger is not None)
+
     def group(self, size: int) -> tuple[float, float]:
         """The (epsilon, delta) that holds for ``size`` records (persons) together."""
         return composition.group(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
@@ -223,14 +240,9 @@ class Certificate:
 
     def summary(self) -> str:
         """What matters first, for a person."""
-        parts = (
-            f"Privacy certificate: {self.stamp}",
-            "",
-            *_claim_lines(self),
-            *_bought_lines(self),
-            *_check_lines(self),
-        )
-        return "\n".join((*parts, *_ledger_lines(self.ledger)))
+        title = f"Privacy certificate: {self.headline}"
+        found = (*_claim_lines(self), *_bought_lines(self), *_check_lines(self))
+        return "\n".join((title, "", *found, *_ledger_lines(self.ledger), *_coverage_lines(self)))
 
     def __str__(self) -> str:
         return self.text()
@@ -260,7 +272,7 @@ def _bought_lines(certificate: Certificate) -> list[str]:
 
 def _lines(certificate: Certificate) -> list[str]:
     unit = certificate.unit
-    lines = [f"Privacy certificate: {certificate.stamp}", "", *_claim_lines(certificate)]
+    lines = [f"Privacy certificate: {certificate.headline}", "", *_claim_lines(certificate)]
     if certificate.is_private:
         lines.append(f"  Neighbors     {certificate.neighbors}")
         together, slack = certificate.group(5)
@@ -281,7 +293,7 @@ def _lines(certificate: Certificate) -> list[str]:
     lines.append("  Taken as public, not measured")
     public = {name: value for name, value in certificate.assumed_public.items() if name not in ESTIMATED}
     lines += [line for name, value in public.items() for line in _fact_lines(name, value)] or ["    nothing"]
-    lines += _ledger_lines(certificate.ledger)
+    lines += _ledger_lines(certificate.ledger) + _coverage_lines(certificate)
     lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")
     lines += [f"  Note          {note}" for note in certificate.notes]
     made = " ".join(part for part in (certificate.library_version, certificate.created) if part)
@@ -319,6 +331,11 @@ def _ledger_lines(ledger: Mapping[str, Any] | None) -> list[str]:
         return ["  Ledger        none: what else was released of these records is not known"]
     entry = f"entry {ledger['entry']} of ledger {ledger['ledger']}"
     return [f"  Ledger        charged to {ledger['dataset']!r}, {entry}", f"                head {ledger['head']}"]
+
+
+def _coverage_lines(certificate: Certificate) -> list[str]:
+    wrapped = [line for said in certificate.not_covered for line in textwrap.wrap(said, 104)]
+    return [f"  {'Not covered' if place == 0 else '':<14}{line}" for place, line in enumerate(wrapped)]
 
 
 def _phrase(event: Event) -> str:

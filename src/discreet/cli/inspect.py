@@ -44,7 +44,13 @@ def inspect(
     contents = read(file)
     coefficients = _coefficients(contents, str(units)) if contents.model is not None else None
     if as_json:
-        shown = {"certificate": json.loads(contents.certificate.to_json()), "coefficients": coefficients}
+        made = contents.certificate
+        shown = {
+            "headline": made.headline,
+            "not_covered": made.not_covered,
+            "certificate": json.loads(made.to_json()),
+            "coefficients": coefficients,
+        }
         typer.echo(json.dumps(shown, indent=2))
         return
     typer.echo(contents.certificate.text())

@@ -48,6 +48,8 @@ def verify(
             f"holds: epsilon = {found['claimed']:.6g} is claimed, {found['price']:.6g} is the price of the events"
         )
         typer.echo(f"       at delta = {found['delta']!r}, {found['neighbors']}, per {found['unit']} ({accountants})")
+        for reason in found["weaknesses"]:
+            typer.echo(f"       weak: {reason}")
         if found["charged"]:
             typer.echo(f"       charged in the ledger to {found['charged']!r}, as the certificate says")
         if found["compared"] == PARTLY:
@@ -82,6 +84,7 @@ def _verified(file: Path, ledger: str | None) -> dict[str, Any]:
         "delta": found.delta,
         "neighbors": str(certificate.neighbors),
         "unit": certificate.unit,
+        "weaknesses": list(certificate.weaknesses),
         "accountants": {name: _plain(value) for name, value in found.accountants.items()},
         "charged": None if ledger is None or certificate.ledger is None else certificate.ledger["dataset"],
         "compared": None if whole is None else "all" if whole else PARTLY,

@@ -30,9 +30,9 @@ def document(title: str, body: str) -> str:
 
 
 def heading(title: str, certificate: Certificate) -> str:
-    """The stamp and the title."""
-    stamp = "good" if certificate.is_private else "bad"
-    return f'<p class="stamp {stamp}">{escape(certificate.stamp)}</p>\n<h1><bdi>{escape(title)}</bdi></h1>'
+    """The stamp, amber where the guarantee is weak, and the title."""
+    color = ("weak" if certificate.weaknesses else "good") if certificate.is_private else "bad"
+    return f'<p class="stamp {color}">{escape(certificate.headline)}</p>\n<h1><bdi>{escape(title)}</bdi></h1>'
 
 
 def certificate_section(certificate: Certificate) -> str:

@@ -15,7 +15,6 @@ from discreet.report.markup import bullets, number, paragraphs, percent
 
 PRIORS = (0.01, 0.1, 0.5, 0.9)
 LEAST_CHANCE = 1e-3  # of the signs that the odds are stated for, where delta > 0
-WEAK = 8.0  # an epsilon from which on little is promised
 
 _CHANGED = {
     Neighbors.REPLACE_ONE: "had been somebody else's, with any values at all",
@@ -69,10 +68,7 @@ def not_promised(certificate: Certificate) -> list[str]:
         said.append("Protection of somebody who has several rows as a whole: each row is protected by itself.")
     if certificate.neighbors.n_is_public:
         said.append("That the number of rows is secret: it is taken as public.")
-    if certificate.ledger is None:
-        said.append("Anything about other releases from the same rows: this fit was charged to no ledger.")
-    else:
-        said.append("Anything about releases from the same rows that were not charged to this ledger.")
+    said += certificate.not_covered
     if certificate.arithmetic != "exact lattice":
         said.append(
             "That the last bits are safe: the proof is of real numbers, the computer's were rounded (idealised)."
@@ -103,7 +99,7 @@ def promise_section(certificate: Certificate) -> str:
         return _stop(certificate)
     question = _QUESTIONS[certificate.neighbors].format(one=one_of(certificate))
     relation = _RELATIONS[certificate.neighbors].format(one=one_of(certificate))
-    weak = [f"Epsilon = {certificate.epsilon:.3g} is large: little is promised."] if certificate.epsilon > WEAK else []
+    weak = [f"This promise is weak: {'; '.join(certificate.weaknesses)}."] if certificate.weaknesses else []
     return "\n".join(
         [
             '<h2 id="promise">What is promised</h2>',

@@ -51,7 +51,7 @@ a { color: var(--accent); } :focus-visible { outline: 2px solid var(--accent); o
 
 .stamp { display: inline-block; margin: 0; padding: 0.1rem 0.7rem; border: 2px solid; border-radius: 0.4rem;
          font-weight: 700; letter-spacing: 0.06em; font-size: 0.85rem; }
-.good { color: var(--good); } .bad { color: var(--bad); }
+.good { color: var(--good); } .weak { color: var(--warm); } .bad { color: var(--bad); }
 .stop { display: flex; gap: 1.2rem; align-items: center; background: var(--tint); border: 2px solid var(--bad);
         border-radius: 0.6rem; padding: 1rem 1.2rem; margin: 1.2rem 0; }
 .stop svg { flex: none; width: 4.5rem; height: 4.5rem; } .stop p { margin: 0.2rem 0; }

@@ -63,6 +63,7 @@ class PrivateScore:
             claim = self.certificate
             said = f"epsilon = {claim.epsilon:.6g}, delta = {claim.delta!r}, {claim.neighbors}, per {claim.unit}"
             lines.append(f"  {claim.stamp}: {said}" if claim.is_private else f"  {claim.stamp}")
+            lines += [f"  weak: {reason}" for reason in claim.weaknesses]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
