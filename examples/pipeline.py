@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from discreet import Bounds, DPLogisticRegression
+from discreet import Bounds, DPLogisticRegression, public_score
 from discreet.experiments.synthetic import CLASSES, CODEBOOK, OUTCOME, hospital
 
 COLUMNS = ["age", "earlier_visits", "medications", "smoker", "lives_alone", "emergency"]
@@ -35,7 +35,8 @@ def main() -> None:
     fitted = model[-1]
     for name, coefficient in zip(fitted.feature_names_in_, fitted.coef_[0], strict=True):
         print(f"{name:<16}{coefficient:+.3f}")
-    print(f"accuracy on public rows: {model.score(public, public[OUTCOME]):.3f}")
+    score = public_score(fitted, model[:-1].transform(public), public[OUTCOME])
+    print(f"accuracy on public rows: {score.value:.3f}")
     print(fitted.certificate_)
 
 

@@ -63,6 +63,7 @@ _HOME = {
     "Plan": "discreet.accounting.plan",
     "PlanViolation": "discreet.errors",
     "Poisson": "discreet.losses",
+    "PrivacyWarning": "discreet.errors",
     "PrivateData": "discreet.curator.private_data",
     "PrivateScore": "discreet.models.scoring",
     "Problem": "discreet.curator.one_shot",
@@ -147,6 +148,7 @@ __all__ = [
     "Plan",
     "PlanViolation",
     "Poisson",
+    "PrivacyWarning",
     "PrivateData",
     "PrivateScore",
     "Problem",
@@ -198,6 +200,7 @@ if TYPE_CHECKING:
         MissingBounds,
         NotConverged,
         PlanViolation,
+        PrivacyWarning,
         StaleKernels,
         Unsupported,
     )

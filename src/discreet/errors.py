@@ -1,4 +1,8 @@
-"""The errors that discreet raises. Each message names the remedy and never a value from the data."""
+"""The errors and warnings of discreet. Each message names the remedy and never a value from the data."""
+
+
+class PrivacyWarning(UserWarning):
+    """Something that was asked for is a release which no certificate counts. It never depends on the data."""
 
 
 class DiscreetError(Exception):

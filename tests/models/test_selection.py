@@ -64,7 +64,7 @@ def fitted(rows):
 def test_what_is_released(fitted, rows):
     assert set(fitted.best_params_) == {"solver", "alpha"}
     assert fitted.best_estimator_.alpha == fitted.best_params_["alpha"]
-    assert (fitted.best_estimator_.epsilon, fitted.best_estimator_.delta) == (3.0, 1 / 300**2)
+    assert (fitted.best_estimator_.epsilon, fitted.best_estimator_.delta) == (3.0, 1e-6)
     assert fitted.best_estimator_.certificate_ is fitted.certificate_
     np.testing.assert_array_equal(fitted.predict(rows[0]), fitted.best_estimator_.predict(rows[0]))
     assert fitted.score(*rows) == fitted.best_estimator_.score(*rows)
@@ -78,7 +78,7 @@ def test_what_is_released(fitted, rows):
 def test_the_certificate(fitted):
     certificate = fitted.certificate_
     assert certificate.is_private
-    assert (certificate.epsilon, certificate.delta, certificate.unit) == (3.0, 1 / 300**2, "record")
+    assert (certificate.epsilon, certificate.delta, certificate.unit) == (3.0, 1e-6, "record")
     (event,) = certificate.events
     assert isinstance(event, RepeatedSelection)
     assert (event.mean, event.shape) == (4.0, 0.0)

@@ -17,6 +17,7 @@ from discreet.budget import Neighbors
 from discreet.curator.containers import container_of
 from discreet.curator.stream import is_stream
 from discreet.models.charged import Charged
+from discreet.models.exposure import warn_of_repeated_fits
 from discreet.models.fitting import Quote, declared, fit_model, penalty_of, prepare
 from discreet.models.intervals import Intervals, intervals
 from discreet.models.progress import progress_bar
@@ -38,6 +39,7 @@ class DPLinearModel(Charged):
     intercept_noise_: NDArray[np.float64] | None
 
     def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, request: str | None) -> Self:
+        warn_of_repeated_fits(self.ledger, self.dataset)
         X = container_of(X)
         if is_stream(X):
             self.n_features_in_ = X.shape[1]

@@ -11,6 +11,7 @@ from discreet.bounds import Bounds
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.models.base import DPLinearModel
+from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
 
 
@@ -52,6 +53,14 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         """Signed distance for two classes, one score a class for more."""
         margins = self._margins(X)
         return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the exact accuracy on *public* rows; of private rows it releases without noise: ``private_score``."""
+        warn_of_exact_score()
+        return self._exact_score(X, y, sample_weight)
+
+    def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        return float(super().score(X, y, sample_weight))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest declared class."""

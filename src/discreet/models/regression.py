@@ -11,6 +11,7 @@ from discreet.bounds import Bounds
 from discreet.errors import MissingBounds
 from discreet.losses import Huber, Poisson, Squared
 from discreet.models.base import DPLinearModel
+from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
 from discreet.penalties import ElasticNet
 
@@ -38,6 +39,14 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
                 "from what is publicly known, not from the data"
             )
         return bounds, self._loss(bounds)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the exact R^2 on *public* rows; of private rows it releases without noise: ``private_score``."""
+        warn_of_exact_score()
+        return self._exact_score(X, y, sample_weight)
+
+    def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        return float(super().score(X, y, sample_weight))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The predicted target."""

@@ -33,6 +33,7 @@ from discreet.ledger.reservation import Reservation
 from discreet.models.base import DPLinearModel
 from discreet.models.candidates import candidates_of
 from discreet.models.charged import Charged
+from discreet.models.exposure import warn_of_exact_score, warn_of_repeated_fits
 from discreet.models.fitting import budget_of
 from discreet.models.runs import Outcome, Runs
 from discreet.models.tuning import Candidate, Offer, offer, stopping_of
@@ -130,6 +131,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Select and fit privately; ``groups`` names the person behind each row, where a person has several."""
+        warn_of_repeated_fits(self.ledger, self.dataset)
         X = container_of(X)
         ready = self._prepared(X, y, groups)
         ready.data.check(ready.listed[0].facts.loss)
@@ -305,8 +307,9 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         return np.asarray(self._fitted().predict_log_proba(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """The released model's accuracy or R^2 on *public* records."""
-        return float(self._fitted().score(X, y))
+        """Return the released model's exact accuracy or R^2 on *public* records: see the estimators' ``score``."""
+        warn_of_exact_score()
+        return float(self._fitted()._exact_score(X, y))
 
     def save(self, path: str | Path) -> Path:
         """Write the released model with the selection's certificate to ``path``; ``discreet.load`` reads it."""
