@@ -1,10 +1,6 @@
 """The errors and warnings of discreet. Each message names the remedy and never a value from the data."""
 
 
-class PrivacyWarning(UserWarning):
-    """Something that was asked for is a release which no certificate counts. It never depends on the data."""
-
-
 class DiscreetError(Exception):
     """The base of every error that is discreet's own."""
 
@@ -58,4 +54,7 @@ class AlreadyReleased(DiscreetError, RuntimeError):
 
 
 class PrivacyWarning(UserWarning):
-    """Something weakens the protection of the data, and the text says what to do about it."""
+    """Something weakens the protection of the data, or is a release that no certificate counts.
+
+    The text says what to do about it, and never depends on the data.
+    """

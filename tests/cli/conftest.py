@@ -53,7 +53,7 @@ def refused(run: Callable[..., Any]) -> Callable[..., str]:
     return invoke
 
 
-def no_outlook(*arguments: object) -> None:
+def no_outlook(*arguments: object, **settings: object) -> None:
     return None
 
 

@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from tests.cli.tables import NUMBERS, SCHEMA
+
 SMALL = ("forecast", "--rows", 300, "--features", 4, "--seeds", 2)
 
 
@@ -9,7 +11,7 @@ def test_prints_the_answer_the_tables_and_the_remarks(run):
     result = run(*SMALL, "--epsilon", 2)
     assert result.exit_code == 0, result.output
     text = " ".join(result.stdout.split())
-    assert text.startswith("At epsilon = 2 with 300 rows and 4 features, expect an accuracy of ")
+    assert text.startswith("At epsilon = 2 with 300 rows and 4 features, expect privacy to cost about ")
     for part in ("Other budgets, at 300 rows", "Other tables, at this epsilon", "Plan at epsilon = 2: ", "no data was"):
         assert part in text
     assert "0.2 " in text  # a tenth of the epsilon
@@ -81,3 +83,45 @@ def test_help_teaches(run):
     text = " ".join(run("forecast", "--help").stdout.split())
     assert "No data is read" in text
     assert "--rows 50000 --features 40 --epsilon 1" in text
+
+
+def test_a_schema_stands_for_the_number_of_columns(run, tmp_path):
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    (tmp_path / "numbers.toml").write_text(NUMBERS)
+    for name, score in (("schema.toml", "accuracy"), ("numbers.toml", "R2")):
+        result = run("forecast", "--rows", 300, "--schema", tmp_path / name, "--seeds", 2, "--json")
+        assert result.exit_code == 0, result.output
+        found = json.loads(result.stdout)
+        assert found["score"] == score
+        assert found["n_features"] == 6  # two numbers, three cells, one truth
+
+
+def test_the_ceiling_moves_what_there_is_to_lose(run):
+    low, high = (json.loads(run(*SMALL, "--ceiling", ceiling, "--json").stdout) for ceiling in (0.65, 0.95))
+    assert low["ceiling"] < 0.7 < 0.9 < high["ceiling"]
+    assert "set to 65.0% (the ceiling)" in low["remarks"][0]
+
+
+def test_no_simulated_accuracy_is_quoted(run):
+    """What a synthetic table's model reaches says nothing about anybody's own."""
+    result = run(*SMALL)
+    text = result.stdout.replace("85.0% (the ceiling)", "")
+    assert "%" not in text
+    assert "without privacy on the same rows" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--rows", 300),
+        ("--rows", 300, "--features", 4, "--schema", "schema.toml"),
+        ("--rows", 300, "--schema", "schema.toml", "--task", "regression"),
+        ("--rows", 300, "--features", 4, "--delta", 0.5),
+    ],
+)
+def test_refuses_what_says_too_little_too_much_or_promises_nothing(run, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    result = run("forecast", *arguments)
+    assert result.exit_code == 2
+    assert "--schema" in result.stderr or "--allow-large-delta" in result.stderr

@@ -8,7 +8,7 @@ from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.ledger.account import Spent
 from discreet.report.model import Coefficient, Fact, ModelReport, Score
-from discreet.report.outlook import Bounded, Outlook, Simulated
+from discreet.report.outlook import Outlook, Simulated
 
 EVIL = "</script><script>alert(\"x\")</script><!--<img src='http://example.org/x'>&amp;"
 HEBREW = "\u05e2\u05d9\u05e8 \u05de\u05d2\u05d5\u05e8\u05d9\u05dd"
@@ -33,23 +33,13 @@ def certificate(**facts):
 
 def outlook(**changes):
     places = (0.25, 0.5, 1.0, 2.0, 4.0)
-    bounds = [Bounded(at, 0.2 / at, 0.02 / at) for at in places]
     settings = {
         "n": 30_000,
         "p": 13,
         "epsilon": 1.0,
         "score": "accuracy",
-        "non_private": 0.85,
-        "trivial": 0.59,
-        "over_epsilon": tuple(Simulated(at, 0.85 - 0.02 / at, 0.85 - 0.03 / at, 0.85 - 0.01 / at) for at in places),
-        "over_rows": tuple(Simulated(3e4 * at, 0.85 - 0.02 / at, 0.84 - 0.03 / at, 0.85) for at in places),
-        "bound_over_epsilon": tuple(bounds),
-        "bound_over_rows": tuple(Bounded(3e4 * b.at, b.upper, b.order) for b in bounds),
-        "bound_of": "averaged projected gradient descent",
-        "general": True,
-        "diameter": 31.2,
-        "nothing": 0.35,
-        "pure": False,
+        "over_epsilon": tuple(Simulated(at, 0.02 / at, 0.01 / at, 0.03 / at) for at in places),
+        "over_rows": tuple(Simulated(3e4 * at, 0.02 / at, -0.001, 0.03 / at) for at in places),
         "steps": ("noisy_mean", "noisy_second_moment", "noisy_gradient"),
         "remarks": ("Simulated on 3 synthetic tables.",),
     }

@@ -26,7 +26,6 @@ def row(n, epsilon, gap):
         simulated_rows=n,
         stand_in=None,
         risk_bound=0.4,
-        risk_bound_of="averaged projected gradient descent",
         risk_order=0.1,
     )
 
@@ -59,7 +58,7 @@ def test_two_panels_with_one_axis(tmp_path, theme):
     for axes in (left, right):
         assert axes.get_xscale() == "log"
         texts = [text.get_text() for text in axes.texts]
-        assert "82.0% instead of 85.0%" in texts
+        assert "3.00 points of accuracy" in texts
         assert "without privacy" in texts
         means = next(line for line in axes.lines if len(line.get_xdata()) == 4)
         assert list(means.get_ydata())[:2] == pytest.approx([20, 3])
@@ -72,7 +71,7 @@ def test_two_panels_with_one_axis(tmp_path, theme):
 def test_numbers_are_not_percentages():
     left, _ = forecast_figure(made(score="R2")).axes
     assert left.get_ylabel() == "R2 lost"
-    assert "0.820 instead of 0.850" in [text.get_text() for text in left.texts]
+    assert "0.0300 of R2" in [text.get_text() for text in left.texts]
     assert left.get_ylim()[1] < 1
 
 

@@ -1,6 +1,7 @@
 import json
 import math
 import re
+from dataclasses import fields
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from discreet.report import promise as promises
 from discreet.report.coefficients import Coefficient, _Axis, _ordered, _rows, coefficient_figure
 from discreet.report.markup import number, round_ticks, short
 from discreet.report.model import Fact, ModelReport, certificate_in, outlook
+from discreet.report.outlook_figure import outlook_section
 from discreet.report.page import POLICY
 from discreet.report.spending import plan_section, shares
 from discreet.report.style import DARK, LIGHT
@@ -143,10 +145,41 @@ def test_every_section_says_what_it_was_given():
             "ward",
             "north",
         ),
-        *("78.6%", "77.8% to 79.4% (95%)", "epsilon = 0.1", "30,000", "Accuracy over rows", "a model of zeros"),
+        *(
+            "78.6%",
+            "77.8% to 79.4% (95%)",
+            "epsilon = 0.1",
+            "30,000",
+            "Points of accuracy lost, over rows",
+            "costs such a fit 2.0 points",
+        ),
     ):
         assert text in html, text
     assert "charged to no ledger" in samples.plain(spent=None).html()
+
+
+def test_the_outlook_quotes_no_simulated_score():
+    """A synthetic table's accuracy is nobody's: only what privacy takes from it may be said."""
+    found = outlook(DPLogisticRegression(bounds=[(-1, 1)] * 4, classes=(0, 1), ledger=False), 3_000)
+    page = outlook_section(found)
+    assert not re.search(r"8[0-9](\.\d)?%", page.replace("85.0% (the ceiling)", ""))
+    assert "points of accuracy, against the same model without privacy on the same rows" in page
+    assert not {"score", "non_private", "trivial"} & {field.name for field in fields(found.over_epsilon[0])}
+
+
+@pytest.mark.parametrize(
+    ("changes", "color"), [({"epsilon": 1.0}, "good"), ({"epsilon": 1000.0}, "weak"), ({"delta": 0.5}, "weak")]
+)
+def test_a_weak_promise_has_no_green_badge(changes, color):
+    made = samples.certificate(**changes)
+    html = samples.plain(certificate=made).html()
+    assert f'<p class="stamp {color}">{made.headline}</p>' in html
+    assert ("This promise is weak: " in html) == (color == "weak")
+
+
+def test_what_is_not_covered_stands_on_the_page():
+    for sentence in samples.certificate().not_covered:
+        assert f"<li>{sentence}</li>" in samples.plain().html()
 
 
 def test_a_report_needs_no_more_than_a_certificate():
@@ -270,10 +303,7 @@ def test_the_outlook_comes_from_public_facts():
     assert (found.n, found.p, found.epsilon, found.score) == (5_000, 3, 2.0, "R2")
     assert [point.at for point in found.over_epsilon] == pytest.approx([0.1, 0.4, 1.0, 2.0, 4.0, 10.0])
     assert [point.at for point in found.over_rows] == [250, 1_000, 2_500, 5_000, 10_000, 25_000]
-    assert all(point.low <= point.score <= point.high for point in found.over_epsilon)
-    uppers = [bound.upper for bound in found.bound_over_epsilon]
-    assert uppers == sorted(uppers, reverse=True)
-    assert any(bound.at == 2.0 for bound in found.bound_over_epsilon)
+    assert all(point.least <= point.lost <= point.most for point in found.over_epsilon)
     read(samples.plain(outlook=found).html())
 
 
@@ -281,10 +311,9 @@ def test_an_outlook_has_no_simulation_where_it_would_take_long():
     model = DPLogisticRegression(bounds=[(-1, 1)] * 3, classes=(0, 1), solver="sgd", ledger=False)
     found = outlook(model, 5_000)
     assert found.over_epsilon == ()
-    assert found.bound_over_rows
     html = samples.plain(outlook=found).html()
     assert "No simulation" in html
-    assert "Accuracy over rows" not in html
+    assert "lost, over rows" not in html
     late = outlook(DPRidge(bounds=[(-1, 1)] * 3, target=(-1, 1), ledger=False), 5_000, seconds=0.0)
     assert late.over_rows == ()
     assert late.steps

@@ -16,6 +16,7 @@ from discreet import DPLogisticRegression, GradientDescent
 from discreet.errors import Unsupported
 from discreet.tabular.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
 from discreet.tabular.encoder import SchemaEncoder, coefficients, make_private_pipeline
+from discreet.tabular.layout import Layout
 from discreet.tabular.schema import Schema
 from tests.tabular.shown import SECRET, assert_discreet, watched
 from tests.tabular.test_cells import boxed
@@ -146,3 +147,19 @@ def test_no_cell_is_shown(data, cell, column):
     assert_discreet(found)
     rest = np.arange(len(X)) != 3
     assert before[rest].tobytes() == after[rest].tobytes()
+
+
+def test_indicators_are_what_one_row_has_one_of():
+    columns = {
+        "age": Number((0, 120)),
+        "color": Category(("red", "blue")),
+        "smoker": Boolean(),
+        "income": Number((0, 9), knots=(3,), missing="flag"),
+    }
+    layout = Layout(Schema(columns, Target("label", classes=(0, 1)), interactions=(("color", "smoker"),)))
+    names = [[layout.features[j].name for j in group] for group in layout.indicators]
+    assert names == [
+        ["color = red", "color = blue", "color (other)"],
+        ["smoker"],
+        ["income at 0", "income at 3", "income at 9", "income (missing)"],
+    ]

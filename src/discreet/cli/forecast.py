@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
+from discreet.cli.account import AllowLargeDelta, Delta
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
@@ -29,16 +30,20 @@ class Task(StrEnum):
 
 def forecast(
     rows: Annotated[int, typer.Option("--rows", "-n", help="Rows of the table that is planned.")],
-    features: Annotated[int, typer.Option("--features", "-p", help="Its columns, one-hot ones counted one by one.")],
+    features: Annotated[
+        int | None, typer.Option("--features", "-p", help="Its columns, one-hot ones counted one by one.")
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", "-s", help="Instead of --features: what is publicly known of the table.")
+    ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget of the one fit that is planned.")] = 1.0,
     task: Annotated[
         Task,
         typer.Option(help="What is predicted: a class (logistic regression), a number (ridge), a count (Poisson)."),
     ] = Task.CLASSIFICATION,
     classes: Annotated[int, typer.Option("--classes", "-k", help="How many classes there are.")] = 2,
-    delta: Annotated[
-        float | None, typer.Option("--delta", "-d", help="Default: 1/rows^2, as in a fit; 0 for pure epsilon.")
-    ] = None,
+    delta: Delta = None,
+    allow_large_delta: AllowLargeDelta = False,
     neighbors: Annotated[
         Neighbors,
         typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
@@ -47,7 +52,7 @@ def forecast(
     ceiling: Annotated[
         float | None,
         typer.Option(
-            help="Accuracy (R2) that the best model is thought to have. Default: 0.85, for numbers 0.6, for counts 0.4."
+            help="Accuracy (R2) that the best model is assumed to have. Default: 0.85, for numbers 0.6, for counts 0.4."
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Synthetic tables, each with noise of its own.")] = 5,
@@ -57,12 +62,14 @@ def forecast(
     """Forecast what privacy will cost in accuracy. No data is read, and no budget is spent.
 
     The planned fit is rehearsed on public synthetic tables of this shape: with its own solver, its own noise, at
-    this budget and others, on this many rows and others. So it also answers what twice the rows, or twice the
-    epsilon, would buy. Your table will be easier or harder than the synthetic ones; --ceiling says how much
-    there is to learn. The gaps, rather than the scores, are what to expect.
+    this budget and others, on this many rows and others. What is simulated is the loss of accuracy (R2) against the
+    same model without privacy on the same rows; it also says what twice the rows, or twice the epsilon, would save.
+    How accurate a model of your table will be, no simulation knows: --ceiling says what the best one is assumed to
+    have, and the loss depends on it.
 
-    Beside the simulation stands what is proven: a bound on the excess risk (loss per record) for the worst data
-    within the declared ranges. It is much too pessimistic for most tables.
+    With --schema the synthetic table has the columns, the ranges and the target that the schema declares.
+
+    Where a bound on the training loss is proven for the solver as it is configured, it is printed too.
 
     Very large tables are simulated with fewer rows and accordingly less noise.
 
@@ -70,15 +77,26 @@ def forecast(
 
     - `discreet forecast --rows 50000 --features 40 --epsilon 1`
 
+    - `discreet forecast --rows 50000 --schema schema.toml --ceiling 0.7`
+
     - `discreet forecast -n 2000 -p 12 -e 0.5 --task regression --neighbors zero_out --plot forecast.png`
     """
-    _refuse_nonsense(rows, features, epsilon, delta, classes, seeds, plot)
+    if (features is None) == (schema is None):
+        raise Refused("give --features, the number of columns, or --schema, which declares them")
+    _refuse_nonsense(rows, 1 if features is None else features, epsilon, delta, classes, seeds, plot)
     if neighbors is Neighbors.ADD_REMOVE and delta is None:
         raise Refused("under add_remove the number of rows is private: give --delta, such as 1e-6")
     from rich.console import Console
 
-    model = _model(task, classes, {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, "solver": solver})
-    found = _forecast(model, rows, features, seeds=seeds, ceiling=ceiling)
+    settings: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver}
+    settings["allow_large_delta"] = allow_large_delta
+    if schema is not None:
+        if task is not Task.CLASSIFICATION or classes != 2:
+            raise Refused("--schema declares the target: leave out --task and --classes")
+        model, shape = _declared(schema, settings)
+    else:
+        model, shape = _model(task, classes, settings), {"p": features}
+    found = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:
         _picture(found, plot)
     if as_json:
@@ -112,7 +130,20 @@ def _model(task: Task, classes: int, settings: dict[str, Any]) -> Any:
     return (DPRidge if task is Task.REGRESSION else DPPoissonRegressor)(**settings)
 
 
-def _forecast(model: Any, rows: int, features: int, **options: Any) -> "Forecast":
+def _declared(schema: Path, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The model of a schema's target, with the schema's bounds, and which of its features are indicators."""
+    from discreet.cli.quote import model_named
+    from discreet.tabular.layout import Layout
+    from discreet.tabular.schema import Schema
+
+    declared = Schema.load(schema)
+    declared.check()
+    layout = Layout(declared)
+    model = model_named(declared, "auto", settings, {"ledger": False}).estimator
+    return model.set_params(bounds=layout.bounds), {"p": None, "indicators": layout.indicators}
+
+
+def _forecast(model: Any, rows: int, **options: Any) -> "Forecast":
     """With a bar on stderr, so that stdout holds the answer alone."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -126,7 +157,7 @@ def _forecast(model: Any, rows: int, features: int, **options: Any) -> "Forecast
         def update(done: int, planned: int) -> None:
             bar.update(task, completed=done, total=planned)
 
-        return simulate(model, rows, features, progress=update, **options)
+        return simulate(model, rows, progress=update, **options)
 
 
 def _print(found: "Forecast", plot: Path | None, console: "Console") -> None:

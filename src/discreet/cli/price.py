@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Budget, Neighbors
+from discreet.cli.account import AllowLargeDelta
 from discreet.cli.errors import Refused
 from discreet.cli.quote import Model, model_named, show_quote
 
@@ -49,6 +50,7 @@ def price(
         Neighbors,
         typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
     ] = Neighbors.REPLACE_ONE,
+    allow_large_delta: AllowLargeDelta = False,
     clip: Annotated[
         float | None,
         typer.Option("--clip", "-c", help="Bound on a record's contribution: prints the noise in its units."),
@@ -80,6 +82,7 @@ def price(
         if steps is not None or noise_multiplier is not None or clip is not None or sampling_probability != 1:
             raise Refused("--schema brings the plan: give --epsilon, --rows, --delta, --neighbors and --model only")
         settings = {"epsilon": 1.0 if epsilon is None else epsilon, "delta": delta, "neighbors": str(neighbors)}
+        settings |= {"allow_large_delta": allow_large_delta}
         _price_fit(schema, rows, str(model), settings, as_json)
         return
     if steps is None:

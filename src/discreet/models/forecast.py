@@ -26,8 +26,8 @@ from discreet.curator.entropy import use_entropy
 from discreet.errors import Unsupported
 from discreet.models.defaults import choose_solver
 from discreet.models.fitting import budget_of
-from discreet.models.forecasting.law import Rehearsal, Stream, rehearsal
-from discreet.models.forecasting.rates import Lengths, risk_bound
+from discreet.models.forecasting.law import Groups, Rehearsal, Stream
+from discreet.models.forecasting.rates import certain, mean_length, theory_of
 from discreet.models.forecasting.reference import score_without_privacy
 from discreet.models.forecasting.result import Forecast, ForecastRow, summary
 from discreet.models.forecasting.setting import Setting, setting_of
@@ -54,6 +54,7 @@ class Point:
     n: int
     budget: Budget
     domain: Domain
+    """As a fit knows it: without n, where n is private."""
     solver: Any
     plan: Plan
     noise_multiplier: float
@@ -83,11 +84,15 @@ def forecast(
     ceiling: float | None = None,
     diameter: float | None = None,
     max_cells: float = MAX_CELLS,
+    indicators: Groups | None = None,
     progress: Progress | None = None,
 ) -> Forecast:
-    """The forecast of an estimator for a table of n rows and p columns; ``DPLinearModel.forecast`` explains it."""
+    """The forecast of an estimator for a table of n rows and p columns; ``DPLinearModel.forecast`` explains it.
+
+    ``indicators`` are the columns of which at most one is on, group by group. None: the last third, in fours.
+    """
     _check(estimator, n, seeds, max_cells, diameter)
-    setting = setting_of(estimator, p)
+    setting = setting_of(estimator, p, indicators)
     n, epsilon = int(n), float(estimator.epsilon)
     _refuse_large_delta(setting, n)
     over_epsilon = [(n, other) for other in _budgets(epsilons, epsilon)]
@@ -95,8 +100,8 @@ def forecast(
     points = {key: point_of(setting, *key, max_cells) for key in dict.fromkeys([*over_epsilon, *over_n])}
     tables = _Tables(setting, setting.usual_ceiling if ceiling is None else ceiling)
     trials = tables.rehearse(points, seeds, progress)
-    lengths = tables.lengths if diameter is None else Lengths.within(diameter, tables.coordinates)
-    rows = {key: _row(setting, point, trials[key], lengths) for key, point in points.items()}
+    diameter = tables.diameter if diameter is None else float(diameter)
+    rows = {key: _row(setting, point, trials[key], diameter) for key, point in points.items()}
     return Forecast(
         model=type(estimator).__name__,
         n_features=setting.n_columns,
@@ -106,8 +111,8 @@ def forecast(
         asked=rows[n, epsilon],
         over_epsilon=tuple(rows[key] for key in over_epsilon),
         over_n=tuple(rows[key] for key in over_n),
-        diameter=lengths.euclidean,
-        risk_of_nothing=tables.risk_of_nothing,
+        diameter=diameter,
+        risk_of_nothing=certain(setting.loss, points[n, epsilon].domain, diameter),
     )
 
 
@@ -169,7 +174,7 @@ def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Poin
         there = smaller.plan(replace(domain, n=public and rows), loss, penalty)
         cost = min(price(there, multiplier * factor, budget.delta, relation), NO_NOISE)
         rehearsed = {"epsilon": cost, "delta": budget.delta, "solver": smaller}
-    return Point(n, budget, replace(domain, n=n), solver, plan, multiplier, rows, rehearsed, chosen, stand_in)
+    return Point(n, budget, domain, solver, plan, multiplier, rows, rehearsed, chosen, stand_in)
 
 
 def _name(solver: Any) -> str:
@@ -202,8 +207,8 @@ class _Tables:
 
     def __init__(self, setting: Setting, ceiling: float) -> None:
         self._setting, self._ceiling = setting, ceiling
-        self._found: list[tuple[Lengths, float, float]] = []
-        self.coordinates = 0
+        self._truths: list[Any] = []
+        self._bests: list[float] = []
 
     def rehearse(self, points: dict[Key, Point], seeds: int, progress: Progress | None) -> dict[Key, list[Trial]]:
         """Fit every point once a seed. The noise of a seed is the same at all points, so that curves are smooth."""
@@ -221,26 +226,20 @@ class _Tables:
 
     def _table(self, rows: int, seed: int) -> Rehearsal:
         setting = self._setting
-        table = rehearsal(rows, setting.ranges, setting.target, ceiling=self._ceiling, seed=seed)
-        truth = setting.truth(table)
-        self.coordinates = truth.size
-        self._found.append((Lengths.of(truth), setting.risk_of_zero(table), table.best))
+        table = setting.table(rows, ceiling=self._ceiling, seed=seed)
+        self._truths.append(setting.truth(table))
+        self._bests.append(table.best)
         return table
 
     @property
-    def lengths(self) -> Lengths:
-        """The laws' mean lengths."""
-        return Lengths.mean([lengths for lengths, _, _ in self._found])
-
-    @property
-    def risk_of_nothing(self) -> float:
-        """The zero model's mean excess risk."""
-        return float(np.mean([risk for _, risk, _ in self._found]))
+    def diameter(self) -> float:
+        """The mean length of the laws' own coefficients."""
+        return mean_length(self._truths)
 
     @property
     def best(self) -> float:
         """The laws' own mean score."""
-        return float(np.mean([best for _, _, best in self._found]))
+        return float(np.mean(self._bests))
 
 
 def _rehearsed_score(table: Rehearsal, setting: Setting, point: Point, seed: int) -> float:
@@ -250,11 +249,12 @@ def _rehearsed_score(table: Rehearsal, setting: Setting, point: Point, seed: int
     return table.score(model.predict(table.held_out))
 
 
-def _row(setting: Setting, point: Point, trials: list[Trial], lengths: Lengths) -> ForecastRow:
+def _row(setting: Setting, point: Point, trials: list[Trial], diameter: float) -> ForecastRow:
     gaps = tuple(trial.non_private - trial.score for trial in trials)
     score, error = summary([trial.score for trial in trials])
     gap, gap_error = summary(gaps)
-    rate = risk_bound(point.solver, point.domain, setting.loss, point.budget, lengths)
+    loss, penalty = setting.loss, setting.penalty
+    proven = theory_of(point.solver, point.domain, loss, penalty, point.budget, diameter, point.n)
     return ForecastRow(
         n=point.n,
         epsilon=point.budget.epsilon,
@@ -271,7 +271,6 @@ def _row(setting: Setting, point: Point, trials: list[Trial], lengths: Lengths) 
         noise_multiplier=point.noise_multiplier,
         simulated_rows=point.rows,
         stand_in=point.stand_in,
-        risk_bound=rate.upper,
-        risk_bound_of=rate.source,
-        risk_order=rate.lower,
+        risk_bound=None if point.stand_in else proven.bound,
+        risk_order=proven.order,
     )

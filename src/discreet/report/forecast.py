@@ -63,7 +63,7 @@ def _draw(
     axes.plot(places, [unit * row.gap for row in rows], **look)
     asked, top = forecast.asked, _limits(forecast)[1]
     at, seen = (x(asked), min(unit * asked.gap, 0.9 * top)), unit * asked.gap <= top
-    text = f"{forecast.shown(asked.score)} instead of {forecast.shown(asked.non_private)}"
+    text = f"{forecast.shown_loss(asked.gap)} {forecast.unit}"
     if seen:
         ring = {"markerfacecolor": "none", "markeredgecolor": theme.ink, "markeredgewidth": 1.4}
         axes.plot(*at, "o", markersize=13, **ring, zorder=5)

@@ -93,24 +93,5 @@ def odds_formula(certificate: Certificate) -> str:
     return formula(content, f"odds(A : B given S) / odds(A : B) <= exp(epsilon){more}", note)
 
 
-def rate_formula(*, pure: bool) -> str:
-    """The worst-case theory of averaged projected gradient descent (pure: of the exponential mechanism)."""
-    risk = (
-        f"<mi>𝔼</mi>{sign('[')}{name('F')}{sign('(')}{name('w')}{sign(')')}{sign(']')}{sign('−')}"
-        f"<munder><mi>min</mi>{name('v')}</munder>{name('F')}{sign('(')}{name('v')}{sign(')')}"
-    )
-    size = f"{name('L')}{_THIN}{name('D')}{_THIN}"
-    if pure:
-        bound = f"<mfrac><mrow><mn>2</mn>{size}{name('p')}</mrow><mrow>{name('n')}{_THIN}{name('ε')}</mrow></mfrac>"
-        text = "E F(w) - min F <= 2 L D p / (n epsilon)"
-    else:
-        top = f"{name('a')}{_THIN}{size}<msqrt>{name('p')}</msqrt>"
-        bound = f"<mfrac><mrow>{top}</mrow><mrow>{name('n')}{_THIN}{name('μ')}</mrow></mfrac>"
-        text = "E F(w) - min F <= a L D sqrt(p) / (n mu)"
-    note = "L bounds the gradients of the rows, D the best coefficients; p is the number of coefficients, n of rows"
-    note += "." if pure else "; a is 2 under replace one, else 1; μ is the budget in Gaussian privacy."
-    return formula(f"{risk}{sign('≤')}{bound}", text, note)
-
-
 def _exp(value: float) -> float:
     return math.exp(min(value, 700.0))

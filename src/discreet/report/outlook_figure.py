@@ -1,13 +1,12 @@
-"""The curves of an outlook as SVG: two panels of simulated scores, two of proven bounds."""
+"""The curves of an outlook as SVG: what privacy would cost, over epsilon and over the number of rows."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from discreet.report.formulas import rate_formula
-from discreet.report.markup import number, paragraphs, percent, round_ticks, short
-from discreet.report.outlook import Bounded, Outlook, Simulated
+from discreet.report.markup import MINUS, number, paragraphs, round_ticks, short
+from discreet.report.outlook import Outlook, Simulated
 
 WIDTH, HEIGHT = 400.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 34.0, 46.0
@@ -33,145 +32,77 @@ class _Frame:
 
 
 def outlook_section(outlook: Outlook) -> str:
-    """Simulated curves, proven curves, and what each is worth."""
-    parts = [paragraphs([_answer(outlook)])] if outlook.over_epsilon else []
+    """Simulated losses, and what they are worth."""
+    parts = []
     if outlook.over_epsilon:
-        parts += [
-            "<h3>Simulated</h3>",
-            f'<div class="panels">{_simulated(outlook, over_rows=False)}{_simulated(outlook, over_rows=True)}</div>',
-            paragraphs(["Line: mean. Band: lowest to highest fit. Ring: this model's setting."], "note"),
-        ]
-    parts += [
-        paragraphs(outlook.remarks, "note"),
-        "<h3>Proven, for the worst data</h3>",
-        paragraphs([_theory(outlook)]),
-        rate_formula(pure=outlook.pure) if outlook.general else "",
-        f'<div class="panels">{_bounds(outlook, over_rows=False)}{_bounds(outlook, over_rows=True)}</div>',
-        paragraphs(
-            [
-                "Solid: the bound. Dots: the order that no private method beats on its worst data. In the shaded part "
-                "a bound says nothing, as a model of zeros is not worse.",
-            ],
-            "note",
-        ),
-    ]
-    return "\n".join(parts)
+        panels = "".join(_panel_of(outlook, over_rows=over_rows) for over_rows in (False, True))
+        said = "Line: mean loss. Band: least to most of the simulated fits. Ring: this model's setting."
+        parts = [paragraphs([_answer(outlook)]), f'<div class="panels">{panels}</div>', paragraphs([said], "note")]
+    return "\n".join([*parts, paragraphs(outlook.remarks, "note")])
 
 
-def _shown(outlook: Outlook, value: float) -> str:
-    return percent(value) if outlook.score == "accuracy" else number(value)
+def _shown(outlook: Outlook, lost: float) -> str:
+    """A loss, in percentage points or of R2."""
+    shown = f"{100 * lost:.1f}" if outlook.score == "accuracy" else f"{lost:.3f}"
+    return shown.replace("-", MINUS)
 
 
-def _named(outlook: Outlook) -> str:
-    return "accuracy" if outlook.score == "accuracy" else "R²"
+def _unit(outlook: Outlook) -> str:
+    return "points of accuracy" if outlook.score == "accuracy" else "of R²"
 
 
 def _answer(outlook: Outlook) -> str:
-    def near(points: Sequence[Simulated], at: float) -> Simulated:
-        return min(points, key=lambda point: abs(math.log(point.at / at)))
+    def near(points: Sequence[Simulated], at: float) -> str:
+        return _shown(outlook, min(points, key=lambda point: abs(math.log(point.at / at))).lost)
 
-    asked = near(outlook.over_epsilon, outlook.epsilon)
-    twice_rows, twice = near(outlook.over_rows, 2 * outlook.n), near(outlook.over_epsilon, 2 * outlook.epsilon)
-    half, half_rows = near(outlook.over_epsilon, outlook.epsilon / 2), near(outlook.over_rows, outlook.n / 2)
-    name = _named(outlook)
-
-    def shown(value: float) -> str:
-        return _shown(outlook, value)
-
-    others = [shown(point.score) for point in (half, twice, half_rows, twice_rows)]
+    epsilon, rows = outlook.epsilon, float(outlook.n)
+    asked = near(outlook.over_epsilon, epsilon)
+    others = [near(outlook.over_epsilon, epsilon * by) for by in (0.5, 2)]
+    others += [near(outlook.over_rows, rows * by) for by in (0.5, 2)]
     moved = (
-        f"With half the epsilon it would be {others[0]}, with twice the epsilon {others[1]}, with half the rows "
+        f"With half the epsilon it costs {others[0]}, with twice the epsilon {others[1]}, with half the rows "
         f"{others[2]} and with twice the rows {others[3]}."
     )
-    if set(others) == {shown(asked.score)}:
-        moved = "With half or twice the epsilon or the rows it would be the same, to the last digit shown."
+    if set(others) == {asked}:
+        moved = "With half or twice the epsilon or the rows it costs the same, to the last digit shown."
     return (
-        f"On synthetic tables of this shape such a fit reaches an {name} of {shown(asked.score)}, against "
-        f"{shown(outlook.non_private)} without privacy and {shown(outlook.trivial)} for a model that looks at no "
-        f"column. {moved} The table of this model was not used for this."
+        f"On synthetic tables of this shape privacy costs such a fit {asked} {_unit(outlook)}, against the same model "
+        f"without privacy on the same rows. {moved} The table of this model was not used for this, and how well this "
+        "model predicts is not said here: a released score tells."
     )
 
 
-def _theory(outlook: Outlook) -> str:
-    asked = min(outlook.bound_over_epsilon, key=lambda point: abs(point.at - outlook.epsilon))
-    useless = asked.upper >= outlook.nothing
-    judged = "so here it says nothing" if useless else "so the bound says something, however little"
-    return (
-        f"Theory bounds the training loss per row, F, above its smallest value ({outlook.bound_of}): at most "
-        f"{number(asked.upper, 2)} here, on average over the noise. A model of zeros is {number(outlook.nothing, 2)} "
-        f"above it, {judged}. The best "
-        f"coefficients are assumed to have a length of at most D = {number(outlook.diameter)}. Usual tables "
-        "are far from the worst ones: expect much better."
-    )
-
-
-def _simulated(outlook: Outlook, *, over_rows: bool) -> str:
+def _panel_of(outlook: Outlook, *, over_rows: bool) -> str:
     points = outlook.over_rows if over_rows else outlook.over_epsilon
     everything = (*outlook.over_epsilon, *outlook.over_rows)
-    high = max([outlook.non_private, *(point.high for point in everything)])
-    low = max(min(point.low for point in everything), min(outlook.trivial, outlook.non_private))
+    high = max([0.0, *(point.most for point in everything)])
+    low = min([0.0, *(point.least for point in everything)])
     margin = max(LEAST_SPAN - (high - low), 0.0) / 2
     room = 0.1 * (high - low + 2 * margin)
-    top = high + margin + room if outlook.score != "accuracy" else min(1.0, high + margin + room)
-    frame = _Frame(points[0].at, points[-1].at, low - margin - room, top)
+    frame = _Frame(points[0].at, points[-1].at, low - margin - room, high + margin + room)
     own = float(outlook.n) if over_rows else outlook.epsilon
     asked = min(points, key=lambda point: abs(math.log(point.at / own)))
-    line = _path([(frame.x(point.at), frame.y(point.score)) for point in points])
-    band = [(frame.x(point.at), frame.y(point.high)) for point in points]
-    band += [(frame.x(point.at), frame.y(point.low)) for point in reversed(points)]
-    level = frame.y(outlook.non_private)
+    line = _path([(frame.x(point.at), frame.y(point.lost)) for point in points])
+    band = [(frame.x(point.at), frame.y(point.most)) for point in points]
+    band += [(frame.x(point.at), frame.y(point.least)) for point in reversed(points)]
+    level = frame.y(0.0)
     body = [
         f'<path class="range" d="{_path(band)}Z"/>',
         f'<line class="level" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>',
-        f'<text class="of-level" x="{LEFT + 4}" y="{level - 5:.1f}">without privacy</text>',
+        f'<text class="of-level" x="{LEFT + 4}" y="{level + 13:.1f}">without privacy</text>',
         f'<path class="curve" d="{line}"/>',
-        *(f'<circle class="point" cx="{frame.x(p.at):.1f}" cy="{frame.y(p.score):.1f}" r="3"/>' for p in points),
-        _ring(frame, asked.at, asked.score, _shown(outlook, asked.score)),
+        *(f'<circle class="point" cx="{frame.x(p.at):.1f}" cy="{frame.y(p.lost):.1f}" r="3"/>' for p in points),
+        _ring(frame, asked.at, asked.lost, _shown(outlook, asked.lost)),
     ]
-    told = ", ".join(f"{_shown(outlook, p.score)} at {_at(p.at, over_rows)}" for p in points)
+    told = ", ".join(f"{_shown(outlook, p.lost)} at {_at(p.at, over_rows)}" for p in points)
     ticks = round_ticks(frame.y_low, frame.y_high, 6)
-    digits = 0 if ticks[-1] - ticks[0] >= 0.04 else 1
 
     def label(value: float) -> str:
-        return percent(value, digits) if outlook.score == "accuracy" else number(value)
+        return number(100 * value if outlook.score == "accuracy" else value)
 
-    title = f"{_named(outlook).capitalize()} over {'rows' if over_rows else 'epsilon'}"
+    what = "Points of accuracy lost" if outlook.score == "accuracy" else "R² lost"
+    title = f"{what}, over {'rows' if over_rows else 'epsilon'}"
     return _panel(title, told, frame, body, [point.at for point in points], ticks, label, over_rows)
-
-
-def _bounds(outlook: Outlook, *, over_rows: bool) -> str:
-    points = outlook.bound_over_rows if over_rows else outlook.bound_over_epsilon
-    everything = (*outlook.bound_over_rows, *outlook.bound_over_epsilon)
-    sizes = [size for point in everything for size in (point.upper, point.order) if 0 < size < math.inf]
-    if not sizes:
-        return ""
-    low = math.floor(math.log10(min(*sizes, outlook.nothing)) * 2) / 2
-    high = math.ceil(math.log10(max(*sizes, outlook.nothing)) * 2) / 2
-    frame = _Frame(points[0].at, points[-1].at, low, high)
-
-    def curve(of: Callable[[Bounded], float]) -> str:
-        return _path(
-            [(frame.x(point.at), frame.y(math.log10(of(point)))) for point in points if 0 < of(point) < math.inf]
-        )
-
-    own = float(outlook.n) if over_rows else outlook.epsilon
-    asked = min(points, key=lambda point: abs(math.log(point.at / own)))
-    level = frame.y(math.log10(outlook.nothing))
-    body = [
-        f'<rect class="useless" x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" '
-        f'height="{max(0.0, level - TOP):.1f}"/>',
-        f'<line class="level" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>',
-        f'<text class="of-level" x="{WIDTH - RIGHT - 4}" y="{level - 5:.1f}" text-anchor="end">a model of zeros</text>',
-        f'<path class="order" d="{curve(lambda point: point.order)}"/>',
-        f'<path class="curve" d="{curve(lambda point: point.upper)}"/>',
-        _ring(frame, asked.at, math.log10(asked.upper), number(asked.upper, 2)) if asked.upper < math.inf else "",
-    ]
-    ends = ", ".join(f"{number(p.upper, 2)} at {_at(p.at, over_rows)}" for p in (points[0], asked, points[-1]))
-    ticks = [float(k) for k in range(math.ceil(low), math.floor(high) + 1)]
-    simulated = outlook.over_rows if over_rows else outlook.over_epsilon
-    places = [p.at for p in simulated] or [points[0].at, asked.at, points[-1].at]
-    title = f"Bound on the excess loss over {'rows' if over_rows else 'epsilon'}"
-    return _panel(title, ends, frame, body, places, ticks, lambda power: number(10**power), over_rows)
 
 
 def _panel(

@@ -127,8 +127,6 @@ svg .grid { stroke: var(--line); stroke-width: 1; } svg .zero { stroke: var(--qu
 .panel .ring { fill: none; stroke: var(--ink); stroke-width: 1.6; }
 .panel .here { fill: var(--ink); font-weight: 650; paint-order: stroke; stroke: var(--paper); stroke-width: 4px; }
 .panel .level { stroke: var(--warm); stroke-width: 1.4; stroke-dasharray: 6 3; } .panel .of-level { fill: var(--warm); }
-.panel .order { fill: none; stroke: var(--quiet); stroke-width: 1.5; stroke-dasharray: 2 3; }
-.panel .useless { fill: var(--warm); opacity: 0.09; }
 
 details { margin: 0.8rem 0; } summary { cursor: pointer; color: var(--accent); font-size: 0.95rem; }
 pre { background: var(--box); border: 1px solid var(--line); border-radius: 0.5rem; padding: 1rem; overflow-x: auto;

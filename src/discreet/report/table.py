@@ -7,6 +7,7 @@ from discreet.accounting.certificate import BOUGHT
 from discreet.accounting.checks import CHECKED
 from discreet.errors import Unsupported
 from discreet.report.model import Coefficient, Fact, ModelReport, Score, outlook
+from discreet.tabular.layout import Layout
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
@@ -23,7 +24,8 @@ def report_of(
     """The report; ``spent`` is the ledger's statement after the fit, ``scores`` what else was released."""
     estimator, certificate = model.estimator_, model.certificate_
     n = certificate.assumed_public.get("n")
-    ahead = None if n is None else outlook(estimator, int(n), estimator.n_features_in_)
+    shape = Layout(model.schema_).indicators
+    ahead = None if n is None else outlook(estimator, int(n), estimator.n_features_in_, indicators=shape)
     extra = [query for fact, query in _EXTRA.items() if fact in certificate.assumed_public]
     return ModelReport(
         title=title,

@@ -246,7 +246,9 @@ class CoordinateDescent:
         """Excess risk for declared constants, ||w*||_inf <= ``radius`` (convex, no penalty, w0 = 0).
 
         Upper: 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = R^2 sum M_j / 2 + R sum L_j >= ||w*||_M^2 / 2 + F(0) - F*, for
-        one outer iteration of the best number K of inner ones, uniform draws, steps 1/M_j and clips C_j >= L_j.
+        one outer iteration of the best number K of inner ones, uniform draws, steps 1/M_j and clips C_j >= L_j. K = 0
+        leaves zeros, so neither exceeds R sum L_j. Runs with other settings, such as the estimators' defaults, clip
+        lower: no bound is proven for them.
         Lower: the order (L_min / L_max) sqrt(p) ||L||_2 ||w*||_2 / (n epsilon).
         """
         if domain.n is None:
@@ -262,7 +264,8 @@ class CoordinateDescent:
         lower = (
             spread * math.sqrt(p) * float(np.linalg.norm(slopes)) * radius * math.sqrt(p) / (domain.n * budget.epsilon)
         )
-        return RiskBound(upper, lower, explicit=True)
+        zeros = radius * float(slopes.sum())
+        return RiskBound(min(upper, zeros), min(lower, zeros), explicit=True)
 
     def settings(self) -> dict[str, Any]:
         """Public settings, for the certificate."""

@@ -139,8 +139,9 @@ class GreedyCoordinateDescent:
         reach = radius * math.sqrt(float(smoothness.max()))
         logarithm = math.log(domain.n_features / (1 - confidence))
         upper = logarithm * reach ** (4 / 3) * float(slopes.max()) ** (2 / 3) / float(smoothness.min()) ** (1 / 3)
+        zeros = float(slopes.max()) * radius  # what a model of zeros has, at most
         lower = float(slopes.min()) * radius / scaled
-        return RiskBound(upper / scaled ** (2 / 3), lower, explicit=False)
+        return RiskBound(min(upper / scaled ** (2 / 3), zeros), min(lower, zeros), explicit=False)
 
     def settings(self) -> dict[str, Any]:
         """Public settings, for the certificate."""

@@ -26,6 +26,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator.one_shot import Problem
 from discreet.errors import Unsupported
+from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import RiskBound
 from discreet.solvers.one_shot import OneShot, vector_deviation
@@ -68,13 +69,22 @@ class ObjectivePerturbation(OneShot):
         return vector_deviation(curator, curator.budget.neighbors.sum_factor * bound / problem.total)
 
     def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float) -> RiskBound:
-        """Excess risk of the mean loss for ||w*|| <= ``radius``: (p s^2 / (2 lambda) + lambda radius^2 / 2) / n."""
-        if domain.n is None or self.regularization is None:
-            raise Unsupported("the bound is for a given regularization and a declared n")
+        """Bound the excess risk of the mean loss, for ||w*|| <= ``radius``.
+
+        (p s^2 / (2 lambda) + lambda radius^2 / 2) / n, and a little for the second noise, which is independent of all
+        else: half the smoothness times its second moment. A projection may raise the loss, so a ball is not covered.
+        """
+        if domain.n is None or self.regularization is None or self.radius is not None:
+            raise Unsupported("the bound is for a given regularization and a declared n, without a radius")
+        self._refuse_uncovered(domain, loss, radius)
         problem = self.problem(self.regularization, domain.n)
         p, total, lipschitz = domain.n_features * domain.n_outputs, problem.total, problem.bound_for(loss, domain)
-        noise = calibrate(self._plan(domain, loss, problem), budget) * budget.neighbors.sum_factor * lipschitz
+        multiplier = calibrate(self._plan(domain, loss, problem), budget)
+        noise = multiplier * budget.neighbors.sum_factor * lipschitz
         second = p * (p + 1) if budget.is_pure else p
         upper = (second * noise**2 / (2 * total) + total * radius**2 / 2) / domain.n
         lower = lipschitz * radius * min(1.0, math.sqrt(p) / (domain.n * budget.epsilon))
+        smoothness = gradient_smoothness(problem.loss_for(loss, domain), domain) + self.regularization
+        outside = OUTSIDE * multiplier * 4 * problem.tolerance * problem.n * lipschitz / total
+        upper += 0.5 * smoothness * (2 * p**2 if budget.is_pure else p) * outside**2
         return RiskBound(upper, lower, explicit=True)

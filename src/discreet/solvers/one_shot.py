@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bounds import Domain
 from discreet.curator.one_shot import Problem
 from discreet.errors import Unsupported
+from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, public_count
@@ -86,6 +88,18 @@ class OneShot(ABC):
                 "or 'gcd' for penalties with corners"
             )
         return penalty.strong_convexity + (self.regularization or 0.0)
+
+    def _refuse_uncovered(self, domain: Domain, loss: Any, radius: float) -> None:
+        """Refuse settings whose bias a bound on the excess risk does not count, for ||w*|| <= ``radius``.
+
+        A clip or a row norm that reaches a record minimizes another function; a ball that w* lies outside moves it.
+        """
+        if self.row_norm is not None and self.row_norm < domain.row_norm:
+            raise Unsupported("the bound is for records as they are: leave row_norm out")
+        if self.radius is not None and self.radius < radius:
+            raise Unsupported("the bound is for coefficients within the ball: give the solver a radius as large")
+        if self.clip is not None and self.clip < gradient_bound(loss, domain, self.radius):
+            raise Unsupported("the bound is for gradients as they are, since clips add a bias: leave clip out")
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
         """One question, one answer."""

@@ -109,9 +109,16 @@ class OutputPerturbation(OneShot):
         return cls(radius=radius, regularization=lipschitz / radius * math.sqrt(6 * root / (budget.epsilon * n)))
 
     def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float) -> RiskBound:
-        """Excess risk of the unregularized mean loss, for ||w*|| <= ``radius``."""
-        if self.regularization is None:
-            raise Unsupported("the bound is for a given regularization: use OutputPerturbation.for_diameter")
+        """Bound the excess risk of the unregularized mean loss, for ||w*|| <= ``radius``.
+
+        The noise is unbounded, so for little regularization or few records this is larger than the excess risk of a
+        model of zeros, and so may be what is released.
+        """
+        if self.regularization is None or self.n_steps is not None:
+            raise Unsupported(
+                "the bound is for a minimizer of given regularization: use OutputPerturbation.for_diameter"
+            )
+        self._refuse_uncovered(domain, loss, radius)
         n, p = _public_n(domain), domain.n_features * domain.n_outputs
         lipschitz = self.problem(0.0, n).bound_for(loss, domain)
         lower = lipschitz * radius * min(1.0, math.sqrt(p) / (n * budget.epsilon))
@@ -127,13 +134,15 @@ class OutputPerturbation(OneShot):
         assert diameter is not None
         problem = self.problem(0.0, n)
         lipschitz = problem.bound_for(loss, domain)
-        smoothness = gradient_smoothness(problem.loss_for(loss, domain), problem.seen(domain))
+        known = problem.loss_for(loss, domain)
+        smoothness = gradient_smoothness(known, problem.seen(domain))
+        slope = lipschitz if known == loss else math.inf  # Huber's, where it stands for the squared loss on a ball
         noise = calibrate(Plan([Release("noisy_minimizer", 1)]), budget) * budget.neighbors.sum_factor * lipschitz / n
         first, second = (p, p * (p + 1)) if budget.is_pure else (math.sqrt(p), p)
 
         def risk(mu: float) -> float:
             scale = noise / mu
-            return min(lipschitz * first * scale, 0.5 * (smoothness + mu) * second * scale**2) + 0.5 * mu * diameter**2
+            return min(slope * first * scale, 0.5 * (smoothness + mu) * second * scale**2) + 0.5 * mu * diameter**2
 
         return risk
 

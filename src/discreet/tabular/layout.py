@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from discreet.bounds import Bounds
 from discreet.tabular import cells
 from discreet.tabular.cells import Column
-from discreet.tabular.columns import SchemaError
-from discreet.tabular.features import Encoding, Feature, encoding_of, product_feature, products, row_norm
+from discreet.tabular.columns import Boolean, SchemaError
+from discreet.tabular.features import CELL, Encoding, Feature, encoding_of, product_feature, products, row_norm
 from discreet.tabular.schema import Schema
 from discreet.tabular.states import FINE, States, states_of_labels, states_of_numbers
 
@@ -52,6 +52,15 @@ class Layout:
             classes=None if target is None else target.classes,
             n=self.schema.rows,
         )
+
+    @property
+    def indicators(self) -> tuple[tuple[int, ...], ...]:
+        """The features of which at most one is on in a row, column by column: cells, and truth by itself."""
+        groups: dict[str, list[int]] = {}
+        for j, feature in enumerate(self.features):
+            if feature.range == CELL or isinstance(self.schema.columns.get(feature.column), Boolean):
+                groups.setdefault(feature.name if feature.range != CELL else feature.column, []).append(j)
+        return tuple(tuple(group) for group in groups.values())
 
     def encode(self, columns: Mapping[str, Column], rows: int, states: States | None = None) -> NDArray[np.float64]:
         """Return the features of some rows; a NaN among them makes a row null.

@@ -28,6 +28,8 @@ from scipy.special import ndtri, pdtrik, softmax
 from discreet.errors import Unsupported
 
 Array = NDArray[np.float64]
+Groups = tuple[tuple[int, ...], ...]
+"""Columns that are indicators, group by group: in a row at most one of a group is on."""
 
 HIDDEN, GROUP = 3, 4
 SPREADS, LOADS = (0.15, 0.25, 0.35), (0.3, 0.5, 0.7)
@@ -75,25 +77,25 @@ class Stream:
         return np.asarray(ndtri(self.uniforms(count)))
 
 
-def indicator_groups(p: int) -> tuple[tuple[int, ...], ...]:
+def indicator_groups(p: int) -> Groups:
     """The columns that are indicators of one category each, group by group: the last third, from four columns on."""
     columns = range(p - p // 3, p) if p >= 4 else range(0)
     groups = [tuple(columns[first : first + GROUP]) for first in range(0, len(columns), GROUP)]
     return tuple(group for group in groups if group)
 
 
-def _draw_columns(n: int, p: int, stream: Stream) -> Array:
+def _draw_columns(n: int, p: int, stream: Stream, groups: Groups) -> Array:
     """n rows of columns within [-1, 1]; an indicator is 1 or -1."""
     hidden = [stream.normals(n) for _ in range(HIDDEN)]
     rows = np.full((n, p), -1.0)
-    groups = indicator_groups(p)
-    for j in range(p - sum(len(group) for group in groups)):
+    taken = {j for group in groups for j in group}
+    for j, column in enumerate(column for column in range(p) if column not in taken):
         load, spread, middle = LOADS[j % 3], SPREADS[(j // 3) % 3], 0.4 * math.cos(2.4 * j)
         z = load * hidden[j % HIDDEN] + math.sqrt(1 - load**2) * stream.normals(n)
         if j % 3 == 2:  # log-normal, from near the lower end
-            rows[:, j] = -0.9 + spread * np.exp(0.7 * z)
+            rows[:, column] = -0.9 + spread * np.exp(0.7 * z)
         else:
-            rows[:, j] = middle + spread * z
+            rows[:, column] = middle + spread * z
     for number, group in enumerate(groups):
         # as where a reference level is left out: in some rows all indicators of a group are off
         scores = -np.log(-np.log(stream.uniforms((len(group) + 1) * n))).reshape(-1, n)
@@ -322,21 +324,30 @@ class Rehearsal:
         return self.target.best(self.expected)
 
 
-def rehearsal(n: int, ranges: tuple[Array, Array], target: Target, *, ceiling: float, seed: int) -> Rehearsal:
+def rehearsal(
+    n: int,
+    ranges: tuple[Array, Array],
+    target: Target,
+    *,
+    ceiling: float,
+    seed: int,
+    indicators: Groups | None = None,
+) -> Rehearsal:
     """n rows within the ranges (low, high) of the columns, with targets, from the law of this seed.
 
-    Another seed is another table of another law: other columns matter.
+    Another seed is another table of another law: other columns matter. ``indicators``: None is the last third.
     """
     low, high = ranges
     p = len(low)
+    groups = indicator_groups(p) if indicators is None else indicators
     fewest, most = HELD_OUT_ROWS
-    seen = _draw_columns(max(fewest, min(most, HELD_OUT_CELLS // p)), p, Stream(seed, 1))
+    seen = _draw_columns(max(fewest, min(most, HELD_OUT_CELLS // p)), p, Stream(seed, 1), groups)
     middle, spread = seen.mean(axis=0), seen.std(axis=0)
     weights = _weights(p, target.outputs, Stream(seed, 2)) / np.where(spread > 0, spread, 1.0)[:, None]
     z = (seen - middle) @ weights
     weights, z = weights / z.std(axis=0), z / z.std(axis=0)
     offsets, strength = target.strength_for(z, ceiling)
-    drawn = _draw_columns(n, p, Stream(seed, 3))
+    drawn = _draw_columns(n, p, Stream(seed, 3), groups)
     expected = target.expected(strength * ((drawn - middle) @ weights) + offsets)
     y = target.draw(expected, Stream(seed, 4))
     half = np.where(high > low, 0.5 * (high - low), 1.0)

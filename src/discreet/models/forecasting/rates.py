@@ -1,19 +1,13 @@
-"""What theory says of a fit before there is data: explicit bounds on the excess risk, in units of the loss.
+"""What theory says of a fit before there is data: bounds on the excess risk E F - F*, in units of the loss.
 
-For a convex loss with gradients of norm at most L, the best coefficients within a ball of radius D, p coordinates, and
-a budget of mu (Gaussian DP; a = 2 under replace_one, else 1):
+*A bound* holds for the run as it is configured: only output and objective perturbation have one, and only where nothing
+is clipped, since no theorem here counts the bias of a clip. It is shown where it says something, which is where it is
+below what a model of zeros is certain to have (``certain``). The noise of these two is not bounded, so a larger bound
+must not be cut down to that: the released coefficients can be far worse than zeros.
 
-=====================  ==========================================================================================
-averaged projected GD  E F - F* <= a L D sqrt(p) / (n mu), as the number of steps grows
-exponential mechanism  E F - F* <= sqrt(2) a L D sqrt(p) / (n mu); pure: 2 L D p / (n epsilon)
-others                 their own ``bound``: output and objective perturbation, coordinate descent
-nobody                 does better than the order of L D sqrt(p) / (n epsilon), pure: L D p / (n epsilon), on the worst
-                       data (Bassily, Smith & Thakurta 2014)
-=====================  ==========================================================================================
-
-These are for the worst data with these constants, every record as long as declared and pulling the same way. Usual
-tables are far from it: expect bounds that are ten to a thousand times what happens, and often above what the zero
-model already has.
+*An order*, without its constant: on the worst data nobody does better than L D sqrt(p) / (n epsilon), pure:
+L D p / (n epsilon) (Bassily, Smith & Thakurta 2014), for gradients of norm at most L, best coefficients within a ball
+of radius D, and p coordinates.
 """
 
 import math
@@ -24,79 +18,64 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
+from discreet.losses import Poisson
+from discreet.losses.base import values
 from discreet.losses.constants import gradient_bound
-from discreet.solvers.base import RiskBound
+from discreet.penalties.base import Penalty
+from discreet.solvers.one_shot import OneShot
 
-YARDSTICK = "averaged projected gradient descent"
 
-
-@dataclass(frozen=True)
-class Lengths:
-    """How long the best coefficients are assumed to be, in training coordinates, in three norms."""
-
-    euclidean: float
-    largest: float
-    absolute: float
-
-    @classmethod
-    def of(cls, coefficients: NDArray[np.float64]) -> "Lengths":
-        """Those of given coefficients."""
-        sizes = np.abs(coefficients)
-        return cls(float(np.linalg.norm(sizes)), float(sizes.max()), float(sizes.sum()))
-
-    @classmethod
-    def mean(cls, several: "Sequence[Lengths]") -> "Lengths":
-        """The mean of several, norm by norm."""
-        columns = zip(*(vars(lengths).values() for lengths in several), strict=True)
-        return cls(*(math.fsum(column) / len(several) for column in columns))
-
-    @classmethod
-    def within(cls, radius: float, coordinates: int) -> "Lengths":
-        """The largest that a ball of this radius allows."""
-        return cls(radius, radius, radius * math.sqrt(coordinates))
+def mean_length(several: Sequence[NDArray[np.float64]]) -> float:
+    """Return the mean length of several coefficients."""
+    return math.fsum(float(np.linalg.norm(w)) for w in several) / len(several)
 
 
 @dataclass(frozen=True)
-class Rate:
-    """A bound on the excess risk and whose it is; ``lower`` is an order, without its constant."""
+class Theory:
+    """What is proven of one run: ``bound`` (None: nothing that says anything), ``order``, and ``zeros``."""
 
-    upper: float
-    lower: float
-    explicit: bool
-    source: str
-    lipschitz: float
-    diameter: float
+    bound: float | None
+    order: float
+    zeros: float
 
 
-def risk_bound(solver: Any, domain: Domain, loss: Any, budget: Budget, lengths: Lengths) -> Rate:
-    """The solver's own bound where it has one that holds here, else gradient descent's, as a yardstick."""
-    lipschitz = gradient_bound(loss, domain, lengths.euclidean)
-    name = str(getattr(solver, "name", ""))
-    radius = {"cd": lengths.largest, "gcd": lengths.absolute}.get(name, lengths.euclidean)
-    found, source = _gradient_descent(domain, budget, lipschitz, lengths.euclidean), YARDSTICK
-    if budget.is_pure:
-        source = "the exponential mechanism"
-    elif name == "exponential":
-        found, source = replace(found, upper=math.sqrt(2) * found.upper), "the exponential mechanism"
-    if hasattr(solver, "bound"):
-        try:
-            own = solver.bound(domain, loss, budget, radius=radius)
-            found, source = replace(own, lower=found.lower), name
-        except Unsupported:
-            pass  # a setting that its theorem does not cover
-    return Rate(found.upper, found.lower, found.explicit, source, lipschitz, lengths.euclidean)
+def theory_of(
+    solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Budget, diameter: float, n: int
+) -> Theory:
+    """Return what is proven for best coefficients of length at most ``diameter``.
+
+    ``n`` is the number of records; where it is private, ``domain`` does not know it, and no bound holds.
+    """
+    zeros = certain(loss, domain, diameter)
+    p = domain.n_features * domain.n_outputs
+    size = gradient_bound(loss, domain, diameter) * diameter * (p if budget.is_pure else math.sqrt(p))
+    found = _own_bound(solver, domain, loss, penalty, budget, diameter)
+    return Theory(found if found < zeros else None, min(size / (n * budget.epsilon), zeros), zeros)
 
 
-def _gradient_descent(domain: Domain, budget: Budget, lipschitz: float, diameter: float) -> RiskBound:
-    assert domain.n is not None
-    p, most = domain.n_features * domain.n_outputs, lipschitz * diameter
-    if budget.is_pure:
-        order = most * p / (domain.n * budget.epsilon)
-        return RiskBound(2 * order, min(most, order), explicit=True)
-    mu = mu_of(budget.epsilon, budget.delta)
-    upper = budget.neighbors.sum_factor * most * math.sqrt(p) / (domain.n * mu)
-    return RiskBound(upper, min(most, most * math.sqrt(p) / (domain.n * budget.epsilon)), explicit=True)
+def _own_bound(solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Budget, diameter: float) -> float:
+    """Return the solver's own bound, with the penalty's strong convexity as part of its regularization; else inf."""
+    if not isinstance(solver, OneShot) or domain.n is None:
+        return math.inf
+    try:
+        whole: Any = replace(solver, regularization=solver.strength(penalty))
+        return float(whole.bound(domain, loss, budget, radius=diameter).upper)
+    except Unsupported:
+        return math.inf  # a setting that its theorem does not cover
+
+
+def certain(loss: Any, domain: Domain, diameter: float) -> float:
+    """Return what F(0) - F* is at most: L D, and for losses that are never negative the largest loss at 0.
+
+    That is convex in a numeric target, so its ends suffice. Poisson's loss has no lower bound.
+    """
+    length = gradient_bound(loss, domain, diameter) * diameter
+    if isinstance(loss, Poisson):
+        return length
+    targets = (-1.0, 1.0) if loss.task == "classification" else (-domain.target_bound, domain.target_bound)
+    if loss.n_outputs > 1:
+        targets = (0.0, 1.0)  # at 0 all classes are alike
+    return min(length, max(float(values(loss, np.zeros(loss.n_outputs), target)) for target in targets))

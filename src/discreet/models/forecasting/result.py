@@ -1,11 +1,13 @@
-"""``Forecast``: what a private fit is expected to reach, as plain public numbers, as a table and as a sentence."""
+"""``Forecast``: what privacy is expected to cost, as plain public numbers, as a table and as a sentence.
+
+What is simulated is the *gap*: by how much the score falls against the same model without privacy. The scores
+themselves are those of synthetic tables, and say nothing about anybody's own: words and tables leave them out.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-
-PESSIMISM = "It is for the worst data within these ranges, and far too pessimistic for usual tables."
 
 
 def summary(values: Sequence[float]) -> tuple[float, float]:
@@ -24,9 +26,10 @@ class ForecastRow:
     n, epsilon, delta
         The table's rows and the budget of one fit.
     score, error
-        The mean expected score of the simulated private fits, and its standard error.
+        The mean expected score of the simulated private fits on the synthetic tables, and its standard error. Not what
+        a fit of yours will have.
     non_private, trivial
-        The scores without privacy, and of the best prediction that looks at no column.
+        Their scores without privacy, and of the best prediction that looks at no column.
     gap, gap_error
         non_private - score, fit by fit, and its standard error.
     gaps
@@ -37,9 +40,9 @@ class ForecastRow:
         How many rows were drawn: fewer than n stand for n, with the same noise.
     stand_in
         The solver that was planned and simulated where the chosen one would take too long.
-    risk_bound, risk_bound_of, risk_order
-        Theory: a bound on the excess risk, in units of the loss a record; whose bound it is; and the order, without its
-        constant, that nobody beats on the worst data.
+    risk_bound, risk_order
+        Theory: a bound on the excess risk of the run as configured, in units of the loss per record, None where none is
+        proven that says anything; and the order, without its constant, that nobody beats on the worst data.
     """
 
     n: int
@@ -57,8 +60,7 @@ class ForecastRow:
     noise_multiplier: float
     simulated_rows: int
     stand_in: str | None
-    risk_bound: float
-    risk_bound_of: str
+    risk_bound: float | None
     risk_order: float
 
     @property
@@ -76,14 +78,14 @@ class Forecast:
     model, n_features, neighbors
         What would be fitted, on how many columns, under which relation.
     score, ceiling
-        ``"accuracy"`` or ``"R2"``, and the synthetic law's own: about what an endless table would allow.
+        ``"accuracy"`` or ``"R2"``, and the best that is possible on the synthetic tables: an assumption.
     asked
         The row that was asked for; it is also part of the two below.
     over_epsilon, over_n
         Rows for other budgets at this n, and for other numbers of rows at this epsilon.
     diameter, risk_of_nothing
-        For the theory: how long the best coefficients are assumed to be (training coordinates), and how far the zero
-        model's risk is above the truth's: a bound above this says nothing.
+        For the theory: how long the best coefficients are assumed to be (training coordinates), and how far the risk
+        of a model of zeros is above theirs, at most: a bound above this says nothing.
     """
 
     model: str
@@ -103,35 +105,40 @@ class Forecast:
         return tuple(dict.fromkeys((*self.over_epsilon, *self.over_n)))
 
     def shown(self, value: float) -> str:
-        """A score as people write it: 84.1% or 0.584."""
+        """Return a score as people write it: 84.1% or 0.584."""
         return f"{100 * value:.1f}%" if self.score == "accuracy" else f"{value:.3f}"
 
-    def shown_finely(self, value: float) -> str:
-        """A difference of scores, or a standard error, in the same unit with a digit more."""
+    def shown_loss(self, value: float) -> str:
+        """Return a difference of scores, or its standard error: percentage points of accuracy, or R2."""
         return f"{100 * value:.2f}" if self.score == "accuracy" else f"{value:.4f}"
+
+    @property
+    def unit(self) -> str:
+        """What losses are counted in."""
+        return "points of accuracy" if self.score == "accuracy" else f"of {self.score}"
 
     @property
     def answer(self) -> str:
         """What to expect, in two sentences."""
-        row, shown = self.asked, self.shown
+        row, shown = self.asked, self.shown_loss
         expected = (
-            f"At epsilon = {row.epsilon:g} with {row.n:,} rows and {self.n_features} features, expect an "
-            f"{self.score} of {shown(row.score)}, against {shown(row.non_private)} without privacy and "
-            f"{shown(row.trivial)} for a model that looks at no feature."
+            f"At epsilon = {row.epsilon:g} with {row.n:,} rows and {self.n_features} features, expect privacy to cost "
+            f"about {shown(row.gap)} {self.unit}, against the same model without privacy on the same rows "
+            f"({shown(min(row.gaps))} to {shown(max(row.gaps))} in {len(row.gaps)} simulated fits)."
         )
         rows = next((other for other in self.over_n if other.n == 2 * row.n), None)
         budget = next((other for other in self.over_epsilon if math.isclose(other.epsilon, 2 * row.epsilon)), None)
-        bought = [f"twice the rows it would be {shown(rows.score)}"] if rows else []
-        bought += [f"twice the epsilon {shown(budget.score)}"] if budget else []
+        bought = [f"twice the rows it would cost {shown(rows.gap)}"] if rows else []
+        bought += [f"twice the epsilon {shown(budget.gap)}"] if budget else []
         return f"{expected} With {' and with '.join(bought)}." if bought else expected
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """How the numbers came about, and what they are not."""
         said = [
-            f"Simulated on {len(self.asked.gaps)} synthetic tables whose best possible {self.score} is "
-            f"{self.shown(self.ceiling)}: no data was read and no budget spent. Your table will differ, so rely on the "
-            "gaps rather than on the scores."
+            f"Simulated on {len(self.asked.gaps)} public synthetic tables whose best possible {self.score} is set to "
+            f"{self.shown(self.ceiling)} (the ceiling): no data was read and no budget spent. Only the loss is meant "
+            f"for your table, not the {self.score}: how well a model can predict it, no simulation knows."
         ]
         fewer = [row for row in self.rows if row.simulated_rows < row.n]
         if fewer:
@@ -146,15 +153,14 @@ class Forecast:
 
     @property
     def theory(self) -> str:
-        """What is proven, and how little that may say."""
-        row, nothing = self.asked, self.risk_of_nothing
-        if row.risk_bound >= nothing:
-            judged = f"That says nothing: a model of zeros is {nothing:.2g} above it."
-        else:
-            judged = f"A model of zeros is {nothing:.2g} above it."
+        """What is proven of the run as configured, for the worst data within the declared ranges."""
+        if self.asked.risk_bound is None:
+            return f"No bound that says anything is proven for {self.asked.solver} as it is configured here."
         return (
-            f"Worst-case theory ({row.risk_bound_of}, the best coefficients no longer than {self.diameter:.3g}): the "
-            f"training loss per record is expected at most {row.risk_bound:.2g} above the best. {judged} {PESSIMISM}"
+            f"Proven for {self.asked.solver} as it is configured here, whatever the rows, if the best coefficients are "
+            f"no longer than {self.diameter:.3g}: the training loss per record is expected at most "
+            f"{self.asked.risk_bound:.2g} above the best. A model of zeros is at most {self.risk_of_nothing:.2g} "
+            "above it."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,26 +169,13 @@ class Forecast:
 
     def table(self, *, over: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The columns' names and the rows of the table over ``"epsilon"`` or over ``"rows"``, as text."""
-        names = (
-            over,
-            self.score,
-            "±",
-            "gap",
-            "without privacy",
-            "risk bound",
-            "solver",
-            "releases",
-            "noise multiplier",
-        )
+        lost = "points lost" if self.score == "accuracy" else f"{self.score} lost"
+        names = (over, lost, "standard error", "least", "most", "solver", "releases", "noise multiplier")
         rows = self.over_epsilon if over == "epsilon" else self.over_n
         return names, [
             (
                 f"{row.epsilon:g}" if over == "epsilon" else f"{row.n:,}",
-                self.shown(row.score),
-                self.shown_finely(row.error),
-                self.shown_finely(row.gap),
-                self.shown(row.non_private),
-                f"{row.risk_bound:.2g}",
+                *(self.shown_loss(value) for value in (row.gap, row.gap_error, min(row.gaps), max(row.gaps))),
                 row.solver,
                 f"{row.releases}" if row.releases else "adaptive",
                 f"{row.noise_multiplier:.3g}",

@@ -11,14 +11,21 @@ from sklearn.base import clone
 from discreet.bounds import Bounds
 from discreet.curator.private_data import PrivateData
 from discreet.errors import Unsupported
-from discreet.losses.base import values
 from discreet.models.fitting import penalty_of
-from discreet.models.forecasting.law import Classes, Counts, Numbers, Rehearsal, Target, indicator_groups
+from discreet.models.forecasting.law import (
+    Classes,
+    Counts,
+    Groups,
+    Numbers,
+    Rehearsal,
+    Target,
+    indicator_groups,
+    rehearsal,
+)
 from discreet.penalties.base import Penalty
 
 DEFAULT_TARGET, DEFAULT_COUNTS = (-1.0, 1.0), (0.0, 20.0)
 ACCURACY_CEILING, R2_CEILING, COUNT_CEILING = 0.85, 0.6, 0.4
-SEEN = 1_000  # rows on which the risk of the zero model is measured
 
 Array = NDArray[np.float64]
 
@@ -27,7 +34,8 @@ Array = NDArray[np.float64]
 class Setting:
     """What is fitted: declared bounds (the usual ones where nothing is declared), loss, penalty, target.
 
-    ``ranges`` is what the synthetic columns lie within: as declared, but an indicator is 0 or 1.
+    ``ranges`` is what the synthetic columns lie within: as declared, but an indicator is 0 or 1. ``indicators`` are the
+    columns of which at most one is on, group by group.
     """
 
     estimator: Any
@@ -36,6 +44,7 @@ class Setting:
     loss: Any
     penalty: Penalty
     target: Target
+    indicators: Groups
 
     @property
     def n_columns(self) -> int:
@@ -48,6 +57,10 @@ class Setting:
         if isinstance(self.target, Classes):
             return ACCURACY_CEILING
         return COUNT_CEILING if isinstance(self.target, Counts) else R2_CEILING
+
+    def table(self, rows: int, *, ceiling: float, seed: int) -> Rehearsal:
+        """Return a synthetic table of this shape."""
+        return rehearsal(rows, self.ranges, self.target, ceiling=ceiling, seed=seed, indicators=self.indicators)
 
     def model(self, rows: int, **changes: Any) -> Any:
         """The estimator with declared bounds, and some settings changed."""
@@ -71,34 +84,18 @@ class Setting:
         w = np.vstack([table.slopes * facts.scaling.scale[:, None], table.offsets]) / facts.target_scale(self.loss)
         return np.asarray(w - w.mean(axis=1, keepdims=True) if self.loss.n_outputs > 1 else w)
 
-    def risk_of_zero(self, table: Rehearsal) -> float:
-        """By how much the zero model's mean loss is above the law's own, on some rows."""
-        scale = self.facts().target_scale(self.loss)
-        margins = (table.X[:SEEN] @ table.slopes + table.offsets) / scale
-        targets = self._trained(table.y[:SEEN], scale)
-        zero = np.zeros(self.loss.n_outputs)
-        pairs = zip(margins, targets, strict=True)
-        return float(np.mean([values(self.loss, zero, t) - values(self.loss, margin, t) for margin, t in pairs]))
 
-    def _trained(self, y: NDArray[Any], scale: float) -> list[float]:
-        """Targets as losses see them."""
-        if not isinstance(self.target, Classes):
-            return [float(value) for value in y / scale]
-        place = {label: float(k) for k, label in enumerate(self.target.labels)}
-        found = [place[label] for label in y.tolist()]
-        return [2 * k - 1 for k in found] if self.loss.n_outputs == 1 else found
-
-
-def setting_of(estimator: Any, p: int | None) -> Setting:
+def setting_of(estimator: Any, p: int | None, indicators: Groups | None = None) -> Setting:
     """The facts of an estimator, fitted or not, for a table of p columns."""
     bounds, ranges = _columns(estimator.bounds, p)
+    groups = indicator_groups(len(ranges[0])) if indicators is None else indicators
     penalty = penalty_of(getattr(estimator, "penalty", None), getattr(estimator, "alpha", 0.0))
     if hasattr(estimator, "classes"):
         labels = estimator.classes if estimator.classes is not None else bounds.classes
         bounds = bounds.with_facts(classes=(0, 1) if labels is None else labels)
         assert bounds.classes is not None
         loss = estimator._loss(len(bounds.classes))
-        return Setting(estimator, bounds, ranges, loss, penalty, Classes(bounds.classes))
+        return Setting(estimator, bounds, ranges, loss, penalty, Classes(bounds.classes), groups)
     target = estimator.target if estimator.target is not None else bounds.target
     counts = type(estimator).__name__ == "DPPoissonRegressor"
     bounds = bounds.with_facts(target=target or (DEFAULT_COUNTS if counts else DEFAULT_TARGET))
@@ -108,7 +105,7 @@ def setting_of(estimator: Any, p: int | None) -> Setting:
     if not high > max(low, 0.0 if counts else -math.inf):
         raise Unsupported("the declared range of the target is one point: there is nothing to predict")
     made: Target = Counts(high) if counts else Numbers(low, high)
-    return Setting(estimator, bounds, ranges, loss, penalty, made)
+    return Setting(estimator, bounds, ranges, loss, penalty, made, groups)
 
 
 def _columns(given: Any, p: int | None) -> tuple[Bounds, tuple[Array, Array]]:

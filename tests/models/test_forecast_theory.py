@@ -1,0 +1,171 @@
+"""What a forecast calls proven holds for the run as configured, and is never worse than what is certain anyway."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from discreet import (
+    Bounds,
+    Budget,
+    CoordinateDescent,
+    DPLogisticRegression,
+    DPRidge,
+    GradientDescent,
+    GreedyCoordinateDescent,
+    Logistic,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Poisson,
+    Softmax,
+    Squared,
+)
+from discreet.models.forecast import point_of
+from discreet.models.forecasting.rates import certain, theory_of
+from discreet.models.forecasting.setting import setting_of
+from discreet.penalties import L2, NoPenalty
+
+ONE = {"epsilons": (), "n_grid": (), "seeds": 2}
+DIAMETER, P, FITS = 2.0, 4, 40
+FEATURES = Bounds(features=1.0, classes=(0, 1), scale="global")
+
+
+def estimator(solver="auto", epsilon=1.0, delta=1e-6, penalty=None, neighbors="replace_one"):
+    facts = {"bounds": FEATURES, "fit_intercept": False, "ledger": False, "neighbors": neighbors}
+    return DPLogisticRegression(epsilon, delta, penalty=penalty or NoPenalty(), solver=solver, **facts)
+
+
+def domain_of(n=2_000, neighbors="replace_one"):
+    return point_of(setting_of(estimator(neighbors=neighbors), P), n, 1.0, 1e6).domain
+
+
+def theory(solver, epsilon, delta, n, penalty=None, diameter=DIAMETER):
+    """As a forecast has it: of the solver with all that the defaults filled in."""
+    setting = setting_of(estimator(solver, epsilon, delta, penalty), P)
+    point = point_of(setting, n, epsilon, 1e6)
+    return theory_of(point.solver, point.domain, setting.loss, setting.penalty, point.budget, diameter, n)
+
+
+def table(n, seed=0):
+    """Rows at the corners of the box, and labels of a line that is no longer than the diameter."""
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-1.0, 1.0], (n, P))
+    w = np.array([1.5, -1.0, 0.5, 0.0])
+    return X, (rng.random(n) < 1 / (1 + np.exp(-X @ w))).astype(int)
+
+
+def mean_loss(w, X, y):
+    return np.logaddexp(0.0, -(2 * y - 1) * (X @ w)).mean()
+
+
+def excess(solver, epsilon, delta, n, penalty=None, diameter=DIAMETER):
+    """How far the released coefficients' loss is above the best within the ball: the mean, and its error."""
+    X, y = table(n)
+    best = minimize(mean_loss, np.zeros(P), (X, y)).x
+    assert np.linalg.norm(best) <= diameter
+    model = estimator(solver, epsilon, delta, penalty)
+    found = [mean_loss(model.fit(X, y).coef_[0], X, y) - mean_loss(best, X, y) for _ in range(FITS)]
+    return np.mean(found), np.std(found) / math.sqrt(FITS)
+
+
+IDLE = {"clip": 100.0, "row_norm": 100.0}
+"""So wide that no record is touched; left open, the estimators' defaults would clip."""
+SOLVERS = {
+    "output": OutputPerturbation(regularization=0.05, **IDLE),
+    "output in a ball": OutputPerturbation(regularization=0.05, radius=3.0, row_norm=100.0),
+    "objective": ObjectivePerturbation(regularization=0.02, **IDLE),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("epsilon", "delta", "n"), [(8.0, 1e-6, 2_000), (2.0, 1e-6, 8_000), (4.0, 0.0, 4_000)])
+@pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.01)], ids=["no penalty", "l2"])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_runs_stay_below_what_is_called_proven(name, penalty, epsilon, delta, n):
+    proven = theory(SOLVERS[name], epsilon, delta, n, penalty).bound
+    assert proven is not None
+    mean, error = excess(SOLVERS[name], epsilon, delta, n, penalty)
+    assert mean + 5 * error < proven
+
+
+@pytest.mark.statistical
+def test_a_clip_would_refute_the_same_sentence():
+    """The negative control: the formula, with the clip in the place of the longest gradient, is passed by a run."""
+    clipped, n = ObjectivePerturbation(regularization=1e-4, clip=0.05, row_norm=100.0), 20_000
+    assert theory(clipped, 8.0, 1e-6, n).bound is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ObjectivePerturbation, "_refuse_uncovered", lambda *_: None)
+        formula = theory(clipped, 8.0, 1e-6, n).bound
+    mean, error = excess(clipped, 8.0, 1e-6, n)
+    assert mean - 5 * error > formula > 0
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        *("auto", "gd", "sgd", "svrg", "cd", "gcd", "agd", "output", "objective"),
+        OutputPerturbation(regularization=0.05),  # the defaults fill in a clip
+        OutputPerturbation(regularization=0.05, clip=100.0, row_norm=0.5),
+        OutputPerturbation(regularization=0.05, radius=0.1, **IDLE),
+        OutputPerturbation(regularization=0.05, n_steps=5, **IDLE),
+        ObjectivePerturbation(regularization=0.05, radius=50.0, **IDLE),
+        GradientDescent(n_steps=10, clip=0.1),
+    ],
+    ids=str,
+)
+def test_no_sentence_is_made_for_runs_that_no_theorem_covers(solver):
+    found = DPLogisticRegression(4.0, 1e-6, solver=solver).forecast(2_000, P, diameter=DIAMETER, **ONE)
+    assert found.asked.risk_bound is None
+    assert "No bound that says anything" in found.theory
+    assert "at most" not in found.theory
+
+
+def test_a_covered_run_has_its_sentence():
+    found = DPLogisticRegression(4.0, 1e-6, solver=SOLVERS["output"]).forecast(20_000, P, diameter=DIAMETER, **ONE)
+    assert 0 < found.asked.risk_bound < found.risk_of_nothing
+    assert f"at most {found.asked.risk_bound:.2g} above the best" in found.theory
+    assert "no longer than 2:" in found.theory
+
+
+def test_a_private_number_of_rows_has_no_bound():
+    facts = (Logistic(), NoPenalty(), Budget(4.0, 1e-6, "add_remove"), DIAMETER, 20_000)
+    assert theory_of(SOLVERS["output"], domain_of(20_000), *facts).bound is not None
+    assert theory_of(SOLVERS["output"], domain_of(20_000, "add_remove"), *facts).bound is None
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 100.0])
+@pytest.mark.parametrize("n", [2, 100, 100_000])
+@pytest.mark.parametrize("solver", [*SOLVERS.values(), CoordinateDescent(), GreedyCoordinateDescent()])
+def test_nothing_is_above_what_is_certain(solver, n, epsilon):
+    found = theory_of(solver, domain_of(n), Logistic(), NoPenalty(), Budget(epsilon, 1e-6), DIAMETER, n)
+    assert found.zeros <= math.log(2)
+    assert found.order <= found.zeros
+    assert found.bound is None or found.bound < found.zeros
+    if isinstance(solver, (CoordinateDescent, GreedyCoordinateDescent)):
+        own = solver.bound(domain_of(n), Logistic(), Budget(epsilon, 1e-6), radius=DIAMETER)
+        assert max(own.upper, own.lower) <= DIAMETER * P  # R sum L_j, which zeros have
+
+
+def test_a_large_bound_must_not_be_cut_down():
+    """The noise is not bounded: what output perturbation releases can be far worse than zeros."""
+    solver = OutputPerturbation(regularization=1e-3, **IDLE)
+    assert theory(solver, 0.1, 1e-6, 100, diameter=3.0).bound is None
+    mean, error = excess(solver, 0.1, 1e-6, 100, diameter=3.0)
+    assert mean - 5 * error > certain(Logistic(), domain_of(100), 3.0)
+
+
+@pytest.mark.parametrize(("loss", "size"), [(Logistic(), math.log(2)), (Softmax(3), math.log(3)), (Squared(), 0.5)])
+def test_what_is_certain_is_the_loss_at_zero(loss, size):
+    assert certain(loss, domain_of(), 1e6) == pytest.approx(size)
+    assert certain(loss, domain_of(), 1e-3) < 1e-2  # short coefficients change little
+
+
+def test_a_loss_without_a_least_value_is_certain_of_its_slope_only():
+    assert certain(Poisson(5.0), domain_of(), 1e6) > 1e6
+
+
+def test_the_diameter_is_an_assumption():
+    small, large = (DPRidge().forecast(400, 3, diameter=d, **ONE) for d in (0.1, 10.0))
+    assert (small.diameter, large.diameter) == (0.1, 10.0)
+    assert small.asked.risk_order < large.asked.risk_order
