@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -6,6 +7,8 @@ import pytest
 
 import discreet
 from discreet import Bounds, DPLogisticRegression, DPRidge
+from discreet.models.intervals import ALL_NOISE, covers, rounded
+from discreet.report.table import report_of
 from discreet.tabular.model import TableModel
 from tests.cli.tables import SCHEMA
 
@@ -14,7 +17,9 @@ def test_shows_certificate_and_coefficients(run, model, model_file):
     result = run("inspect", model_file)
     assert result.exit_code == 0
     assert discreet.load(model_file).certificate_.text() in result.stdout
-    assert f"{model.intercept_[0]:.6g}" in result.stdout
+    width = 1.959964 * model.intercept_noise_[0]
+    assert " ± ".join(rounded(model.intercept_[0], width)) in result.stdout
+    assert covers() in " ".join(result.stdout.split())
     assert "(intercept)" in result.stdout
     assert "feature 12" in result.stdout
 
@@ -65,9 +70,10 @@ def test_a_folder_shows_columns_in_their_own_units(ok, place):
     known = TableModel.load(place / "model")
     assert known.certificate_.text() in told
     for found in known.coefficients(units="original"):
-        assert f"{found.value:.6g}" in told
+        width = None if found.noise is None else 1.959964 * found.noise
+        assert rounded(found.value, width)[0] in told
         assert found.name in told
-    assert "±" in told
+    assert covers() in " ".join(told.split())
 
 
 @pytest.mark.parametrize("units", ["original", "encoded"])
@@ -82,9 +88,9 @@ def test_json_of_a_folder(ok, place, units):
     }
     for name, one in found["coefficients"][output].items():
         spread = wanted[name].noise
-        assert one["noise"] == (None if spread is None else pytest.approx(1.959964 * spread))
+        assert one["half_width"] == (None if spread is None else pytest.approx(1.959964 * spread))
         assert one["unit"] == wanted[name].unit
-    assert found["coefficients"][output]["age"]["noise"] > 0
+    assert found["coefficients"][output]["age"]["half_width"] > 0
     assert found["certificate"] == json.loads((place / "model" / "certificate.json").read_text())
 
 
@@ -104,3 +110,43 @@ def test_names_of_columns_are_no_markup(ok, place):
     ok("fit", "odd.csv", "-s", "odd.toml", "-o", "new")
     assert "[red]age[/red]" in ok("inspect", "new").stdout
     assert "[red]age[/red]" in ok("schema", "check", "odd.toml", "odd.csv").stdout
+
+
+def test_the_report_and_inspect_show_the_same_numbers(ok, place):
+    """In the columns' own units, truth against falsehood, in the schema's order, rounded alike."""
+    known = TableModel.load(place / "model")
+    page = report_of(known, "x").html()
+    told = [line.split() for line in ok("inspect", "model").stdout.split("Coefficients")[1].splitlines() if "±" in line]
+    inspected = [" ".join(words[words.index("±") - 1 : words.index("±") + 2]) for words in told[:-1]]
+    drawn = [text.replace("−", "-") for text in re.findall(r'class="value">([^<]+)<', page) if "±" in text]
+    assert drawn == inspected
+    assert len(drawn) == 6
+    (smoker,) = (c for c in known.coefficients() if c.name == "smoker")
+    assert smoker.unit == "true against false"
+    assert smoker.value == pytest.approx(2 * known.estimator_.coef_[0][5])
+
+
+def test_the_order_does_not_depend_on_how_wide_a_range_was_declared(ok, place):
+    def order(schema):
+        (place / "other.toml").write_text(schema)
+        ok("fit", "table.csv", "-s", "other.toml", "-o", f"new{len(schema)}", "--public")
+        known = TableModel.load(place / f"new{len(schema)}")
+        return re.findall(r'class="label"><bdi>(.*?)</bdi>', report_of(known, "x").html())
+
+    assert order(SCHEMA) == order(SCHEMA.replace("[0, 100]", "[0, 1000000]"))
+
+
+def test_a_model_that_noise_explains_says_what_to_check(ok, place):
+    ok("fit", "table.csv", "-s", "schema.toml", "-e", 0.001, "-o", "weak", "--public")
+    assert ALL_NOISE in " ".join(ok("inspect", "weak").stdout.split())
+
+
+def test_a_weak_guarantee_is_shown_as_weak(ok, refused, place):
+    asked = ("fit", "table.csv", "-s", "schema.toml", "-e", 1000, "-d", 0.5, "-o", "loud", "--public")
+    assert "--allow-large-delta" in refused(*asked)
+    ok(*asked, "--allow-large-delta")
+    headline = "PRIVATE, but weak: epsilon is above 8; delta is at least 1/n"
+    assert f"Privacy certificate: {headline}" in ok("inspect", "loud").stdout
+    assert json.loads(ok("inspect", "loud", "--json").stdout)["headline"] == headline
+    assert "weak: delta is at least 1/n" in ok("verify", "loud").stdout
+    assert f'<p class="stamp weak">{headline}</p>' in (place / "loud" / "report.html").read_text()

@@ -53,11 +53,11 @@ def spent():
 def plain(**changes):
     """As most reports are."""
     coefficients = [
-        Coefficient("age", "age", "", 3.5, 2.1, 4.9),
-        Coefficient("smoker", "smoker", "", 0.7, 0.2, 1.2),
-        Coefficient("bmi", "bmi", "", 0.58, -1.6, 2.8),
+        Coefficient("age", "age", "", 0.0351, 0.014, "per 1"),
+        Coefficient("smoker", "smoker", "", 0.7, 0.5, "true against false"),
+        Coefficient("bmi", "bmi", "", 0.58, 2.2, "per 1"),
         *(
-            Coefficient(f"ward = {name}", "ward", "", value, value - 0.6, value + 0.6)
+            Coefficient(f"ward = {name}", "ward", "", value, 0.6, "cell")
             for name, value in (("north", -1.4), ("south", 0.2), ("other", 0.9))
         ),
         Coefficient("intercept", "", "", -14.0),
@@ -75,7 +75,7 @@ def plain(**changes):
         "spent": spent(),
         "outlook": outlook(),
         "scores": [Score("accuracy", 0.786, 0.778, 0.794, 0.95, 0.1, "on 10,000 held-out rows, with noise")],
-        "units": "log-odds per half of the declared range",
+        "units": "log-odds per unit of the column",
     }
     return ModelReport(**{**settings, **changes})
 
@@ -95,8 +95,8 @@ def hard():
         for j, output in enumerate(outputs):
             value = 4 * math.sin(1.7 * k + 2.1 * j) / (1 + 0.1 * k)
             width = 60.0 if k == 7 else 0.4 + 0.1 * (k % 9)
-            coefficients.append(Coefficient(name, column, output, value, value - width, value + width))
-    coefficients += [Coefficient("intercept", "", output, 90.0, 89.0, 91.0) for output in outputs]
+            coefficients.append(Coefficient(name, column, output, value, width, EVIL))
+    coefficients += [Coefficient("intercept", "", output, 90.0, 1.0) for output in outputs]
     facts = [
         Fact(column, f"one of {name}", "bought" if k % 5 == 0 else "declared") for k, (column, name) in enumerate(names)
     ]

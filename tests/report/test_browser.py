@@ -21,7 +21,7 @@ def fitted():
     table = hospital(4_000)
     model = DPLogisticRegression(epsilon=1.0, bounds=table.bounds, ledger=False).fit(table.X, table.y)
     named = [
-        Coefficient(name, name, "", float(value), float(value) - 0.4, float(value) + 0.4)
+        Coefficient(name, name, "", float(value), 0.4, "per 1")
         for name, value in zip(table.names, model.coef_[0], strict=True)
     ]
     return ModelReport("Readmission", model.certificate_, named, outlook=outlook(model, 4_000, 13))

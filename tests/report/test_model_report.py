@@ -9,8 +9,9 @@ import pytest
 
 from discreet.accounting.events import Gaussian, Laplace, PoissonSampled, PureDP
 from discreet.models import DPLogisticRegression, DPRidge
+from discreet.models.intervals import ALL_NOISE, covers, rounded
 from discreet.report import promise as promises
-from discreet.report.coefficients import Coefficient, _Axis, _ordered, _rows, coefficient_figure
+from discreet.report.coefficients import Coefficient, _rows, coefficient_figure, in_order
 from discreet.report.markup import number, round_ticks, short
 from discreet.report.model import Fact, ModelReport, certificate_in, outlook
 from discreet.report.outlook_figure import outlook_section
@@ -205,32 +206,53 @@ def test_odds_and_guesses_follow_from_the_definition(epsilon, delta):
     read(ModelReport("x", made).html())
 
 
-def test_coefficients_are_grouped_and_ordered():
-    ordered = [c.name for c in _ordered(samples.plain().coefficients)]
-    assert ordered == ["age", "ward = north", "ward = south", "ward = other", "smoker", "bmi", "intercept"]
+def test_coefficients_stay_in_the_order_of_the_schema():
+    ordered = [c.name for c in in_order(samples.plain().coefficients)]
+    assert ordered == ["age", "smoker", "bmi", "ward = north", "ward = south", "ward = other", "intercept"]
     rows, _ = _rows([c for c in samples.plain().coefficients if not c.is_intercept])
-    assert [(row.label, row.depth) for row in rows[:4]] == [("age", 0), ("ward", 0), ("north", 1), ("south", 1)]
+    assert [(row.label, row.depth) for row in rows[2:5]] == [("bmi", 0), ("ward", 0), ("north", 1)]
 
 
-def test_intervals_that_contain_zero_are_muted():
-    html = coefficient_figure(samples.plain().coefficients)
-    muted = re.findall(r'class="row deep\d muted"><span class="label"><bdi>(.*?)</bdi>', html)
-    assert muted == ["south", "bmi"]
-    assert Coefficient("a", "a", "", 0.0).is_told_apart
-    assert "not told apart" not in coefficient_figure([Coefficient("a", "a", "", 1.0)])
+def test_no_dot_looks_as_if_an_effect_had_been_shown():
+    """Intervals count the noise alone: neither looks nor words may tell effects from none by them."""
+    html = samples.plain().html()
+    assert "told apart" not in html
+    assert "hollow" not in html
+    assert {*re.findall(r'class="row deep\d ?(\w*)"', html)} == {"", "heading"}
+    assert covers() in html
+    assert "an interval that leaves out 0 does not show an effect" in html
 
 
-def test_whiskers_that_are_too_long_end_in_an_arrow():
-    narrow, wide = Coefficient("a", "a", "", 1.0, 0.9, 1.1), Coefficient("b", "b", "", 0.5, -50.0, 51.0)
-    axis = _Axis.of([narrow, wide])
-    assert (axis.low, axis.high) == (-0.5, 1.5)
-    assert coefficient_figure([narrow, wide]).count('class="arrow"') == 2
-    assert 'class="arrow"' not in coefficient_figure([narrow])
+def test_a_model_that_noise_explains_says_what_to_check():
+    quiet = [Coefficient("a", "a", "", 1.0, 1.5), Coefficient("b", "b", "", -0.2, 0.3)]
+    assert ALL_NOISE in samples.plain(coefficients=quiet).html()
+    assert ALL_NOISE not in samples.plain().html()
+    assert ALL_NOISE not in samples.plain(coefficients=[Coefficient("a", "a", "", 0.0)]).html()  # nothing is known
+
+
+def test_each_column_has_a_scale_of_its_own():
+    """Otherwise a coefficient per dollar would be a dot on 0, next to one per category."""
+    small, large = Coefficient("a", "a", "", 2e-5, 1e-5, "per 1"), Coefficient("b", "b", "", -3.0, 1.0, "per 1")
+    html = coefficient_figure([small, large])
+    assert re.findall(r'class="whisker" x1="(.*?)" x2="(.*?)"', html) == [("65.33%", "96.00%"), ("4.00%", "27.00%")]
+    assert re.findall(r'class="value">([^<]+)<', html) == ["2.0e-05 ± 1.0e-05", "−3.0 ± 1.0"]
+
+
+def test_numbers_are_rounded_to_their_noise():
+    assert rounded(0.634711, 0.0912) == ("0.635", "0.091")
+    assert rounded(-1234.5678, 33.0) == ("-1235", "33")
+    assert rounded(1234.5678, 330.0) == ("1230", "330")
+    assert rounded(0.004, 19.4) == ("0", "19")
+    assert rounded(-0.004, 0.94) == ("0.00", "0.94")
+    assert rounded(-2.39311e-05, 7.2e-06) == ("-2.39e-05", "7.2e-06")
+    assert rounded(12.345678, None) == ("12.3", "")
+    assert rounded(12.345678, 0.0) == ("12.3457", "0")
+    assert rounded(0.5, 0.0996) == ("0.50", "0.10")
 
 
 @pytest.mark.parametrize("values", [[0.0], [0.0, 0.0], [1e-12], [1e300, -1e300], [math.nan, 1.0], [-3.0]])
 def test_odd_coefficients_are_drawn(values):
-    made = [Coefficient(str(k), str(k), "", value, value - 1, value + 1) for k, value in enumerate(values)]
+    made = [Coefficient(str(k), str(k), "", value, 1.0) for k, value in enumerate(values)]
     html = ModelReport("x", samples.certificate(), made).html()
     read(html)
     assert "nan%" not in html
@@ -240,7 +262,7 @@ def test_odd_coefficients_are_drawn(values):
 def test_long_figures_are_folded():
     html = samples.hard().html()
     assert re.search(r"<summary>\d+ more coefficients</summary>", html)
-    assert html.count('class="dot"') == 4 * 60 + 2  # each once, and the two of the key
+    assert html.count('class="dot"') == 4 * 60
 
 
 def test_parts_of_the_budget_add_up_where_they_can():
@@ -263,7 +285,7 @@ def test_facts_are_not_said_twice():
 
 
 def test_units_may_be_a_sentence():
-    assert "In log-odds per half" in samples.plain().html()
+    assert "In log-odds per unit" in samples.plain().html()
     assert "<p>Change of log-odds." in samples.plain(units="Change of log-odds.").html()
 
 

@@ -3,15 +3,12 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from discreet.cli.files import Contents
-
-LEVEL = 0.95
 
 
 class Units(StrEnum):
@@ -35,11 +32,12 @@ def inspect(
 ) -> None:
     """Show a saved model: its certificate and its coefficients.
 
-    Everything in it was declared or released, so all of it may be shown. Coefficients are noisy: beside each stands how
-    far the privacy noise alone may have moved it (95 %), where that is known; one that is smaller may be nothing but
-    noise. This does not check the price: see `discreet verify`.
+    Everything in it was declared or released, so all of it may be shown. Coefficients are noisy: next to each stands
+    ± the half-width of a 95% interval for the privacy noise alone, where that is known. They are in the columns' own
+    units, rounded to the noise; `--json` has all digits. This does not check the price: see `discreet verify`.
     """
     from discreet.cli.files import read
+    from discreet.models.intervals import LEVEL, covers
 
     contents = read(file)
     coefficients = _coefficients(contents, str(units)) if contents.model is not None else None
@@ -49,7 +47,9 @@ def inspect(
             "headline": made.headline,
             "not_covered": made.not_covered,
             "certificate": json.loads(made.to_json()),
+            "level": LEVEL,
             "coefficients": coefficients,
+            "intervals": covers(),
         }
         typer.echo(json.dumps(shown, indent=2))
         return
@@ -60,11 +60,13 @@ def inspect(
 
 def _coefficients(contents: "Contents", units: str) -> dict[str, dict[str, Any]]:
     """Output -> feature (and the intercept) -> coefficient, and how far the noise may have moved it."""
-    width = _width(contents)
+    from discreet.models.intervals import LEVEL, deviations
+
+    width = deviations(LEVEL, pure=contents.certificate.delta == 0)
     found: dict[str, dict[str, Any]] = {}
     for name, output, value, noise, unit in _named(contents, units):
         reach = None if noise is None else width * noise
-        found.setdefault(output, {})[name] = {"value": value, "noise": reach, "unit": unit}
+        found.setdefault(output, {})[name] = {"value": value, "half_width": reach, "unit": unit}
     return found
 
 
@@ -90,14 +92,6 @@ def _named(contents: "Contents", units: str) -> list[tuple[str, str, float, floa
     return found
 
 
-def _width(contents: "Contents") -> float:
-    """Standard deviations on either side."""
-    from discreet.models.intervals import log_concave_quantile
-
-    pure = contents.certificate.delta == 0
-    return log_concave_quantile(LEVEL) if pure else NormalDist().inv_cdf(0.5 + 0.5 * LEVEL)
-
-
 def _outputs(model: Any, count: int) -> list[str]:
     classes = getattr(model, "classes_", None)
     if classes is None:
@@ -109,6 +103,9 @@ def _print_table(coefficients: dict[str, dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from discreet.models.intervals import ALL_NOISE, all_noise, covers
+    from discreet.tabular.encoder import INTERCEPT
+
     table = Table("", *coefficients, "", title="Coefficients", title_justify="left", box=None)
     table.columns[0].overflow = "fold"
     for column in table.columns[1:-1]:
@@ -119,7 +116,14 @@ def _print_table(coefficients: dict[str, dict[str, Any]]) -> None:
     console = Console(markup=False, highlight=False)
     console.print()
     console.print(table)
+    slopes = [one for values in coefficients.values() for name, one in values.items() if name != INTERCEPT]
+    known = [one for one in slopes if one["half_width"] is not None]
+    for said in [covers()] * bool(known) + [ALL_NOISE] * all_noise((one["value"], one["half_width"]) for one in known):
+        console.print(f"\n{said}")
 
 
 def _cell(found: dict[str, Any]) -> str:
-    return f"{found['value']:.6g}" + ("" if found["noise"] is None else f" ± {found['noise']:.2g}")
+    from discreet.models.intervals import rounded
+
+    value, half_width = rounded(found["value"], found["half_width"])
+    return f"{value} ± {half_width}" if half_width else value

@@ -7,6 +7,7 @@ of Gamma length: sums and images of these have symmetric log-concave densities (
 """
 
 import math
+from collections.abc import Iterable
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,22 @@ from discreet.errors import Unsupported
 
 if TYPE_CHECKING:
     from discreet.models.base import DPLinearModel
+
+
+LEVEL = 0.95
+"""The level of the intervals that reports and commands show."""
+
+COVERS = (
+    "The number after ± is the half-width of a {level:.3g}% interval for the privacy noise, and for nothing else. It "
+    "does not count the bias of clipping, shrinking and stopping early, nor the chance of which rows are in the table: "
+    "an interval that leaves out 0 does not show an effect."
+)
+
+ALL_NOISE = (
+    "No interval leaves out 0: noise alone may explain every coefficient. Check the types of the columns, the spelling "
+    "of the categories, the declared ranges (too wide ones hide the values), the number of rows and epsilon."
+)
+"""What to say where the noise may explain everything."""
 
 
 class Interval(NamedTuple):
@@ -43,12 +60,45 @@ def intervals(model: "DPLinearModel", level: float) -> Intervals:
             "what the noise did to these coefficients is not known (this solver makes noisy choices, or the model was "
             "saved by an earlier version): fit with solver='auto', 'gd', 'cd', 'output' or 'objective'"
         )
-    width = log_concave_quantile(level) if model.certificate_.delta == 0 else NormalDist().inv_cdf(0.5 + 0.5 * level)
+    width = deviations(level, pure=model.certificate_.delta == 0)
     coef, intercept = model.coef_, model.intercept_
     return Intervals(
         Interval(np.asarray(coef - width * coef_noise), np.asarray(coef + width * coef_noise)),
         Interval(np.asarray(intercept - width * intercept_noise), np.asarray(intercept + width * intercept_noise)),
     )
+
+
+def covers(level: float = LEVEL) -> str:
+    """Return what an interval covers and what not, for wherever one is shown."""
+    return COVERS.format(level=100 * level)
+
+
+def deviations(level: float, *, pure: bool) -> float:
+    """Return the half-width of an interval of this level, in standard deviations of the noise."""
+    return log_concave_quantile(level) if pure else NormalDist().inv_cdf(0.5 + 0.5 * level)
+
+
+def rounded(value: float, half_width: float | None) -> tuple[str, str]:
+    """Return a value and its half-width as texts, with two digits of the half-width: the others are noise.
+
+    Where the half-width is not known, the value has three digits, and the second text is empty.
+    """
+    if half_width is None or not math.isfinite(half_width) or not math.isfinite(value):
+        return f"{value:.3g}", ""
+    if half_width <= 0:
+        return f"{value:.6g}", "0"
+    places = 1 - math.floor(math.log10(float(f"{half_width:.2g}")))
+    near = round(value, places) + 0.0
+    if places <= 5:
+        return f"{near:.{max(places, 0)}f}", f"{round(half_width, places):.{max(places, 0)}f}"
+    digits = 1 if near == 0 else max(1, math.floor(math.log10(abs(near))) + places + 1)
+    return f"{near:.{digits - 1}e}", f"{half_width:.1e}"
+
+
+def all_noise(found: Iterable[tuple[float, float]]) -> bool:
+    """Return whether each of some values, and there are some, is within its half-width of 0."""
+    within = [abs(value) <= half_width for value, half_width in found]
+    return bool(within) and all(within)
 
 
 def log_concave_quantile(level: float) -> float:

@@ -1,18 +1,20 @@
 """The coefficients of a model: a dot-and-whisker figure, and the same numbers as a table.
 
-The figure is a list of rows, each with a label, a strip and a number. Positions within a strip are percentages, so that
-labels wrap and strips shrink on a phone while dots, lines and letters keep their size.
+The figure is a list of rows, each with a label, a strip and a number, in the order in which the coefficients come: a
+schema's. Units differ from column to column, so each column has a scale of its own, with 0 in the middle: what may be
+compared is the cells of one column, and a dot with its own whiskers. Nothing is ranked, and no dot looks different from
+another: intervals of the noise alone do not tell effects from none.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from discreet.report.markup import MINUS, isolated, number, round_ticks, table
+from discreet.models.intervals import rounded
+from discreet.report.markup import MINUS, isolated, table
 
 FIRST = 45  # rows of the figure that are shown before the rest is folded away
-REACH = 0.5  # how far whiskers may stretch the axis, in spans of the dots; longer ones end in an arrow
-MARGIN = 4.0  # percent of a strip, left and right, that are kept free
+REACH = 46.0  # percent of a strip, from 0 in the middle to the end of a column's scale
 _INTERCEPTS = {"intercept", "(intercept)", "intercept_"}
 
 
@@ -28,123 +30,100 @@ class Coefficient:
         The column of the table that it belongs to; cells of one column are shown together. ``""`` for none.
     output
         The class, where there are several outputs; else ``""``.
-    value, low, high
-        The coefficient and its interval; None where no interval is known.
+    value, half_width
+        The coefficient, and half the width of its interval; None where that is not known.
+    unit
+        What the coefficient is per: ``"per 1"``, ``"true against false"``.
     """
 
     name: str
     column: str
     output: str
     value: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def is_told_apart(self) -> bool:
-        """Whether its interval leaves out 0; without an interval nothing is said against it."""
-        return self.low is None or self.high is None or not self.low <= 0 <= self.high
+    half_width: float | None = None
+    unit: str = ""
 
     @property
     def is_intercept(self) -> bool:
-        """Whether it belongs to no column: it has another unit, and would flatten the figure."""
+        """Whether it belongs to no column."""
         return not self.column and self.name.lower() in _INTERCEPTS
+
+    @property
+    def reach(self) -> float:
+        """How far from 0 its dot or a whisker gets."""
+        return abs(self.value) + self._whisker
+
+    @property
+    def _whisker(self) -> float:
+        return self.half_width if self.half_width is not None and math.isfinite(self.half_width) else 0.0
+
+    @property
+    def text(self) -> str:
+        """The value ± its half-width, rounded to the noise."""
+        value, half_width = rounded(self.value, self.half_width)
+        return _signed(f"{value} ± {half_width}" if half_width else value)
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of the figure: a heading, or a coefficient."""
+    """A line of the figure: a heading, or a coefficient on its column's scale."""
 
     label: str
     depth: int
+    unit: str = ""
     coefficient: Coefficient | None = None
+    scale: float = 1.0
 
 
 def coefficient_figure(coefficients: Sequence[Coefficient]) -> str:
-    """Dots and whiskers, strongest column first, all on one axis."""
+    """Dots and whiskers, column by column."""
     drawn = [c for c in coefficients if not c.is_intercept and math.isfinite(c.value)]
     if not drawn:
         return ""
-    axis = _Axis.of(drawn)
     rows, cut = _rows(drawn)
     first, rest = rows[:cut], rows[cut:]
-    quiet = sum(not c.is_told_apart for c in drawn)
-    told = (
-        f"Dot and whisker figure of {len(drawn)} coefficients, strongest column first; the intervals of {quiet} "
-        "contain zero. The table below has the numbers."
-    )
-    parts = [_key(drawn), _forest(first, axis, told)]
+    told = f"Dot and whisker figure of {len(drawn)} coefficients, column by column. The table below has the numbers."
+    parts = [_forest(first, told)]
     if rest:
         more = sum(row.coefficient is not None for row in rest)
-        folded = _forest(rest, axis, f"The figure goes on with {more} weaker coefficients.")
+        folded = _forest(rest, f"The figure goes on with {more} coefficients.")
         parts.append(f"<details><summary>{more} more coefficients</summary>{folded}</details>")
     return "\n".join(parts)
 
 
 def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
     """All numbers, to read and to copy."""
-    several = any(c.output for c in coefficients)
-    known = any(c.low is not None for c in coefficients)
-    head = ["coefficient", *(["output"] if several else []), "value"]
-    head += [f"{100 * level:g}% interval from", "to", "told apart from 0"] if known else []
+    several, units = any(c.output for c in coefficients), any(c.unit for c in coefficients)
+    known = any(c.half_width is not None for c in coefficients)
+    head = ["coefficient", *(["output"] if several else []), *(["unit"] if units else []), "value"]
+    head += [f"± (half-width, {100 * level:g}%)"] if known else []
     rows = []
-    for c in _ordered(coefficients):
+    for c in in_order(coefficients):
+        value, half_width = rounded(c.value, c.half_width)
         cells = [f'<th scope="row">{isolated(c.name)}</th>']
         cells += [f"<td>{isolated(c.output)}</td>"] if several else []
-        cells.append(f'<td class="number">{c.value:.6g}</td>')
-        if known:
-            cells += [f'<td class="number">{"" if end is None else f"{end:.4g}"}</td>' for end in (c.low, c.high)]
-            cells.append(f"<td>{'' if c.low is None else 'yes' if c.is_told_apart else 'no'}</td>")
-        rows.append(f"<tr{'' if c.is_told_apart else ' class=muted'}>{''.join(cells)}</tr>")
-    numbers = [place for place, name in enumerate(head) if place and name not in ("output", "told apart from 0")]
+        cells += [f"<td>{isolated(c.unit)}</td>"] if units else []
+        cells.append(f'<td class="number">{_signed(value)}</td>')
+        cells += [f'<td class="number">{half_width}</td>'] if known else []
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    numbers = [place for place, name in enumerate(head) if place and name not in ("output", "unit")]
     return table(head, rows, label="Coefficients", numbers=numbers)
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """From values to percentages of a strip."""
-
-    low: float
-    high: float
-    largest: float
-
-    @classmethod
-    def of(cls, coefficients: Sequence[Coefficient]) -> "_Axis":
-        """Wide enough for zero and every dot, and for whiskers of a sensible length."""
-        dots = [0.0, *(c.value for c in coefficients)]
-        low, high = min(dots), max(dots)
-        room = REACH * (high - low) or 1.0
-        ends = [end for c in coefficients for end in (c.low, c.high) if end is not None and not math.isnan(end)]
-        low, high = max(min([low, *ends]), low - room), min(max([high, *ends]), high + room)
-        return cls(low, high if high > low else low + 1.0, max(map(abs, dots)) or 1.0)
-
-    def at(self, value: float) -> float:
-        return MARGIN + (100 - 2 * MARGIN) * (value - self.low) / (self.high - self.low)
-
-    def shown(self, value: float) -> str:
-        """A value with as many places as all the others, more where that would hide what is not 0."""
-        places = max(0, 2 - math.floor(math.log10(self.largest)))
-        rounded = f"{value:.{places}f}" if places < 6 else ""
-        return number(value, 2) if value and not any(c in "123456789" for c in rounded) else rounded.replace("-", MINUS)
-
-    @property
-    def ticks(self) -> list[float]:
-        return round_ticks(self.low, self.high, 6)
+def _signed(text: str) -> str:
+    """A number with a real minus in front."""
+    return MINUS + text[1:] if text.startswith("-") else text
 
 
 def _groups(coefficients: Iterable[Coefficient]) -> list[list[Coefficient]]:
-    """One list a column: those with something told apart first, then by their largest coefficient."""
+    """One list per column, in the order in which the columns come."""
     found: dict[tuple[str, str], list[Coefficient]] = {}
     for c in coefficients:
         found.setdefault((c.column, "" if c.column else c.name), []).append(c)
-
-    def strength(group: list[Coefficient]) -> tuple[bool, float]:
-        told = [abs(c.value) for c in group if c.is_told_apart]
-        return bool(told), max(told or [abs(c.value) for c in group])
-
-    return sorted(found.values(), key=strength, reverse=True)
+    return list(found.values())
 
 
-def _ordered(coefficients: Sequence[Coefficient]) -> list[Coefficient]:
+def in_order(coefficients: Sequence[Coefficient]) -> list[Coefficient]:
     """The figure's order, the intercept last."""
     slopes = [c for group in _groups(c for c in coefficients if not c.is_intercept) for c in group]
     return [*slopes, *(c for c in coefficients if c.is_intercept)]
@@ -163,17 +142,17 @@ def _rows(coefficients: Sequence[Coefficient]) -> tuple[list[_Row], int]:
 
 
 def _group_rows(group: list[Coefficient]) -> list[_Row]:
-    names = list(dict.fromkeys(c.name for c in group))
+    names, scale = list(dict.fromkeys(c.name for c in group)), max(c.reach for c in group)
     nested = len(names) > 1
     rows = [_Row(group[0].column, 0)] if nested else []
     for name in names:
         cells = [c for c in group if c.name == name]
-        label = _within(name, group[0].column) if nested else name
+        label, unit = _within(name, group[0].column) if nested else name, cells[0].unit
         if len(cells) == 1 and not cells[0].output:
-            rows.append(_Row(label, int(nested), cells[0]))
+            rows.append(_Row(label, int(nested), unit, cells[0], scale))
         else:
-            rows.append(_Row(label, int(nested)))
-            rows += [_Row(c.output, int(nested) + 1, c) for c in cells]
+            rows.append(_Row(label, int(nested), unit))
+            rows += [_Row(c.output, int(nested) + 1, "", c, scale) for c in cells]
     return rows
 
 
@@ -186,62 +165,39 @@ def _within(name: str, column: str) -> str:
     return rest[1:-1] if rest[:1] + rest[-1:] in ("[]", "()") else rest or name
 
 
-def _forest(rows: Sequence[_Row], axis: _Axis, told: str) -> str:
-    scale = _scale(axis)
-    body = "".join(_line(row, axis) for row in rows)
-    return (
-        f'<figure class="forest"><div role="img" aria-label="{told}">{scale if len(rows) > 8 else ""}{body}{scale}'
-        "</div></figure>"
-    )
+def _forest(rows: Sequence[_Row], told: str) -> str:
+    body = "".join(_line(row) for row in rows)
+    return f'<figure class="forest"><div role="img" aria-label="{told}">{body}{_zero()}</div></figure>'
 
 
-def _line(row: _Row, axis: _Axis) -> str:
-    grid = "".join(
-        f'<line class="{"zero" if tick == 0 else "grid"}" x1="{at}" x2="{at}" y1="0" y2="100%"/>'
-        for tick, at in ((tick, f"{axis.at(tick):.2f}%") for tick in axis.ticks)
-    )
+def _line(row: _Row) -> str:
     kind, mark, value = f"row deep{row.depth}", "", ""
     if row.coefficient is None:
         kind += " heading"
     else:
-        kind += "" if row.coefficient.is_told_apart else " muted"
-        mark, value = _mark(row.coefficient, axis), axis.shown(row.coefficient.value)
+        mark, value = _mark(row.coefficient, row.scale), row.coefficient.text
+    unit = f" <small>{isolated(row.unit)}</small>" if row.unit else ""
     return (
-        f'<div class="{kind}"><span class="label">{isolated(row.label)}</span>'
-        f'<span class="strip"><svg>{grid}{mark}</svg></span><span class="value">{value}</span></div>'
+        f'<div class="{kind}"><span class="label">{isolated(row.label)}{unit}</span><span class="strip"><svg>'
+        f'<line class="zero" x1="50%" x2="50%" y1="0" y2="100%"/>{mark}</svg></span>'
+        f'<span class="value">{value}</span></div>'
     )
 
 
-def _mark(c: Coefficient, axis: _Axis) -> str:
-    parts = []
-    if c.low is not None and c.high is not None and not (math.isnan(c.low) or math.isnan(c.high)):
-        low, high = max(c.low, axis.low), min(c.high, axis.high)
-        parts.append(f'<line class="whisker" x1="{axis.at(low):.2f}%" x2="{axis.at(high):.2f}%" y1="50%" y2="50%"/>')
-        for cut, at, path in ((c.low < axis.low, low, "M-6 0l6 -4v8z"), (c.high > axis.high, high, "M6 0l-6 -4v8z")):
-            if cut:
-                parts.append(f'<svg x="{axis.at(at):.2f}%" y="50%"><path class="arrow" d="{path}"/></svg>')
-    parts.append(f'<circle class="dot" cx="{axis.at(c.value):.2f}%" cy="50%" r="4.2"/>')
-    return "".join(parts)
+def _mark(c: Coefficient, scale: float) -> str:
+    def at(value: float) -> str:
+        share = value / scale if 0 < scale < math.inf else 0.0
+        return f"{50 + REACH * min(max(share, -1.0), 1.0):.2f}%"
+
+    whisker = ""
+    if c.half_width is not None and math.isfinite(c.half_width):
+        ends = at(c.value - c.half_width), at(c.value + c.half_width)
+        whisker = f'<line class="whisker" x1="{ends[0]}" x2="{ends[1]}" y1="50%" y2="50%"/>'
+    return f'{whisker}<circle class="dot" cx="{at(c.value)}" cy="50%" r="4.2"/>'
 
 
-def _scale(axis: _Axis) -> str:
-    texts = "".join(
-        f'<text x="{axis.at(tick):.2f}%" y="14" text-anchor="middle">{number(tick)}</text>' for tick in axis.ticks
-    )
+def _zero() -> str:
     return (
-        '<div class="row axis"><span class="label"></span>'
-        f'<span class="strip"><svg>{texts}</svg></span><span class="value"></span></div>'
-    )
-
-
-def _key(coefficients: Sequence[Coefficient]) -> str:
-    if all(c.low is None for c in coefficients):
-        return ""
-    mark = (
-        '<svg aria-hidden="true"><line class="whisker" x1="0" x2="100%" y1="50%" y2="50%"/>'
-        '<circle class="dot" cx="50%" cy="50%" r="4.2"/></svg>'
-    )
-    return (
-        f'<div class="key"><span>{mark}the interval leaves out 0</span>'
-        f'<span class="muted">{mark}not told apart from noise</span></div>'
+        '<div class="row axis"><span class="label"></span><span class="strip"><svg>'
+        '<text x="50%" y="14" text-anchor="middle">0</text></svg></span><span class="value"></span></div>'
     )

@@ -11,6 +11,7 @@ from html import escape
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import count_of
 from discreet.ledger.account import Spent
+from discreet.models.intervals import ALL_NOISE, all_noise, covers
 from discreet.report.coefficients import Coefficient, coefficient_figure, coefficient_table
 from discreet.report.markup import isolated, number, paragraphs, percent, table
 from discreet.report.outlook import Outlook, outlook
@@ -97,8 +98,6 @@ class ModelReport:
         Scores that may be shown.
     steps
         Names of the queries, one for each event of the certificate. Empty: those of the outlook's plan where they fit.
-    intervals
-        What the intervals are, in a sentence.
     """
 
     title: str
@@ -111,10 +110,6 @@ class ModelReport:
     scores: Sequence[Score] = ()
     units: str = ""
     steps: Sequence[str] = ()
-    intervals: str = (
-        "Intervals say where the coefficient would be had the same fit been without noise. They do not say how it "
-        "would be with other rows, nor what bounding each row's influence did: that can stretch all coefficients alike."
-    )
 
     def html(self) -> str:
         """The page."""
@@ -182,24 +177,20 @@ class ModelReport:
     def _coefficients(self) -> str:
         if not self.coefficients:
             return ""
-        known = any(c.low is not None for c in self.coefficients)
         slopes = [c for c in self.coefficients if not c.is_intercept]
-        quiet = sum(not c.is_told_apart for c in slopes)
+        known = [(c.value, c.half_width) for c in slopes if c.half_width is not None]
         said = [self.units if self.units.endswith(".") or not self.units else f"In {self.units}."]
         if known:
-            said.append(
-                f"Whiskers are {percent(self.level, 0)} intervals. Those of {quiet} of {len(slopes)} coefficients "
-                "contain 0: they are drawn hollow, as their signs may be the noise's."
-            )
-        intercepts = [c for c in self.coefficients if c.is_intercept]
-        notes = [self.intervals] if known else []
-        if intercepts:
+            said.append("Dots are the coefficients, whiskers their intervals, each column on a scale of its own.")
+        notes = [covers(self.level)] if known else []
+        if any(c.is_intercept for c in self.coefficients):
             notes.append("The intercept is in the table only: it has another scale.")
+        warned = [ALL_NOISE] if all_noise(known) else []
         shown = coefficient_table(self.coefficients, self.level)
         return "\n".join(
             [
                 '<h2 id="coefficients">Coefficients</h2>',
-                paragraphs([" ".join(part for part in said if part)]) if any(said) else "",
+                paragraphs([" ".join(part for part in said if part), *warned]) if any(said) else "",
                 coefficient_figure(self.coefficients),
                 paragraphs(notes, "note"),
                 f"<details><summary>The numbers of all {len(self.coefficients)}, as a table</summary>{shown}</details>",

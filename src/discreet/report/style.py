@@ -70,7 +70,7 @@ th { text-align: left; font-weight: 400; } thead th { color: var(--quiet); font-
 th, td { border-bottom: 1px solid var(--line); padding: 0.42rem 1.4rem 0.42rem 0; vertical-align: top; }
 th:last-child, td:last-child { padding-right: 0; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.number { font-weight: 600; } tr.muted td, tr.muted th { color: var(--quiet); font-weight: 400; }
+td.number { font-weight: 600; }
 tbody th { overflow-wrap: anywhere; min-width: 8rem; } td.words { min-width: 10rem; overflow-wrap: anywhere; }
 th .note { font-weight: 400; }
 .badge { display: inline-block; border: 1px solid; border-radius: 1rem; padding: 0 0.55rem; font-size: 0.78rem;
@@ -90,20 +90,16 @@ math { font-size: 1.12em; font-family: "STIX Two Math", "Cambria Math", "Latin M
 svg text { fill: var(--quiet); font-size: 12px; font-family: inherit; font-variant-numeric: tabular-nums; }
 svg .grid { stroke: var(--line); stroke-width: 1; } svg .zero { stroke: var(--quiet); stroke-width: 1; }
 .forest { font-size: 0.9rem; line-height: 1.3; }
-.forest .row { display: grid; grid-template-columns: minmax(8rem, 17rem) 1fr 5.2rem; column-gap: 0.9rem;
+.forest .row { display: grid; grid-template-columns: minmax(8rem, 16rem) 1fr 11.5rem; column-gap: 0.9rem;
                break-inside: avoid; }
 .forest .row > * { min-width: 0; } .forest .label { overflow-wrap: anywhere; align-self: center; padding: 0.16rem 0; }
-.forest .value { text-align: right; align-self: center; font-variant-numeric: tabular-nums; font-weight: 600; }
+.forest .value { text-align: right; align-self: center; font-variant-numeric: tabular-nums; font-weight: 600;
+                 white-space: nowrap; }
 .forest .heading .label { font-weight: 650; padding-top: 0.5rem; }
+.forest small { color: var(--quiet); font-size: 0.82em; }
 .forest .deep1 .label { padding-left: 0.9rem; } .forest .deep2 .label { padding-left: 1.8rem; }
-.forest .muted .label, .forest .muted .value { color: var(--quiet); font-weight: 400; }
 .forest .axis .strip { min-height: 1.4rem; }
 .whisker { stroke: var(--accent); stroke-width: 2; } .dot { fill: var(--accent); stroke: var(--accent); }
-.arrow { fill: var(--accent); }
-.muted .whisker { stroke: var(--quiet); stroke-width: 1.25; } .muted .arrow { fill: var(--quiet); }
-.muted .dot { fill: var(--paper); stroke: var(--quiet); stroke-width: 1.5; }
-.key { display: flex; flex-wrap: wrap; gap: 0.2rem 1.4rem; font-size: 0.85rem; color: var(--quiet); margin: 0.4rem 0; }
-.key svg { width: 2.2rem; height: 0.8rem; vertical-align: middle; margin-right: 0.4rem; overflow: visible; }
 
 .bar { display: flex; height: 1.5rem; border-radius: 0.4rem; overflow: hidden; border: 1px solid var(--quiet);
        background: var(--paper); margin: 0.6rem 0; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
@@ -151,11 +147,11 @@ footer { margin-top: 3rem; color: var(--quiet); font-size: 0.85rem; }
 @page { margin: 15mm; }
 @media print {
   body { font-size: 10.5pt; } main { max-width: none; padding: 0; } h2, h3 { break-after: avoid; }
-  h2 { margin-top: 1.6rem; } .key { break-after: avoid; } .cards dd { font-size: 1rem; }
+  h2 { margin-top: 1.6rem; } .cards dd { font-size: 1rem; }
   .scroll, pre, .formula { overflow: visible; }
   pre { font-size: 7.5pt; white-space: pre-wrap; overflow-wrap: anywhere; }
   .panels { grid-template-columns: 1fr 1fr; } .cards { grid-template-columns: repeat(auto-fit, minmax(6rem, 1fr)); }
-  tr, .cards div, .formula, .bar, .odds, .key, .stop, figcaption { break-inside: avoid; }
+  tr, .cards div, .formula, .bar, .odds, .stop, figcaption { break-inside: avoid; }
   thead { display: table-header-group; }
   figcaption { break-before: avoid; } summary { list-style: none; color: var(--quiet); }
   details::details-content { content-visibility: visible; block-size: auto; display: block; opacity: 1; }

@@ -1,11 +1,11 @@
 """The report of a table model: what a ``ModelReport`` needs, from a fitted model and its schema."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.accounting.certificate import BOUGHT
 from discreet.accounting.checks import CHECKED
-from discreet.errors import Unsupported
+from discreet.models.intervals import LEVEL, deviations
 from discreet.report.model import Coefficient, Fact, ModelReport, Score, outlook
 from discreet.tabular.layout import Layout
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from discreet.ledger.account import Spent
     from discreet.tabular.model import TableModel
 
-LEVEL = 0.95
 _EXTRA = {BOUGHT: "noisy_counts", CHECKED: "noisy_checks"}
 """What reading a table releases next to the solver's plan, by the fact that it leaves in the certificate."""
 
@@ -45,31 +44,29 @@ def _units(model: "TableModel") -> str:
     what = {"logistic": "log-odds", "poisson": "logarithm of the mean"}
     name = type(model.estimator_).__name__.lower()
     effect = next((word for key, word in what.items() if key in name), "the prediction")
+    classes: Sequence[object] = getattr(model.estimator_, "classes_", ())
+    target = model.schema_.target
+    of = f" of {target.column} = {classes[1]}" if target is not None and len(classes) == 2 else ""
     return (
-        f"Change of {effect} from the middle of a number's declared range to its upper end, and for being in a cell. "
-        "discreet inspect gives coefficients in the columns' own units."
+        f"Change of {effect}{of} per 1 of a number, per level, for true against false, and for being in a cell, in the "
+        "columns' own units and in the schema's order, as discreet inspect shows them."
     )
 
 
 def _coefficients(model: "TableModel") -> list[Coefficient]:
-    try:
-        found = model.estimator_.intervals(LEVEL)
-        widths = [
-            *zip(found.coef.low.reshape(-1), found.coef.high.reshape(-1), strict=True),
-            *zip(found.intercept.low.reshape(-1), found.intercept.high.reshape(-1), strict=True),
-        ]
-    except Unsupported:
-        widths = []
-    named = model.coefficients()
-    slopes = [c for c in named if c.column]
-    ordered = [*slopes, *(c for c in named if not c.column)]
-    ends: list[tuple[Any, Any]] = [*widths] or [(None, None)] * len(ordered)
+    named, width = model.coefficients(), deviations(LEVEL, pure=model.certificate_.delta == 0)
     several = len({c.output for c in named}) > 1
     return [
-        Coefficient(c.name, c.column, c.output if several else "", c.value,
-                    None if low is None else float(low), None if high is None else float(high))
-        for c, (low, high) in zip(ordered, ends, strict=True)
-    ]  # fmt: skip
+        Coefficient(
+            c.name,
+            c.column,
+            c.output if several else "",
+            c.value,
+            None if c.noise is None else width * c.noise,
+            c.unit,
+        )
+        for c in named
+    ]
 
 
 def _facts(model: "TableModel") -> list[Fact]:

@@ -114,13 +114,13 @@ class Coefficient:
     unit: str
 
 
-def coefficients(pipeline: Pipeline, *, units: str = "encoded") -> list[Coefficient]:
+def coefficients(pipeline: Pipeline, *, units: str = "original") -> list[Coefficient]:
     """The named coefficients of a fitted pipeline that ``make_private_pipeline`` made: see ``coefficients_of``."""
     return coefficients_of(pipeline.named_steps["encoder"].schema, pipeline.named_steps["model"], units=units)
 
 
-def coefficients_of(schema: Schema, model: Any, *, units: str = "encoded") -> list[Coefficient]:
-    """A fitted model's coefficients by name: of the features as encoded, or ``units="original"`` of the columns.
+def coefficients_of(schema: Schema, model: Any, *, units: str = "original") -> list[Coefficient]:
+    """A fitted model's coefficients by name: in the columns' own units, or ``units="encoded"`` of the features.
 
     In original units a number's coefficient is per 1 of the column, a level's per level, and truth's against falsehood;
     cells, knots and products are as they are. The intercept is then that of a row with every number at 0.

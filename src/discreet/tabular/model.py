@@ -117,8 +117,8 @@ class TableModel:
         """Rows with their targets, encoded as the model needs them: for scores."""
         return TableStream(_source(data, self.schema), self.schema_)
 
-    def coefficients(self, *, units: str = "encoded") -> list[Coefficient]:
-        """Coefficients by name, of the encoded features or in ``units="original"`` of the columns."""
+    def coefficients(self, *, units: str = "original") -> list[Coefficient]:
+        """Coefficients by name, in the columns' own units or ``units="encoded"`` of the features."""
         return coefficients_of(self.schema_, self._fitted, units=units)
 
     def save(self, folder: str | Path) -> Path:
