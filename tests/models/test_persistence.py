@@ -6,6 +6,9 @@ import json
 import math
 import os
 import pickle
+import struct
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -33,7 +36,7 @@ from discreet import (
     StochasticGradientDescent,
     Unsupported,
 )
-from discreet.models.persistence import UnreadableModel, load, save
+from discreet.models.persistence import UnreadableModel, _array_bytes, load, save
 
 GD = GradientDescent(n_steps=3)
 MODELS = {
@@ -366,6 +369,119 @@ def test_arrays_of_another_kind_are_refused(saved, kind, tmp_path, monkeypatch):
     with pytest.raises(UnreadableModel):
         load(path)
     assert not (tmp_path / "unpickled").exists()
+
+
+def with_arrays(path, **contents):
+    """Other arrays, with correct checksums."""
+    arrays = {f"{name}.npy": content for name, content in contents.items()}
+    sums = json.loads(members(path)["header.json"])["body"]["sha256"]
+    with_body(path, sha256=sums | {name: hashlib.sha256(content).hexdigest() for name, content in arrays.items()})
+    return write(path, members(path) | arrays)
+
+
+def npy(header, content=bytes(24)):
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
+
+
+@pytest.mark.parametrize("name", ["coef", "intercept", "coef_noise", "intercept_noise"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_are_refused(saved, name, value):
+    model, path = saved
+    changed = np.array(getattr(model, f"{name}_"), dtype=float)
+    changed.flat[-1] = value
+    with_arrays(path, **{name: _array_bytes(changed)})
+    with pytest.raises(UnreadableModel, match="finite"):
+        load(path)
+    setattr(model, f"{name}_", changed)
+    with pytest.raises(Unsupported, match="finite"):
+        model.save(path)
+
+
+# ------------------------------------------------------------------------------------- what a file may make us allocate
+
+MANY = 200_000
+FORGED = {
+    "a wide type": {"classes": {"dtype": "<U500000000", "labels": ["no", "yes"]}},
+    "a wide type, many labels": {"classes": {"dtype": "<U99999", "labels": [str(i) for i in range(10_000)]}},
+    "one long label among many": {"classes": {"dtype": "<U100000", "labels": ["x" * 100_000, *map(str, range(MANY))]}},
+    "a type without a width": {"classes": {"dtype": "<U", "labels": ["x" * 100_000, *map(str, range(MANY))]}},
+    "an array in a type": {"classes": {"dtype": "(20000,20000)f8", "labels": [0, 1]}},
+    "a structure": {"classes": {"dtype": "f8," * 20_000, "labels": [0, 1]}},
+    "bytes": {"classes": {"dtype": "|S999999999", "labels": ["a", "b"]}},
+    "a width of many digits": {"classes": {"dtype": "<U" + "9" * 4000, "labels": ["a", "b"]}},
+    "a type that is no text": {"classes": {"dtype": 5, "labels": ["a", "b"]}},
+    "labels that are no list": {"classes": {"dtype": "<U1", "labels": {"a": 1}}},
+    "many features": {"n_features": 1 << 40},
+    "a number of many digits": {"n_features": 10**4000},
+    "a negative number": {"n_features": -3},
+    "half a feature": {"n_features": 3.0},
+    "many names": {"feature_names": [""] * MANY},
+    "a nested parameter": {"params": {"epsilon": json.loads("[" * 400 + "]" * 400)}},
+    "a nested setting": {"params": {"bounds": json.loads('{"type": "tuple", "items": [' * 300 + "]}" * 300)}},
+    "a certificate of brackets": {"certificate": "[" * 300_000},
+    "a certificate of digits": {"certificate": "9" * 300_000},
+}
+ARRAYS = {
+    "signs": npy(b"-" * 9000 + b"1"),
+    "brackets": npy(b"(" * 9000),
+    "sums": npy(b"1" + b"+1" * 4500),
+    "a long header": npy(b" " * 65_000),
+    "a wide type": npy(b"{'descr': '<U500000000', 'fortran_order': False, 'shape': (1, 3), }\n"),
+    "a large shape": npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 99999999999), }\n"),
+    "by columns": npy(b"{'descr': '<f8', 'fortran_order': True, 'shape': (1, 3), }\n"),
+    "nothing": b"",
+    "a start": b"\x93NUMPY\x01\x00",
+    "another version": b"\x93NUMPY\x03\x00" + struct.pack("<I", 1 << 31),
+}
+LIMITED = """
+import resource, sys, time
+from discreet.models.persistence import UnreadableModel, load
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (400 << 20),) * 2)
+for path in sys.argv[1:]:
+    start = time.perf_counter()
+    try:
+        load(path)
+        print(path, "was read")
+    except UnreadableModel:
+        pass
+    except BaseException as error:
+        print(path, type(error).__name__)
+    if time.perf_counter() - start > 10:
+        print(path, "took long")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are set in the way of Linux")
+def test_nothing_is_allocated_on_the_word_of_a_file(saved, tmp_path):
+    """Forged files with correct checksums, under a limit of 400 MB: each is refused, none runs out of memory."""
+    _, path = saved
+    whole, paths = path.read_bytes(), []
+    for name, changes in FORGED.items():
+        path.write_bytes(whole)
+        paths.append(with_body(path, **changes).rename(tmp_path / name.replace(" ", "-")))
+    for name, content in ARRAYS.items():
+        path.write_bytes(whole)
+        paths.append(with_arrays(path, coef=content).rename(tmp_path / f"array-{name.replace(' ', '-')}"))
+    path.write_bytes(whole)
+    paths.append(write(tmp_path / "bomb", dict.fromkeys(members(path), bytes(1 << 28)), zipfile.ZIP_DEFLATED))
+    for field in (20, 24):  # the sizes of the first part in the list of parts
+        lying = bytearray(whole)
+        at = lying.index(b"PK\x01\x02") + field
+        lying[at : at + 4] = struct.pack("<I", 0xFFFFFFF0)
+        paths.append(tmp_path / f"lying-{field}")
+        paths[-1].write_bytes(lying)
+    found = subprocess.run(
+        [sys.executable, "-c", LIMITED, *map(str, paths)], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == ""
+
+
+def test_classes_that_could_not_be_read_again_are_not_saved(saved, monkeypatch):
+    model, path = saved
+    monkeypatch.setattr("discreet.models.persistence.LABEL_BYTES", 20)
+    with pytest.raises(Unsupported, match="shorter names"):
+        model.save(path)
 
 
 def test_a_missing_file_is_missing(tmp_path):

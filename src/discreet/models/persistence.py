@@ -7,7 +7,11 @@
 The body holds the format's version, the estimator's name, its parameters, the certificate, the names of
 the features, the declared classes, and the SHA-256 of each array's file. Everything in it is declared or
 released; nothing of the records is stored, nor is the ledger's address. The checksums find damage and careless
-edits. They are no signature: whoever may write the file may write another one.
+edits. They are no signature: anyone who may write the file may write another one.
+
+Nothing is allocated on a file's word: parts are not compressed, an array's own header is compared with the one that the
+model implies, and the type of the classes is bounded by ``LABEL_BYTES``. So what reading takes is in proportion to the
+file's size.
 """
 
 import hashlib
@@ -15,6 +19,7 @@ import io
 import json
 import math
 import os
+import re
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
@@ -61,7 +66,12 @@ FORMAT = 2
 _HEADER = "header.json"
 _ARRAYS = ("coef.npy", "intercept.npy")
 _NOISE = ("coef_noise.npy", "intercept_noise.npy")
+_NOISE_FIELDS = ("coef_noise_", "intercept_noise_")
 _CONTENTS = {1: (_ARRAYS,), 2: (_ARRAYS, _ARRAYS + _NOISE)}  # what a format's archive may hold
+LABEL_BYTES = 1 << 24
+"""The most memory that the declared classes of a saved model may take, as an array."""
+_LABEL_TYPE = re.compile(r"[<>|=]?(?:[biuf](?:1|2|4|8|12|16)|U[0-9]{1,8}|O)", re.ASCII)
+_NPY = struct.Struct("<6sBBH")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same model is the same file
 _BODY = {
     "format",
@@ -104,11 +114,15 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
         raise Unsupported(f"only these models can be saved: {', '.join(_MODELS)}")
     check_is_fitted(model)
     arrays = {"coef.npy": _array_bytes(model.coef_), "intercept.npy": _array_bytes(model.intercept_)}
-    spread = (getattr(model, "coef_noise_", None), getattr(model, "intercept_noise_", None))
+    spread = [getattr(model, name, None) for name in _NOISE_FIELDS]
     if not any(values is None for values in spread):
         arrays |= {name: _array_bytes(values) for name, values in zip(_NOISE, spread, strict=True)}
+    if not _is_finite(model):
+        raise Unsupported("the model is not saved, since its coefficients are not all finite: fit it again")
     names = getattr(model, "feature_names_in_", None)
     classes = getattr(model, "classes_", None)
+    if classes is not None and classes.nbytes > LABEL_BYTES:
+        raise Unsupported(f"the classes take more than {LABEL_BYTES:,} bytes: give them shorter names")
     params = {**model.get_params(deep=False), "ledger": None}  # an address, perhaps with a password
     body = {
         "format": FORMAT,
@@ -138,7 +152,16 @@ def load(path: str | Path) -> DPLinearModel:
         return _model_from(_members(content))
     except UnreadableModel:
         raise
-    except (DiscreetError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError):
+    except (
+        DiscreetError,
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        AttributeError,
+        RecursionError,
+        struct.error,
+    ):
         raise UnreadableModel(
             "this is not a saved model that discreet can read: a part of it has the wrong form"
         ) from None
@@ -156,6 +179,9 @@ def _members(content: bytes) -> dict[str, bytes]:
                 )
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
                 raise UnreadableModel("this is not a saved model: its parts are compressed")
+            sizes = [entry.file_size for entry in entries]
+            if sizes != [entry.compress_size for entry in entries] or sum(sizes) > len(content):
+                raise UnreadableModel("this is not a saved model: its parts are said to be larger than the file")
             return {entry.filename: archive.read(entry) for entry in entries}
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, struct.error):
         raise UnreadableModel("this is not a saved model, or it is damaged: save it again") from None
@@ -168,7 +194,9 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
     model = cls(**params)
     if set(params) != set(model.get_params(deep=False)):
         raise UnreadableModel("the saved parameters are not those of its estimator: save it again with this version")
-    model.n_features_in_ = int(body["n_features"])
+    if type(body["n_features"]) is not int:
+        raise UnreadableModel("the saved model is not consistent: its number of features is no whole number")
+    model.n_features_in_ = body["n_features"]
     outputs: tuple[int, ...] = ()
     if body["classes"] is not None:
         model.classes_ = _labels(**body["classes"])
@@ -183,6 +211,10 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
     if _NOISE[0] in members:
         model.coef_noise_ = _array(members[_NOISE[0]], (*outputs, model.n_features_in_))
         model.intercept_noise_ = _array(members[_NOISE[1]], outputs)[()]
+    if not _is_finite(model):
+        raise UnreadableModel(
+            "the saved model's coefficients, intercepts or noise are not all finite numbers: do not rely on it"
+        )
     model.certificate_ = Certificate.from_json(body["certificate"])
     return model
 
@@ -219,20 +251,31 @@ def _array_bytes(values: Any) -> bytes:
 
 
 def _array(content: bytes, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Float64 of exactly this shape: what the array's own header says is checked before anything is allocated."""
-    stream = io.BytesIO(content)
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise UnreadableModel("the saved model's arrays have another format than npy 1.0")
-    found, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
-    rest = content[stream.tell() :]
-    if found != shape or by_columns or dtype != np.dtype("<f8") or len(rest) != 8 * math.prod(shape):
+    """Float64 of exactly this shape: the array's own header must be the one that ``save`` writes for it.
+
+    It is compared and not parsed: a parser of whatever stands there could be made to run out of memory.
+    """
+    implied = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape!r}, }}".encode()
+    magic, major, minor, length = _NPY.unpack_from(content)
+    start = _NPY.size + length
+    found = content[_NPY.size : start].rstrip()  # padded, by some versions of numpy more than by others
+    if (magic, major, minor, found) != (b"\x93NUMPY", 1, 0, implied) or len(content) - start != 8 * math.prod(shape):
         raise UnreadableModel("the saved model is not consistent: an array has not the shape that its header implies")
-    return np.frombuffer(rest, dtype="<f8").astype(np.float64).reshape(shape)
+    return np.frombuffer(content, dtype="<f8", offset=start).astype(np.float64).reshape(shape)
+
+
+def _is_finite(model: DPLinearModel) -> bool:
+    """Whether a model can predict: NaN and infinities are the mark of a file that was made up, or of a failed fit."""
+    names = ("coef_", "intercept_", *_NOISE_FIELDS)
+    values = [getattr(model, name, None) for name in names]
+    return all(value is None or bool(np.isfinite(value).all()) for value in values)
 
 
 def _labels(dtype: str, labels: list[Any]) -> NDArray[Any]:
-    if np.dtype(dtype).kind not in "biufUO":
+    if not _LABEL_TYPE.fullmatch(dtype) or type(labels) is not list or len(labels) < 2:
         raise UnreadableModel("the saved model's classes are neither numbers nor texts")
+    if len(labels) * np.dtype(dtype).itemsize > LABEL_BYTES:
+        raise UnreadableModel(f"the saved model's classes would take more than {LABEL_BYTES:,} bytes of memory")
     return np.array([_decoded(label) for label in labels], dtype=dtype)
 
 
