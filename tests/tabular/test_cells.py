@@ -74,11 +74,9 @@ anything = st.one_of(text, raw, number, st.sampled_from(NASTY_OBJECTS), st.none(
 
 
 def same(found, expected):
-    """Equal as numbers; what is not finite is missing, however it is written."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    there = np.isfinite(found)
-    assert (there == np.isfinite(expected)).all()
-    assert (found[there] == expected[there]).all()
+    """Equal as numbers; what is not finite is NaN, however it is written and whatever stands next to it."""
+    np.testing.assert_array_equal(found, expected)
+    assert not np.isinf(found).any()
 
 
 def agree(column, listed, rows=None):
@@ -167,6 +165,34 @@ def test_texts_that_are_read_at_once(text):
     """Beside nothing but numbers, where a whole column may be parsed in one go."""
     for listed in ([text], ["7", text, "-1.5"]):
         agree(pa.array(listed), listed)
+
+
+FAST = [
+    "inf",
+    "Infinity",
+    "-inf",
+    "1e400",
+    "nan",
+    "NaN(12)",
+    "0x1p3",
+    "1_000",
+    "\u0661\u0662",
+    "-nan",
+    "1e-400",
+    "+inf",
+]
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(FAST) | valid_text, st.lists(st.sampled_from([*FAST, "7", "-1.5", "x"]) | valid_text, max_size=6)
+)
+def test_a_cell_means_the_same_in_any_block(cell, others):
+    """Alone, next to numbers only (parsed at once), and next to texts (parsed one by one)."""
+    expected = number_of(cell, STANDARD)
+    for block in ([cell], [cell, "7"], [cell, "x"], [cell, "inf"], [cell, *others]):
+        for kind in (pa.string(), pa.large_binary()):
+            same(numbers(pa.array(block, pa.string()).cast(kind), STANDARD)[:1], [expected])
 
 
 @settings(max_examples=40)

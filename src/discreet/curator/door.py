@@ -17,6 +17,7 @@ from discreet.bounds import Bounds
 from discreet.curator.containers import are_numbers, as_array, is_sparse, kinds_of, one_dimensional
 from discreet.curator.kernels import encode
 from discreet.curator.lattice import COARSE, FINE, Grid
+from discreet.curator.scalars import holds_several, is_nothing, real_number
 from discreet.errors import Unsupported
 
 _BLOCK_VALUES = 1 << 20
@@ -104,7 +105,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
     if array.dtype.kind in "fiub":
         with np.errstate(all="ignore"):  # a cast that overflows would warn, and a warning is an answer
             return np.ascontiguousarray(array, dtype=np.float64)
-    flat = np.array([_number(value) for value in array.ravel()], dtype=np.float64)
+    flat = np.array([real_number(value) for value in array.ravel()], dtype=np.float64)
     return flat.reshape(array.shape)
 
 
@@ -113,15 +114,6 @@ def _frame_numbers(frame: Any) -> NDArray[np.float64]:
         with np.errstate(all="ignore"):
             return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     return numbers(frame.to_numpy(dtype=object))
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, (complex, np.complexfloating, np.ndarray)):
-        return float("nan")  # numpy would convert these with a warning
-    try:
-        return float(value)
-    except Exception:  # whatever a cell's conversion raises, it must not be seen
-        return float("nan")
 
 
 def check_containers(X: Any, groups: Any, scaling: Scaling) -> None:
@@ -178,9 +170,9 @@ def _numbered(names: NDArray[Any]) -> NDArray[np.int64]:
     numbered = np.empty(len(names), dtype=np.int64)
     for i, name in enumerate(names.tolist()):
         try:
-            key = name if bool(name == name) else None
+            key = None if is_nothing(name) or holds_several(name) else name
             numbered[i] = seen.setdefault(key, len(seen))
-        except Exception:  # unhashable, or a missing value that has no truth
+        except Exception:  # unhashable
             numbered[i] = seen.setdefault(repr(name), len(seen))
     return numbered
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet.curator.scalars import holds_several, is_nothing, real_number
 from discreet.errors import Unsupported
 
 Label = str | int | float | bool
@@ -55,7 +56,7 @@ def text_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> st
     if _is_real(cell):
         digits = _digits(cell)
         return None if digits in missing else digits
-    return None if _is_nothing(cell) else UNKNOWN
+    return None if is_nothing(cell) else UNKNOWN
 
 
 def position_of(cell: Any, labels: Sequence[Label], missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> int:
@@ -84,7 +85,7 @@ Column: TypeAlias = Any
 
 
 def numbers(column: Column, missing: frozenset[str]) -> Vector:
-    """``number_of`` for every cell of a column; what is not finite is missing."""
+    """``number_of`` for every cell of a column: NaN for what is not finite, whatever stands next to it."""
     if isinstance(column, np.ndarray):
         return np.array([number_of(cell, missing) for cell in column], dtype=np.float64)
     kind = column.type
@@ -143,7 +144,7 @@ def names(column: Column, missing: frozenset[str]) -> list[str | None]:
 def texts(column: Column) -> list[str | None]:
     """Every cell as the text that stands there, None where nothing does."""
     cells = column if isinstance(column, np.ndarray) else _decodable(column).to_pylist()
-    return [None if _is_nothing(cell) else decoded(cell) if isinstance(cell, bytes) else str(cell) for cell in cells]
+    return [None if is_nothing(cell) else decoded(cell) if isinstance(cell, bytes) else str(cell) for cell in cells]
 
 
 def _decodable(column: pa.Array) -> pa.Array:
@@ -158,6 +159,8 @@ def _name(cell: Any, missing: frozenset[str]) -> str | None:
     text = text_of(cell, missing)
     if text is None or text != UNKNOWN or isinstance(cell, (str, bytes)):
         return text if text is None else _WHOLE.sub(r"\1", text)  # 7.0 is 7: two names for one would split a person
+    if holds_several(cell):
+        return None
     try:
         return f"{type(cell).__name__} {cell}"
     except Exception:  # whatever a cell's conversion raises, it must not be seen
@@ -262,10 +265,7 @@ def decoded(cell: str | bytes) -> str:
 
 
 def _finite(value: Any) -> float:
-    try:
-        number = float(value)
-    except Exception:  # an integer beyond doubles, a signaling NaN, whatever a cell's conversion raises
-        return math.nan
+    number = real_number(value)
     return number if math.isfinite(number) else math.nan
 
 
@@ -280,8 +280,10 @@ def _codes_of(missing: frozenset[str]) -> list[float]:
 
 
 def _without(found: Vector, missing: frozenset[str]) -> Vector:
+    """Numbers as ``number_of`` means them: what is not finite, or a code for nothing, is NaN."""
     codes = _codes_of(missing)
-    return np.where(np.isin(found, codes), math.nan, found) if codes else found
+    meant = np.isfinite(found) & ~np.isin(found, codes) if codes else np.isfinite(found)
+    return np.where(meant, found, math.nan)
 
 
 def _digits(cell: Any) -> str | None:
@@ -301,13 +303,3 @@ def _is_real(cell: Any) -> bool:
 
 def _plain(number: float) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
-
-
-def _is_nothing(cell: Any) -> bool:
-    """None, NaN, and what other libraries mean by a missing value: it is not equal to itself."""
-    if cell is None:
-        return True
-    try:
-        return not bool(cell == cell)
-    except Exception:  # a comparison without a truth is pandas' missing value, or something else that is no label
-        return type(cell).__name__ == "NAType"
