@@ -32,9 +32,9 @@ def accuracy(
     Ranges and categories were declared beforehand, in a file of this package. The tables are packed CSV files in a
     folder of yours. Writes accuracy.json (all numbers; a second run goes on where the first stopped) and accuracy.md.
     """
-    from rich.console import Console
     from rich.progress import Progress
 
+    from discreet.cli.console import Console
     from discreet.experiments.accuracy import SYNTHETIC, Comparison, Protocol
     from discreet.experiments.accuracy_tables import Summary, markdown
     from discreet.experiments.coordinate_tables import into_page

@@ -85,8 +85,9 @@ def drawable(path: Path | None) -> Path | None:
 @contextmanager
 def counted(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on stderr, so that stdout holds the answer alone."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from discreet.cli.console import Console
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
@@ -98,7 +99,7 @@ def counted(title: str, total: int) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def waiting(title: str) -> Iterator[None]:
     """A sign of life on stderr where the work has no steps to count."""
-    from rich.console import Console
+    from discreet.cli.console import Console
 
     console = Console(stderr=True)
     with console.status(title) if console.is_terminal else nullcontext():

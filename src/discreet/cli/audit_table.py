@@ -43,10 +43,10 @@ def table(
     The tables that are fitted are synthetic: one feature and a handful of records, chosen so that a canary shows all
     it can.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from discreet.audit.table import markdown
+    from discreet.cli.console import Console
     from discreet.experiments.coordinate_tables import into_page
 
     settings = {"epsilon": fitted_claim(epsilon, delta)[0], "delta": delta, "confidence": sure(confidence)}

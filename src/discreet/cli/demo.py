@@ -11,7 +11,7 @@ import typer
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from discreet.cli.console import Console
 
 ABOUT = """\
 {rows:,} synthetic hospital stays: {private:,} play the part of people's records, {public:,} are held out as public.
@@ -39,7 +39,7 @@ def demo(
 
     Example: `discreet demo --epsilon 0.5 --out demo`
     """
-    from rich.console import Console
+    from discreet.cli.console import Console
 
     console, start = Console(highlight=False, soft_wrap=True), time.perf_counter()
     _clear(out)

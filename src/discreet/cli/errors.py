@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from discreet.cli.escaped import escaped, escaped_streams
 from discreet.errors import DiscreetError
 
 NO, UNSERVED, INTERNAL = 1, 2, 3
@@ -28,8 +29,19 @@ class OneLineErrors(TyperGroup):
     the type of a foreign exception and the place in the source are shown.
     """
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words before the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            raise _quoted(error) from None
+
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command that was asked for, and keep what commands a terminal out of all that it prints."""
+        with escaped_streams():
+            return self._invoked(ctx)
+
+    def _invoked(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except DiscreetError as error:
@@ -44,9 +56,16 @@ class OneLineErrors(TyperGroup):
             _fail(f"{where}{(error.strerror or 'cannot be used').lower()}", UNSERVED, error)
         except Exception as error:
             if hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # typer's own
-                raise
+                raise _quoted(error) from None
             hint = f"set {TRACEBACK}=1 to see where (it may show data)"
             _fail(f"unexpected {type(error).__name__}{_place(error)}; {hint}", INTERNAL, error)
+
+
+def _quoted(error: Exception) -> Exception:
+    """An error of typer's, which quotes words of the command line, such as names of files."""
+    if isinstance(getattr(error, "message", None), str):
+        error.message = escaped(error.message)  # type: ignore[attr-defined]
+    return error
 
 
 def end_on_sigterm() -> None:

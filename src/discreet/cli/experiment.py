@@ -10,8 +10,7 @@ import typer
 from discreet.cli.accuracy import accuracy
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from discreet.cli.console import Console
     from discreet.report.curves import Panel
 
 experiment = typer.Typer(no_args_is_help=True, help="Run the documentation's experiments again.")
@@ -48,9 +47,9 @@ def coordinates(
     """
     from dataclasses import replace
 
-    from rich.console import Console
     from rich.progress import Progress
 
+    from discreet.cli.console import Console
     from discreet.experiments.coordinate_tables import into_page, markdown
     from discreet.experiments.coordinates import QUICK, Size, run, task_count
 
@@ -129,9 +128,9 @@ def solvers(
 
     Writes solvers.json and solvers.csv (all numbers) and solvers.png, and prints a table.
     """
-    from rich.console import Console
     from rich.progress import Progress
 
+    from discreet.cli.console import Console
     from discreet.experiments.coordinate_tables import into_page
     from discreet.experiments.solver_comparison import Protocol, run
     from discreet.experiments.solver_tables import as_csv, markdown
@@ -164,9 +163,9 @@ def solvers(
 
 
 def _print_solvers(results: dict[str, Any], console: "Console") -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from discreet.cli.console import Console
     from discreet.experiments.solver_tables import best_in_column, cells
 
     epsilons = results["protocol"]["epsilons"]

@@ -13,8 +13,7 @@ from discreet.cli.account import AllowLargeDelta, Delta
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from discreet.cli.console import Console
     from discreet.models.forecasting.result import Forecast
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -86,7 +85,7 @@ def forecast(
     _refuse_nonsense(rows, 1 if features is None else features, epsilon, delta, classes, seeds, plot)
     if neighbors is Neighbors.ADD_REMOVE and delta is None:
         raise Refused("under add_remove the number of rows is private: give --delta, such as 1e-6")
-    from rich.console import Console
+    from discreet.cli.console import Console
 
     settings: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver}
     settings["allow_large_delta"] = allow_large_delta
@@ -145,9 +144,9 @@ def _declared(schema: Path, settings: dict[str, Any]) -> tuple[Any, dict[str, An
 
 def _forecast(model: Any, rows: int, **options: Any) -> "Forecast":
     """With a bar on stderr, so that stdout holds the answer alone."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from discreet.cli.console import Console
     from discreet.models.forecast import forecast as simulate
 
     columns = (TextColumn("Rehearsing"), BarColumn(), MofNCompleteColumn(), TextColumn("fits"), TimeRemainingColumn())

@@ -100,9 +100,9 @@ def _outputs(model: Any, count: int) -> list[str]:
 
 
 def _print_table(coefficients: dict[str, dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from discreet.cli.console import Console
     from discreet.models.intervals import ALL_NOISE, all_noise, covers
     from discreet.tabular.encoder import INTERCEPT
 

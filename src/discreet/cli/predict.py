@@ -1,6 +1,5 @@
 """``discreet predict``: a private model's predictions for new rows."""
 
-import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
+from discreet.cli.escaped import stdout_for_data
 from discreet.durable import beside
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def predict(
     if str(out) == "-":
         import pyarrow.csv
 
-        _write(rows, lambda schema: pyarrow.csv.CSVWriter(sys.stdout.buffer, schema))
+        _write(rows, lambda schema: pyarrow.csv.CSVWriter(stdout_for_data(), schema))
         return
     count = _to_file(rows, out)
     typer.echo(f"{count:,} predictions in {out}", err=True)

@@ -154,8 +154,9 @@ MEANING = {
 
 
 def _print(found: dict[str, Any], *, calibrated: bool) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from discreet.cli.console import Console
 
     answer = f"noise multiplier {found['noise_multiplier']:.6g}" if calibrated else f"epsilon {found['epsilon']:.6g}"
     table = Table(title=answer, title_justify="left", title_style="bold green", box=None, show_header=False)

@@ -91,8 +91,9 @@ def show_quote(quote: "Quote", as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from discreet.cli.console import Console
 
     looks: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}
     grid = Table(title="What the fit would release, and cost", **looks)

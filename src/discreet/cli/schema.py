@@ -100,9 +100,9 @@ def _made(found: "Schema") -> dict[str, Any]:
 def _print(found: "Schema") -> None:
     from collections import Counter
 
-    from rich.console import Console
     from rich.table import Table as Grid
 
+    from discreet.cli.console import Console
     from discreet.tabular.features import describe
 
     made = _made(found)

@@ -64,8 +64,13 @@ def to_toml(schema: "Schema") -> str:
 
 
 def quoted(text: str) -> str:
-    """A TOML basic string: JSON's escapes are among TOML's, but for the delete character."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """A TOML basic string: JSON's escapes are among TOML's. Signs that are not seen, or command a terminal, are written
+    out, so that the file can be read by eye."""
+    return "".join(sign if sign.isprintable() else _written(ord(sign)) for sign in json.dumps(text, ensure_ascii=False))
+
+
+def _written(sign: int) -> str:
+    return f"\\u{sign:04x}" if sign < 0x10000 else f"\\U{sign:08x}"
 
 
 def value_text(value: Any) -> str:
