@@ -172,7 +172,10 @@ class Certificate:
 
     def verify(self) -> Verification:
         """Price the events again, with both accountants; raise AccountingError if the claim is below."""
-        found = epsilon_of(self.events, self.delta, self.neighbors)
+        try:
+            found = epsilon_of(self.events, self.delta, self.neighbors)
+        except ArithmeticError:  # numbers that nobody would choose, such as noise of 1e-300
+            raise AccountingError("the certificate's events cannot be priced: do not rely on it") from None
         if not self.epsilon >= found.epsilon * (1 - 1e-12):
             raise AccountingError("the certificate claims less epsilon than its events cost: do not rely on it")
         for name, stated in self.accountants.items():

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 schema = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
+SHOWN = 200
+"""Columns of a schema that are listed; a file of thousands would take its time."""
+
 Table = Annotated[list[Path], typer.Argument(help="The table: a file, files or a folder of CSV or Parquet.")]
 
 
@@ -99,25 +102,30 @@ def _made(found: "Schema") -> dict[str, Any]:
 
 def _print(found: "Schema") -> None:
     from collections import Counter
+    from itertools import islice
 
     from rich.table import Table as Grid
 
     from discreet.cli.console import Console
     from discreet.tabular.features import describe
+    from discreet.tabular.limits import some
 
     made = _made(found)
     widths = Counter(feature["column"] for feature in made["features"])
     grid = Grid("column", "declared", "missing", "features", title="Ready", title_justify="left", box=None)
-    for name, kind in found.columns.items():
+    for name, kind in islice(found.columns.items(), SHOWN):
         said = describe(kind)
         grid.add_row(name, said.text, said.missing, str(widths[name]))
-    for group in found.interactions:
+    for group in found.interactions[:SHOWN]:
         grid.add_row(" x ".join(group), "product", "", str(widths[" x ".join(group)]))
+    more = max(0, len(found.columns) - SHOWN) + max(0, len(found.interactions) - SHOWN)
+    if more:
+        grid.add_row("...", f"and {more:,} more: --json lists all", "", "")
     console = Console(markup=False, highlight=False)
     console.print(grid)
     target = found.target
     assert target is not None
-    what = f"one of {', '.join(map(str, target.classes))}" if target.classes else "{:g} to {:g}".format(*target.range)  # type: ignore[misc]
+    what = f"one of {some(target.classes, how=str)}" if target.classes else "{:g} to {:g}".format(*target.range)  # type: ignore[misc]
     console.print(f"\nto predict: {target.column}, {what}")
     console.print(f"protected: {'each row' if found.person is None else f'each person, by {found.person}'}")
     console.print(f"{len(made['features'])} features; a row's norm is at most {made['row_norm']:.4g}")

@@ -7,16 +7,13 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from discreet.bounds import Range
-from discreet.errors import DiscreetError
 from discreet.tabular.cells import BLANKS, UNKNOWN, Label, are_numbers, number_of
+from discreet.tabular.limits import MAX_LABELS, check_count, check_length
+from discreet.tabular.limits import SchemaError as SchemaError
 
 PRIVATE = "private"
 LEAST_WIDTH = 1e-290
 TRUE, FALSE = ("true", "yes", "y", "t", "1"), ("false", "no", "n", "f", "0")
-
-
-class SchemaError(DiscreetError, ValueError):
-    """A schema that says too little, or says what cannot be."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +197,8 @@ def are_apart(low: float, high: float) -> bool:
 def checked_labels(labels: Any, what: str, least: int) -> tuple[Label, ...]:
     """Different labels, all texts or all numbers."""
     found = tuple(map(_plain, _listed(labels, what)))
+    for label in found:
+        check_length(label, "a label")
     if len(found) < least:
         raise SchemaError(f"{what} must name at least {least}, such as [{', '.join(repr(n) for n in 'abc'[:least])}]")
     if not (are_numbers(found) or all(isinstance(label, str) for label in found)):
@@ -223,6 +222,7 @@ def _listed(values: Any, what: str) -> Sequence[Any]:
         values = values.tolist()
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise SchemaError(f"{what} must be a list, such as [0, 120] or ['a', 'b']")
+    check_count(len(values), MAX_LABELS, what)
     return values
 
 

@@ -14,7 +14,7 @@ is 0. A product of columns has the norms' product, again at most 1, since the sq
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -26,6 +26,7 @@ from discreet.tabular import cells
 from discreet.tabular.cells import Column, Label
 from discreet.tabular.columns import Boolean, Category, ColumnKind, Number, Ordinal
 from discreet.tabular.kernels import scale_column
+from discreet.tabular.limits import some as listed
 from discreet.tabular.states import ABSENT, STRANGE, States, states_of_labels, states_of_numbers
 
 Vector = NDArray[np.float64]
@@ -222,6 +223,10 @@ def row_norm(blocks: int) -> float:
     return math.sqrt(blocks) * (1.0 + 2.0**-40)
 
 
+def _some(labels: Iterable[Label]) -> str:
+    return listed(labels, most=30, how=str)
+
+
 class Said(NamedTuple):
     """A declaration in words."""
 
@@ -233,13 +238,13 @@ def describe(kind: ColumnKind) -> Said:
     """What was declared of a column, and what stands for a missing value."""
     if isinstance(kind, Number):
         ends = "private, within {:,.12g} to {:,.12g}" if kind.is_private else "{:,.12g} to {:,.12g}"
-        bends = f"; may bend at {', '.join(f'{knot:g}' for knot in kind.knots)}" if kind.knots else ""
+        bends = f"; may bend at {_some(f'{knot:g}' for knot in kind.knots)}" if kind.knots else ""
         text = f"number, {ends.format(*kind.limits)}{bends}"
     elif isinstance(kind, Category):
         against = "" if kind.base is None else f"; against {kind.base}"
-        text = f"one of {', '.join(map(str, kind.categories))}{', or another' if kind.other else ''}{against}"
+        text = f"one of {_some(kind.categories)}{', or another' if kind.other else ''}{against}"
     elif isinstance(kind, Ordinal):
-        text = f"in order: {', '.join(map(str, kind.levels))}"
+        text = f"in order: {_some(kind.levels)}"
     else:
-        text = f"true ({', '.join(kind.true)}) or false ({', '.join(kind.false)})"
+        text = f"true ({_some(kind.true)}) or false ({_some(kind.false)})"
     return Said(text, str(kind.missing))

@@ -13,6 +13,7 @@ import pyarrow.parquet
 
 from discreet.errors import Unsupported
 from discreet.tabular.cells import decoded
+from discreet.tabular.limits import MAX_COLUMNS
 from discreet.tabular.sources import BATCH_ROWS, Batch, Source
 
 _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
@@ -70,13 +71,16 @@ class ParquetSource(Source):
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files, self._rows = list(files), 0
-        self._schemas: list[pa.Schema] = []
+        self._types: list[dict[str, pa.DataType]] = []
         for file in self._files:
             with _unquoted(file), pyarrow.parquet.ParquetFile(file) as opened:
                 self._rows += opened.metadata.num_rows
-                self._schemas.append(opened.schema_arrow)
-            _check_same(self._schemas[0].names, self._schemas[-1].names)
-        self.names = list(self._schemas[0].names)
+                names, types = list(opened.schema_arrow.names), list(opened.schema_arrow.types)
+            _check_width(file, len(names))
+            if not self._types:
+                self.names = names
+            _check_same(self.names, names)
+            self._types.append(dict(zip(reversed(names), reversed(types), strict=True)))
 
     def count(self) -> int:
         """The number of rows, from the files' footers."""
@@ -84,7 +88,7 @@ class ParquetSource(Source):
 
     def stored(self, column: str) -> list[pa.DataType]:
         """How a column is stored in each file."""
-        return [schema.field(schema.names.index(column)).type for schema in self._schemas]
+        return [types[column] for types in self._types]
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """All rows of these columns, file after file; texts as codes of their distinct values."""
@@ -130,6 +134,8 @@ class _Header:
         if not line.strip():
             raise Unsupported(f"{file}: there is no header line that names the columns")
         if b"\0" in line or len(line) > _HEADER // 2:
+            if b"\0" not in line:
+                _check_width(file, max(line.count(sign.encode()) for sign in (separator or _SEPARATORS)))
             raise Unsupported(
                 f"{file}: this is not a text in UTF-8 with a line of column names: convert it (iconv), or add one"
             )
@@ -137,6 +143,7 @@ class _Header:
         if not found:
             raise Unsupported(f"{file}: the quotes in the header line do not match")
         self.separator, self.names = max(found.items(), key=lambda item: len(item[1]))
+        _check_width(file, len(self.names))
         self.lines = len(_LINE_END.findall(blank)) + 1
 
 
@@ -151,7 +158,8 @@ def _split(line: bytes, separator: str) -> list[str]:
 
 def _read_csv(file: Path, header: _Header, columns: list[str], rows: int) -> Iterator[Batch]:
     """One file in batches; where a row does not fit into a block, again with larger ones from where it was."""
-    wanted = [header.names.index(name) for name in columns]
+    places = {name: j for j, name in reversed(list(enumerate(header.names)))}
+    wanted = [places[name] for name in columns]
     done, bad = 0, _Skipped()
     for block in _BLOCKS:
         bad, seen = _Skipped(), 0
@@ -246,6 +254,11 @@ def _opened(file: Path) -> Any:
     if suffix == ".xz":
         return pa.PythonFile(lzma.open(file, "rb"), mode="r")
     return pa.input_stream(str(file), compression=_PACKED.get(suffix))
+
+
+def _check_width(file: Path, columns: int) -> None:
+    if columns > MAX_COLUMNS:
+        raise Unsupported(f"{file}: too many columns: a table may have {MAX_COLUMNS:,} at most")
 
 
 def _check_same(names: Sequence[str], others: Sequence[str]) -> None:

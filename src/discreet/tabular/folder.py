@@ -25,8 +25,8 @@ from discreet.errors import Unsupported
 from discreet.models.persistence import UnreadableModel
 from discreet.models.persistence import load as load_estimator
 from discreet.models.persistence import save as save_estimator
-from discreet.tabular.columns import SchemaError
 from discreet.tabular.layout import Layout
+from discreet.tabular.limits import SchemaError
 from discreet.tabular.schema import Schema
 from discreet.tabular.stream import FEATURES
 
@@ -99,7 +99,7 @@ def load(folder: Path) -> "TableModel":
 
     check_files(folder)
     estimator = load_estimator(folder / MODEL)
-    if estimator.certificate_.to_json() + "\n" != (folder / CERTIFICATE).read_text(encoding="utf-8"):
+    if (estimator.certificate_.to_json() + "\n").encode() != (folder / CERTIFICATE).read_bytes():
         raise UnreadableModel("the folder's certificate is not the model's")
     try:
         schema = Schema.load(folder / SCHEMA)

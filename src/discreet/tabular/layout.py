@@ -1,5 +1,6 @@
 """``Layout``: where each column's features stand, how they are filled in, and within which bounds."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -8,8 +9,9 @@ from numpy.typing import NDArray
 from discreet.bounds import Bounds
 from discreet.tabular import cells
 from discreet.tabular.cells import Column
-from discreet.tabular.columns import Boolean, SchemaError
+from discreet.tabular.columns import Boolean
 from discreet.tabular.features import CELL, Encoding, Feature, encoding_of, product_feature, products, row_norm
+from discreet.tabular.limits import MAX_FEATURES, SchemaError, check_count
 from discreet.tabular.schema import Schema
 from discreet.tabular.states import FINE, States, states_of_labels, states_of_numbers
 
@@ -35,6 +37,8 @@ class Layout:
 
     def _append_products(self) -> None:
         by_column = {name: encoding.features for name, (encoding, _) in self._parts.items()}
+        made = [math.prod(len(by_column[name]) for name in group) for group in self.schema.interactions]
+        check_count(len(self.features) + sum(made), MAX_FEATURES, "features")  # before any product is made
         place = {feature.name: i for i, feature in enumerate(self.features)}
         for group in self.schema.interactions:
             for factors in products(group, by_column):

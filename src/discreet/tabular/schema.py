@@ -1,6 +1,5 @@
 """``Schema``: what is publicly known of a table, column by column. Nothing in it is measured."""
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -15,8 +14,17 @@ from discreet.tabular.columns import (
     ColumnKind,
     Number,
     Ordinal,
-    SchemaError,
     Target,
+)
+from discreet.tabular.limits import (
+    MAX_COLUMNS,
+    MAX_LABELS,
+    SCHEMA_BYTES,
+    SchemaError,
+    check_count,
+    check_length,
+    parsed,
+    some,
 )
 from discreet.tabular.types import misfit
 
@@ -30,6 +38,8 @@ _MARKS: dict[str, type[ColumnKind]] = {
     "boolean": Boolean,
 }
 SEPARATORS = (",", ";", "\t", "|", " ", ":")
+FIRST = 12
+"""Problems that an error names; the others are counted."""
 _TOP = ("target", "person", "ignore", "rows", "missing_texts", "separator", "columns", "interactions")
 
 
@@ -95,15 +105,18 @@ class Schema:
                 raise SchemaError("an interaction names at least two different columns")
             strange = [name for name in group if name not in self.columns]
             if strange:
-                raise SchemaError(f"an interaction names {_listed(strange)}, which the schema does not declare")
+                raise SchemaError(f"an interaction names {some(strange)}, which the schema does not declare")
 
     def _check_roles(self) -> None:
         """Every column has one role."""
         roles = [*self.columns, *self.ignore, *self.undeclared]
         roles += [name for name in (self.person, self.target and self.target.column) if name]
+        check_count(len(roles), MAX_COLUMNS, "columns")
+        for name in roles:
+            check_length(name, "the name of a column")
         twice = [name for name, count in Counter(roles).items() if count > 1]
         if twice:
-            raise SchemaError(f"{_listed(twice)}: a column is a feature, the target, the person or ignored, not two")
+            raise SchemaError(f"{some(twice)}: a column is a feature, the target, the person or ignored, not two")
 
     def _check_labels(self) -> None:
         """A label that means nothing is there would never be found; one that is no text could not be saved."""
@@ -114,7 +127,7 @@ class Schema:
             lost = [str(label) for label in found if text_of(label, frozenset(self.missing_texts)) is None]
             if lost:
                 raise SchemaError(
-                    f"column {name!r}: {_listed(lost)} is among missing_texts, which mean that nothing is there: list "
+                    f"column {name!r}: {some(lost)} is among missing_texts, which mean that nothing is there: list "
                     "your own, such as missing_texts = ['']"
                 )
         texts = (*labels, *self.ignore, *self.missing_texts, *(t for found in labels.values() for t in found))
@@ -175,17 +188,18 @@ class Schema:
         return found
 
     def check(self, names: Sequence[str] | None = None) -> None:
-        """Raise a SchemaError that names all problems."""
+        """Raise a SchemaError that names the first problems; ``problems`` lists all."""
         found = self.problems(names)
         if found:
-            raise SchemaError("the schema is not ready: " + "; ".join(found))
+            more = f"; and {len(found) - FIRST:,} more" if len(found) > FIRST else ""
+            raise SchemaError("the schema is not ready: " + "; ".join(found[:FIRST]) + more)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Schema":
         """A schema from the contents of a TOML file."""
         unknown = [name for name in stored if name not in _TOP]
         if unknown:
-            raise SchemaError(f"{_listed(unknown)}: not among {', '.join(_TOP)}")
+            raise SchemaError(f"{some(unknown)}: not among {', '.join(_TOP)}")
         tables = stored.get("columns", {})
         if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
             raise SchemaError("columns are tables of their own: write [columns.age] and below it range = [0, 120]")
@@ -199,19 +213,20 @@ class Schema:
     @classmethod
     def from_toml(cls, text: str) -> "Schema":
         """A schema from TOML."""
-        try:
-            return cls.from_dict(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise SchemaError(f"the schema is not TOML: {error}") from None
+        return cls.from_dict(parsed(text))
 
     @classmethod
     def load(cls, path: str | Path) -> "Schema":
-        """Read a schema from a TOML file."""
+        """Read a schema from a TOML file, with or without the mark that some editors put at the start of UTF-8."""
+        with Path(path).open("rb") as file:
+            content = file.read(SCHEMA_BYTES + 1)
+        if len(content) > SCHEMA_BYTES:
+            raise SchemaError(f"the file is too large for a schema: {SCHEMA_BYTES:,} bytes at most")
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = content.decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise SchemaError("the schema is not a text in UTF-8") from None
-        return cls.from_toml(text)
+            raise SchemaError("the schema is not a text in UTF-8: save it as UTF-8") from None
+        return cls.from_toml(text.replace("\r\n", "\n"))
 
     def to_toml(self) -> str:
         """The schema as TOML, which ``from_toml`` reads back."""
@@ -255,7 +270,7 @@ def _made(cls: type[Any], given: Mapping[str, Any], what: str) -> Any:
     known = [item.name for item in fields(cls)]
     strange = [name for name in given if name not in known]
     if strange:
-        raise SchemaError(f"{what}: {_listed(strange)} is not among {', '.join(known)}")
+        raise SchemaError(f"{what}: {some(strange)} is not among {', '.join(known)}")
     try:
         return cls(**given)
     except SchemaError as error:
@@ -286,6 +301,7 @@ def _names(values: Iterable[str], what: str) -> tuple[str, ...]:
     found = tuple(values)
     if not all(isinstance(name, str) for name in found):
         raise SchemaError(f"{what} must be a list of texts")
+    check_count(len(found), MAX_LABELS, what)
     return found
 
 
@@ -295,7 +311,3 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names)
