@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from discreet.tabular.limits import SchemaError
 from discreet.tabular.schema import Schema
 from tests.cli.tables import HEADER, MARK, NUMBERS, SCHEMA, poison, write_parquet
 
@@ -61,6 +62,56 @@ def test_what_is_filled_in_passes(ok, run, place):
     (place / "new.toml").write_text(text)
     assert ok(*CHECK, "new.toml", "table.csv").stdout.startswith("Ready")
     ok("fit", "table.csv", "-s", "new.toml", "-o", "new", "--dry-run")
+
+
+@pytest.mark.parametrize("target", [None, "label"])
+def test_the_first_day(ok, run, place, target):
+    """As a newcomer does it: only lines that the draft offers are filled in, blocks of other roles stay."""
+    told = ok(*NEW, "table.csv", "-o", "new.toml", *(() if target is None else ("--target", target))).stdout
+    assert told.index("[target]") < told.index("ignore") < told.index("block of each") < told.index("Then:")
+    text = (place / "new.toml").read_text()
+    assert ('[columns."label"]' in text) == (target is None)
+    left = run(*CHECK, "new.toml", "table.csv")
+    assert left.exit_code == 1
+    assert left.stdout.count("nothing is declared") == 7 - (target is not None)
+    assert ("no target" in left.stdout) == (target is None)
+    assert ("label: it is to be predicted: fill in its classes" in left.stdout) == (target is not None)
+    blocks = {"age": ("range",), "income": ("range",), "color": ("categories",), "smoker": ("boolean",)}
+    text = filled_in(text, target=("classes",) if target else ("column", "classes"), visits=("levels",), **blocks)
+    text = text.replace('column = "outcome"', 'column = "label"').replace("ignore = []", 'ignore = ["name"]')
+    (place / "new.toml").write_text(text)
+    ready = ok(*CHECK, "new.toml", "table.csv").stdout
+    assert ready.startswith("Ready")
+    assert "Next: discreet fit table.csv --schema new.toml" in ready
+    ok("fit", "table.csv", "-s", "new.toml", "-o", "new", "--dry-run")
+
+
+def test_a_target_that_the_table_does_not_have(refused, place):
+    assert "no column 'outcome'; it has 'name', 'age'" in refused(*NEW, "table.csv", "-o", "-", "--target", "outcome")
+
+
+@pytest.mark.parametrize("role", ['person = "x"', 'ignore = ["x"]', '[target]\ncolumn = "x"\nclasses = ["a", "b"]'])
+def test_an_empty_block_of_another_role_says_nothing(role):
+    found = Schema.from_toml(f"{role}\n[columns.x]\n[columns.age]\nboolean = true\n")
+    assert found.undeclared == ()
+    with pytest.raises(SchemaError, match="not two"):
+        Schema.from_toml(f"{role}\n[columns.x]\nboolean = true\n")
+
+
+def test_a_target_by_name_alone_there_and_back():
+    found = Schema.from_toml('[target]\ncolumn = "x"\n')
+    assert Schema.from_toml(found.to_toml()) == found
+    assert found.target is None
+    with pytest.raises(SchemaError, match="x: it is to be predicted"):
+        found.check()
+
+
+def test_a_target_by_name_alone_is_not_ready(run, refused, place):
+    (place / "s.toml").write_text('[target]\ncolumn = "label"\n')
+    left = run(*CHECK, "s.toml")
+    assert left.exit_code == 1
+    assert "fill in its classes or its range below [target]" in left.stdout
+    assert "below [target]" in refused("fit", "table.csv", "-s", "s.toml", "--public")
 
 
 @pytest.mark.parametrize("name", ["poisoned.csv", "poisoned.csv.gz", "poisoned.parquet"])
@@ -126,7 +177,7 @@ def test_what_a_schema_makes_of_a_table(ok, place):
     assert "to predict: label, one of low, high" in told
     assert "protected: each row" in told
     assert "6 features; a row's norm is at most 2" in told
-    assert ok(*CHECK, "schema.toml").stdout == told
+    assert ok(*CHECK, "schema.toml").stdout == told.replace("fit table.csv", "fit TABLE")
     found = json.loads(ok(*CHECK, "schema.toml", "table.csv", "--json").stdout)
     assert found["ready"] is True
     assert found["problems"] == []
@@ -188,7 +239,6 @@ def test_what_is_missing_is_an_answer_and_no_error(run, place, text, told):
         ("[columns.a]\nrange = [0, 1]\nknots = ['x']", "column 'a'"),
         ("[columns.a]\nrange = [0, 1]\nknots = 3", "column 'a'"),
         ("[target]\nclasses = ['x', 'y']", "target"),
-        ("[target]\ncolumn = 'a'", "target"),
         ("[target]\ncolumn = 'a'\nclasses = ['x']", "target"),
         ("[target]\ncolumn = 'a'\nclasses = 'xy'", "target"),
         ("[target]\ncolumn = 'a'\nrange = [1, 0]", "target"),

@@ -1,6 +1,7 @@
 """``discreet schema``: write down what is publicly known of a table, and check it."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,17 +34,23 @@ def about() -> None:
 def new(
     table: Table,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write it; - prints it.")] = Path("schema.toml"),
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict, if you know it yet.")
+    ] = None,
 ) -> None:
     """Write a schema to fill in, from the names of the columns alone.
 
     Only the names are read: the first line of a CSV file, the footer of a Parquet file. The file explains what to fill
-    in for each column. Example: `discreet schema new patients.csv`
+    in for each column. Example: `discreet schema new patients.csv --target returned`
     """
     from discreet.cli.tables import table_of
+    from discreet.tabular.limits import some
     from discreet.tabular.toml import skeleton
 
-    names = table_of(table).names
-    text = skeleton(names)
+    names = list(dict.fromkeys(table_of(table).names))
+    if target is not None and target not in names:
+        raise Refused(f"--target: the table has no column {target!r}; it has {some(names)}")
+    text = skeleton(names, target)
     if str(out) == "-":
         typer.echo(text, nl=False)
         return
@@ -52,7 +59,13 @@ def new(
             file.write(text)
     except FileExistsError:
         raise Refused(f"{out}: there is a file already: name another with --out, or remove this one") from None
-    typer.echo(f"{out}: {len(names)} columns to fill in. Then: discreet schema check {out} {table[0]}")
+    others = len(names) - (target is not None)
+    typer.echo(f"{out}: {others} columns to fill in, from what is publicly known:")
+    what = "the column to predict, with" if target is None else f"for {target},"
+    typer.echo(f"  1. below [target]: {what} its classes or its range")
+    typer.echo("  2. in ignore: columns that are not used, such as row numbers and names")
+    typer.echo("  3. in the block of each other column: one of its four lines")
+    typer.echo(f"Then: discreet schema check {out} {table[0]}")
 
 
 @schema.command()
@@ -85,6 +98,8 @@ def check(
         typer.echo(f"{file}: {len(problems)} to go")
     else:
         _print(found)
+        named = shlex.join(map(str, table)) if table else "TABLE"
+        typer.echo(f"\nNext: discreet fit {named} --schema {shlex.quote(str(file))} --epsilon 1 --dry-run")
     if problems:
         raise typer.Exit(NO)
 

@@ -77,6 +77,7 @@ class Schema:
     missing_texts: tuple[str, ...] = MISSING_TEXTS
     separator: str | None = None
     undeclared: tuple[str, ...] = field(default=(), repr=False)
+    open_target: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -110,7 +111,7 @@ class Schema:
     def _check_roles(self) -> None:
         """Every column has one role."""
         roles = [*self.columns, *self.ignore, *self.undeclared]
-        roles += [name for name in (self.person, self.target and self.target.column) if name]
+        roles += [name for name in (self.person, self.target and self.target.column, self.open_target) if name]
         check_count(len(roles), MAX_COLUMNS, "columns")
         for name in roles:
             check_length(name, "the name of a column")
@@ -171,16 +172,19 @@ class Schema:
 
     def problems(self, names: Sequence[str] | None = None) -> list[str]:
         """What is missing before a fit, in words; with the names of a table, also what does not match them."""
-        left_out = "nothing is declared: fill in a range, categories, levels or boolean, or ignore it"
-        found = [f"{name}: {left_out}" for name in self.undeclared]
-        if self.target is None:
-            found.append("no target: name the column to predict, with its classes or its range")
+        left_out = "nothing is declared: fill in a range, categories, levels or boolean, or list it in ignore"
+        found = []
+        if self.target is None and self.open_target is None:
+            found.append("no target: name the column to predict below [target], with its classes or its range")
+        elif self.target is None:
+            found.append(f"{self.open_target}: it is to be predicted: fill in its classes or its range below [target]")
+        found += [f"{name}: {left_out}" for name in self.undeclared]
         if not self.columns and not self.undeclared:
             found.append("no columns: declare at least one to predict from")
         if names is None:
             return found
         counts = Counter(names)
-        known = {*self.needed, *self.ignore, *self.undeclared}
+        known = {*self.needed, *self.ignore, *self.undeclared, self.open_target}
         found += [f"{name}: not in the table" for name in self.needed if name not in counts]
         found += [f"{name}: twice in the table: rename one" for name in self.needed if counts[name] > 1]
         strange = [name or repr(name) for name in counts if name not in known]
@@ -204,11 +208,17 @@ class Schema:
         if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
             raise SchemaError("columns are tables of their own: write [columns.age] and below it range = [0, 120]")
         columns = {name: _column(name, table) for name, table in tables.items() if table}
-        undeclared = tuple(name for name, table in tables.items() if not table)
         plain = ("person", "ignore", "rows", "missing_texts", "separator")
         given = {name: stored[name] for name in plain if name in stored}
-        target = _target(stored.get("target"))
-        return cls(columns, target, interactions=stored.get("interactions", ()), undeclared=undeclared, **given)
+        target, open_target = _target(stored.get("target"))
+        elsewhere = {
+            target.column if target else open_target,
+            *_texts([stored.get("person")]),
+            *_texts(stored.get("ignore")),
+        }
+        undeclared = tuple(name for name, table in tables.items() if not table and name not in elsewhere)
+        given |= {"interactions": stored.get("interactions", ()), "undeclared": undeclared}
+        return cls(columns, target, open_target=open_target, **given)
 
     @classmethod
     def from_toml(cls, text: str) -> "Schema":
@@ -237,7 +247,7 @@ class Schema:
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain values, as in TOML: what ``from_dict`` reads."""
         tables = {name: _table(kind) for name, kind in self.columns.items()}
-        target = None if self.target is None else _given(self.target)
+        target = _given(self.target) if self.target else {"column": self.open_target} if self.open_target else None
         top: dict[str, Any] = {"target": target, "person": self.person, "ignore": list(self.ignore), "rows": self.rows}
         top["separator"] = self.separator
         top["interactions"] = [list(group) for group in self.interactions]
@@ -248,12 +258,21 @@ class Schema:
         return found
 
 
-def _target(stored: Any) -> Target | None:
+def _target(stored: Any) -> tuple[Target | None, str | None]:
+    """What is declared of the target; or its name alone, where no more is."""
     if stored is None or stored == {}:
-        return None
+        return None, None
     if not isinstance(stored, Mapping):
         raise SchemaError('the target is a table of its own: write [target] and below it column = "income"')
-    return _made(Target, stored, "target")  # type: ignore[no-any-return]
+    name = stored.get("column")
+    if len(stored) == 1 and isinstance(name, str) and name:
+        return None, name
+    return _made(Target, stored, "target"), None
+
+
+def _texts(values: Any) -> list[str]:
+    """The texts in a list that is not checked yet."""
+    return [value for value in values if isinstance(value, str)] if isinstance(values, (list, tuple)) else []
 
 
 def _column(name: str, table: Mapping[str, Any]) -> ColumnKind:

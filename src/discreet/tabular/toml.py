@@ -12,20 +12,24 @@ _HEAD = """\
 #
 # Fill in what you know from a codebook, from physics, from law or policy: never by looking at the data, since what is
 # written here is not protected. A range that is too wide costs accuracy, one that is too narrow clips values; neither
-# costs privacy. Then: discreet schema check SCHEMA TABLE
+# costs privacy. To fill in, delete the "# " before a line and change what stands there. Then:
+#   discreet schema check SCHEMA TABLE
 
-# Columns that are not used, such as names and row numbers. Move them here from below.
+# Columns that are not used, such as names and row numbers. Their blocks below may stay as they are.
 ignore = []
 
 # The column that names the person behind a row. Give it if a person may have several rows: then persons are
 # protected, not rows.
 # person = "patient"
 
-# The column to predict. classes: all labels, in order. range: the least and the largest number there can be.
+# The column to predict{aside}. Give one of the two: classes, which are all labels in order (the last of
+# two is the one that coefficients speak of), or range, the least and the largest number there can be.
 [target]
-# column = "outcome"
+{column}
 # classes = ["no", "yes"]
 # range = [0, 100]
+
+# What to predict from: one of the four lines for each column.
 """
 _COLUMN = """\
 # range = [0, 120]              # numbers: the least and the largest that anybody could have
@@ -45,10 +49,12 @@ _MORE = """
 """
 
 
-def skeleton(names: Sequence[str]) -> str:
-    """A schema to fill in, from the names of columns alone."""
-    parts = [_HEAD, *(f"\n[columns.{quoted(name)}]\n{_COLUMN}" for name in dict.fromkeys(names))]
-    return "".join(parts) + _MORE
+def skeleton(names: Sequence[str], target: str | None = None) -> str:
+    """A schema to fill in, from the names of columns alone, and that of the column to predict where it is known."""
+    aside = "; its block below may stay as it is" if target is None else ""
+    column = '# column = "outcome"' if target is None else f"column = {quoted(target)}"
+    blocks = [f"\n[columns.{quoted(name)}]\n{_COLUMN}" for name in dict.fromkeys(names) if name != target]
+    return "".join([_HEAD.format(aside=aside, column=column), *blocks]) + _MORE
 
 
 def to_toml(schema: "Schema") -> str:
