@@ -1,11 +1,25 @@
 """The command line: ``discreet``, one file a command."""
 
+import os
+import signal
+from typing import Any
+
 
 def main() -> None:
     """The ``discreet`` command."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, usual in before.items():
+        if usual is not signal.SIG_IGN:  # as in a script that goes on when its terminal is closed
+            signal.signal(number, _leave)
+    from discreet.cli.app import app
     from discreet.cli.errors import end_on_sigterm
 
+    signal.signal(signal.SIGINT, before[signal.SIGINT])
     end_on_sigterm()
-    from discreet.cli.app import app
-
     app(prog_name="discreet")
+
+
+def _leave(number: int, _: Any) -> None:
+    """End at once, in one line: while modules are imported, an exception may surface anywhere, and nothing is open."""
+    os.write(2, b"discreet: interrupted\n" if number == signal.SIGINT else b"discreet: ended\n")
+    os._exit(128 + number)

@@ -66,7 +66,7 @@ def discreet(
 
     - 3: an error of discreet's own
 
-    - 130: interrupted
+    - 130: interrupted; 143: asked to end
     """
 
 

@@ -74,7 +74,8 @@ def end_on_sigterm() -> None:
     def end(*_: Any) -> NoReturn:
         raise SystemExit(TERMINATED)
 
-    signal.signal(signal.SIGTERM, end)
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, end)
 
 
 def _place(error: BaseException) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from discreet.budget import Neighbors
 from discreet.cli.account import AllowLargeDelta, Dataset, Delta, LedgerAddress, account, check_budget, refuse_both
-from discreet.cli.errors import INTERRUPTED, Refused
+from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
 from discreet.cli.quote import Model, Solver, model_named, show_quote
 
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ def fit(
         return
     try:
         found = _fitted(chosen, source, out, request, (title or _title(chosen, table)) if report else "")
-    except KeyboardInterrupt:
-        written = f"the model is complete in {out}" if out.exists() else "no model was written"
-        typer.echo(f"discreet: interrupted: {written}; what was charged stays charged", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    except (KeyboardInterrupt, SystemExit) as end:
+        said, code = ("interrupted", INTERRUPTED) if isinstance(end, KeyboardInterrupt) else ("ended", TERMINATED)
+        typer.echo(f"discreet: {said}: {_left(chosen, out, report)}; what was charged stays charged", err=True)
+        raise typer.Exit(code) from None
     except OSError as error:
         if not hasattr(chosen, "estimator_"):  # nothing was charged yet
             raise
@@ -115,22 +115,40 @@ def _fitted(model: "TableModel", source: Any, out: Path, request: str | None, ti
     """The fit, and its folder: whole or not at all, the place found free before anything is charged."""
     from discreet.tabular.folder import new_folder, write
 
+    stopped: list[BaseException] = []
     with new_folder(out) as folder:
         model.fit(source, request=request)
-        write(model, folder, _page(model, title) if title else {})
+        write(model, folder, _page(model, title, stopped) if title else {})
+    for end in stopped:
+        raise end
     return model
 
 
-def _page(model: "TableModel", title: str) -> dict[str, str]:
-    """The report; nothing where it cannot be made: a model that is paid for is not lost for it."""
+def _page(model: "TableModel", title: str, stopped: list[BaseException]) -> dict[str, str]:
+    """The report; nothing where it cannot be made: a model that is paid for is not lost for it.
+
+    Who interrupts it is told so, once the model is written: ``stopped`` keeps the interruption until then.
+    """
     from discreet.report.table import report_of
     from discreet.tabular.folder import REPORT
 
     try:
         return {REPORT: report_of(model, title, _spent(model)).html()}
-    except (Exception, KeyboardInterrupt, SystemExit) as error:
+    except Exception as error:
         typer.echo(f"discreet: there is no report ({type(error).__name__}); the model is complete", err=True)
-        return {}
+    except (KeyboardInterrupt, SystemExit) as end:
+        stopped.append(end)
+    return {}
+
+
+def _left(model: "TableModel", out: Path, report: bool) -> str:
+    """What there is of a fit that was interrupted."""
+    from discreet.tabular.folder import REPORT, is_folder
+
+    if not hasattr(model, "estimator_") or not is_folder(out):
+        return "no model was written"
+    missing = ", but there is no report" if report and not (out / REPORT).exists() else ""
+    return f"the fit stands, and the model is complete in {out}{missing}"
 
 
 def _spent(model: "TableModel") -> "Spent | None":

@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.errors import Refused
 from discreet.cli.escaped import stdout_for_data
-from discreet.durable import beside
+from discreet.durable import passing
 
 if TYPE_CHECKING:
     from discreet.tabular.model import TableModel
@@ -72,7 +72,7 @@ def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[st
 
 
 def _to_file(rows: Iterator[Any], out: Path) -> int:
-    """Written beside its place, then put there: never a part of it."""
+    """Written next to its place, then put there: never a part of it."""
     import os
 
     import pyarrow.csv
@@ -85,12 +85,9 @@ def _to_file(rows: Iterator[Any], out: Path) -> int:
         raise Refused(f"{out.parent}: there is no such folder")
     if out.exists():
         raise Refused(f"{out}: there is a file already: name another, or remove this one")
-    made = beside(out)
-    try:
+    with passing(out) as made:
         count = _write(rows, lambda schema: kinds[out.suffix.lower()](str(made), schema))
         os.replace(made, out)
-    finally:
-        made.unlink(missing_ok=True)
     return count
 
 

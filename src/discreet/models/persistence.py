@@ -35,7 +35,7 @@ from discreet import __version__
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.durable import beside, sync
+from discreet.durable import passing, sync
 from discreet.errors import DiscreetError, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.base import DPLinearModel
@@ -328,17 +328,12 @@ def _decoded(value: Any) -> Any:
 
 
 def _write_whole(path: Path, content: bytes) -> Path:
-    """Beside the target first, then in its place: a reader finds the old file or the new one, never a part."""
-    made = beside(path)
-    handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    """Next to the target first, then in its place: a reader finds the old file or the new one, never a part."""
+    with passing(path) as made:
+        with made.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(made, path)
-    except BaseException:
-        made.unlink(missing_ok=True)
-        raise
     sync(path.parent)
     return path

@@ -1,4 +1,4 @@
-"""A fitted table model as a folder: made beside its place, then put there in one step.
+"""A fitted table model as a folder: made next to its place, then put there in one step.
 
     model.discreet      the model of the encoded features (models/persistence.py)
     schema.toml         the schema that it was fitted by
@@ -6,21 +6,20 @@
     report.html         for people, where a report was made
     manifest.json       the SHA-256 of each other file
 
-Whoever reads the folder finds all of it or none. The sums find damage and careless edits; they are no signature.
+Anyone who reads the folder finds all of it or none. The sums find damage and careless edits; they are no signature.
 """
 
 import hashlib
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.certificate import BOUGHT
-from discreet.durable import beside, sync
+from discreet.durable import passing, sync
 from discreet.errors import Unsupported
 from discreet.models.persistence import UnreadableModel
 from discreet.models.persistence import load as load_estimator
@@ -55,9 +54,7 @@ def new_folder(place: Path) -> Iterator[Path]:
     if place.exists() or place.is_symlink():
         raise Unsupported(f"{place}: there is something already: choose another folder, or remove this one")
     place.parent.mkdir(parents=True, exist_ok=True)
-    made = beside(place)
-    made.mkdir()
-    try:
+    with passing(place, folder=True) as made:
         yield made
         for path in (*made.iterdir(), made):
             sync(path)
@@ -68,9 +65,6 @@ def new_folder(place: Path) -> Iterator[Path]:
             os.rename(made, spare)
             raise Unsupported(f"{place}: it was made meanwhile by somebody else; the model is in {spare}") from None
         sync(place.parent)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
 
 
 def save(model: "TableModel", place: Path) -> Path:
