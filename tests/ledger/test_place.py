@@ -7,9 +7,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from discreet import Budget, Ledger
+from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning, Unsupported
 from discreet.ledger import place
@@ -128,6 +129,39 @@ def test_a_copy_can_be_read_and_is_charged_only_after_its_owners_word(path: Path
     charge(path)
     heads = [Ledger(one).verify().head for one in (path, copy)]
     assert heads[0] != heads[1]  # the same charge in the same second
+
+
+def test_no_ledger_is_bound_while_somebody_uses_it_by_its_old_name(path: Path) -> None:
+    with Ledger(path)._store.writing() as at:
+        at.run("INSERT INTO seen (dataset, times) VALUES ('census', 1)")  # in a log that would stay behind
+        moved = path.rename(path.with_name("moved.db"))
+        with pytest.raises(LedgerUnavailable, match="stop all fits"):
+            Ledger(moved).bind()
+        moved.rename(path)
+    charge(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT times FROM seen").fetchall() == [(1,)]
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_certificate_of_one_copy_is_in_no_other(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same fit, in the same second, as the same entry of two copies: the hashes differ."""
+    monkeypatch.setattr("discreet.ledger.ledger._now", lambda: "2030-01-01T00:00:00+00:00")
+    copy = copied(path, tmp_path / "copy.db")
+    Ledger(copy).bind()
+    X = np.array([[0.0], [1.0], [0.5], [0.2]])
+    model = DPLogisticRegression(1.0, 1e-7, bounds=1.0, classes=(0, 1), dataset="census")
+    here, there = (model.set_params(ledger=one).fit(X, [0, 1, 1, 0]).certificate_ for one in (path, copy))
+    assert here.ledger is not None
+    assert there.ledger is not None
+    assert {name: value for name, value in here.ledger.items() if name != "head"} == {
+        name: value for name, value in there.ledger.items() if name != "head"
+    }
+    Ledger(path).verify(here, prices=True)
+    Ledger(copy).verify(there, prices=True)
+    for ledger, certificate in ((path, there), (copy, here)):
+        with pytest.raises(LedgerError, match="not in this ledger"):
+            Ledger(ledger).verify(certificate, prices=True)
 
 
 def test_no_ledger_is_bound_that_has_two_names(path: Path) -> None:

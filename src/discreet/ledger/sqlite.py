@@ -223,9 +223,22 @@ class SQLiteStore:
         return key
 
     def bind(self) -> None:
-        """Take the directory entry where the file is now for its own."""
-        with _Transaction(self._connected, "BEGIN IMMEDIATE") as at:
+        """Take the directory entry where the file is now for its own, while nobody uses the file by any name."""
+        with _Transaction(self._alone, "BEGIN IMMEDIATE") as at:
             place.bind(at, self._real)
+
+    def _alone(self) -> sqlite3.Connection:
+        """A connection that nobody else had next to it: to leave the log, SQLite locks the file itself, by its inode.
+
+        The next connection goes back to a log.
+        """
+        connection = self._connected()
+        connection.execute("PRAGMA busy_timeout=1000")
+        with suppress(sqlite3.OperationalError):
+            if connection.execute("PRAGMA journal_mode=DELETE").fetchone() == ("delete",):
+                return connection
+        connection.close()
+        raise LedgerUnavailable("the ledger is in use: stop all fits first, then try again")
 
     def writing(self) -> _Transaction:
         """``BEGIN IMMEDIATE``: one writer at a time, from the first statement on."""
