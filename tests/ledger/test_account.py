@@ -316,7 +316,8 @@ def test_entries_say_what_was_granted_and_when():
     first, part, second = (entry.contents for entry in ledger.entries())
     for body, granted in ((first, account), (second, raised)):
         assert (body["caps"], body["orders"]) == (list(granted.caps), list(account.orders))
-    assert part == {"of": "a", "time": part["time"]}
+    assert part == {"of": "a", "time": part["time"], "nonce": part["nonce"]}
+    assert len({body["nonce"] for body in (first, part, second)}) == 3
     assert part["time"] >= first["time"]
 
 

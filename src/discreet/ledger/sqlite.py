@@ -211,14 +211,13 @@ class SQLiteStore:
                 "the ledger's key is missing or cannot be read: restore the .key file that belongs to it"
             ) from None
         with self.reading() as at:
-            seal = place.seal(at)
+            seal, expected = place.seal(at), _sealed(at, key)
         if seal is None:
             with self.writing() as at:
-                place.set_seal(at, _sealed(at, key))
+                place.set_seal(at, expected)
                 seal = place.seal(at)
-        with self.reading() as at:
-            if not hmac.compare_digest(str(seal), _sealed(at, key)):
-                raise LedgerError("this is the key of another ledger: restore the .key file that belongs to this one")
+        if seal != expected:
+            raise LedgerError("this is the key of another ledger: restore the .key file that belongs to this one")
         _warn_of_others(self._key_path)
         return key
 
