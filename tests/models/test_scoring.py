@@ -353,6 +353,18 @@ def test_refusals_name_the_remedy():
         private_score(broken, X, y, epsilon=1.0, ledger=False)
 
 
+@pytest.mark.parametrize("score", [private_score, public_score])
+def test_a_private_number_of_rows_is_in_no_text(score):
+    """One column by itself is refused by its shape, which must not be quoted: under add_remove n is private."""
+    budget = {"epsilon": 1.0, "delta": 1e-6, "neighbors": "add_remove"} if score is private_score else {}
+    with pytest.raises(Unsupported, match="two dimensions") as refusal:
+        score(model_of("ridge"), np.zeros(4321), np.zeros(4321), **budget)
+    error = refusal.value
+    while error is not None:
+        assert "4321" not in str(error)
+        error = error.__context__
+
+
 def test_a_fitted_model_and_its_frame():
     pandas = pytest.importorskip("pandas")
     X, y = table("logistic")
