@@ -168,6 +168,27 @@ def test_groups_name_one_person_a_row(groups):
     assert not leaks(texts(refusal.value))
 
 
+class Speechless:
+    """A name that can be neither compared nor written."""
+
+    def __eq__(self, other):
+        raise ValueError(WORD)
+
+    __hash__ = None
+
+    def __repr__(self):
+        raise ValueError(WORD)
+
+
+def test_a_person_whose_name_cannot_be_written_is_a_person():
+    """An error would come before the charge, and tell that somebody has such a name."""
+    nameless = Speechless()
+    named, other = (measure(GOOD, [0, 1], BOUNDS, Logistic(), groups=who) for who in (["a", "b"], ["a", nameless]))
+    assert (named.exact == other.exact).all()
+    twice, once = (measure(GOOD, [0, 1], BOUNDS, Logistic(), groups=[who] * 2) for who in (nameless, "a"))
+    assert (twice.exact == once.exact).all()
+
+
 def test_a_private_number_of_records_is_in_no_text():
     with pytest.raises(Unsupported) as refusal:
         PrivateData(np.empty((4321, 0)), [0] * 4321, BOUNDS)

@@ -165,7 +165,10 @@ def _objects(groups: Any) -> NDArray[Any]:
 
 
 def _numbered(names: NDArray[Any]) -> NDArray[np.int64]:
-    """Equal names get equal numbers, whatever their types (1, 1.0 and True are one person); missing ones share one."""
+    """Equal names get equal numbers, whatever their types (1, 1.0 and True are one person); missing ones share one.
+
+    So do names that can be neither compared nor written: an error would tell that there is one.
+    """
     seen: dict[Any, int] = {}
     numbered = np.empty(len(names), dtype=np.int64)
     for i, name in enumerate(names.tolist()):
@@ -173,8 +176,15 @@ def _numbered(names: NDArray[Any]) -> NDArray[np.int64]:
             key = None if is_nothing(name) or holds_several(name) else name
             numbered[i] = seen.setdefault(key, len(seen))
         except Exception:  # unhashable
-            numbered[i] = seen.setdefault(repr(name), len(seen))
+            numbered[i] = seen.setdefault(_written(name), len(seen))
     return numbered
+
+
+def _written(name: Any) -> str | None:
+    try:
+        return repr(name)
+    except Exception:
+        return None
 
 
 def grouping(groups: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
