@@ -316,3 +316,17 @@ def test_a_million_rows(tmp_path):
     solver = GradientDescent(n_steps=2, clip=1.0)
     model = TableModel(given, DPLogisticRegression(1.0, 1e-9, solver=solver)).fit(tmp_path / "t.csv")
     assert model.certificate_.assumed_public["n"] == n
+
+
+@pytest.mark.parametrize("cell", ["\ud800", b"x", 3, None, 1.5, "x"], ids=repr)
+def test_one_cell_does_not_change_how_an_array_of_cells_is_read(cell):
+    """A type that is guessed from the cells, or an error on one of them, would tell of it before the charge."""
+    cells = np.array(["a", "b", cell], dtype=object)
+    source = FrameSource({"city": cells, "age": np.arange(3.0)})
+    assert source.stored("city") == []
+    (batch,) = source.batches(["city", "age"])
+    assert len(batch.columns["city"]) == 3
+
+
+def test_an_array_of_fixed_texts_may_hold_what_is_no_unicode():
+    assert FrameSource({"city": np.array(["a", "\ud800"])}).count() == 2

@@ -176,9 +176,11 @@ def _are_texts(cells: list[Any]) -> bool:
 
 
 def _untyped(values: Any) -> Any:
-    """A list as cells of any kind: a type for all of them would be guessed from each."""
+    """A list, or an array without a type, as cells of any kind: a type for all of them would be guessed from each."""
     import pandas as pd
 
+    if isinstance(values, np.ndarray) and values.dtype.kind in "OU":
+        return pd.Series(values.astype(object), dtype=object)
     if not isinstance(values, (list, tuple)):
         return values
     return pd.Series(np.fromiter(values, dtype=object, count=len(values)), dtype=object)
