@@ -28,6 +28,7 @@ from discreet.cli.audit_options import (
     sure,
     waiting,
 )
+from discreet.cli.audit_surface import surface
 from discreet.cli.audit_table import table
 from discreet.cli.errors import NO, Refused
 
@@ -63,7 +64,7 @@ def _group() -> None:
     Exit code 0: not refuted. 1: refuted. 2: the request cannot be served.
 
     Begin with `discreet audit replay` (seconds, no statistics), then `discreet audit gradient`, then
-    `discreet audit table` (minutes).
+    `discreet audit surface` and `discreet audit table` (minutes).
     """
 
 
@@ -292,4 +293,5 @@ def _tell(found: "Audit", as_json: bool, path: Path | None) -> None:
         raise typer.Exit(NO)
 
 
+audit.command()(surface)
 audit.command()(table)
