@@ -113,7 +113,7 @@ def _ledger(task: Task, unit: str = "record") -> tuple[Path, tuple[Any, ...]]:
 
     path = task.out / "ledger" / "budget.db"
     path.parent.mkdir()
-    cap = (1e-9, 1e-12) if task.purse == BROKE else (100.0, 0.1)
+    cap = (1e-9, 1e-12) if task.purse == BROKE else (100.0, 1e-3)
     Ledger.create(path).grant("people", *cap, neighbors=task.relation, unit=unit)
     return path, ("--ledger", path, "--dataset", "people")
 

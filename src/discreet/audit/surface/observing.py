@@ -35,7 +35,7 @@ class WatchedLedger(Ledger):
         self.asked: list[str] = []
         for relation in Neighbors:
             for unit in ("record", "person"):
-                for purse, cap in ((RICH, (1e6, 0.5)), (BROKE, (1e-9, 1e-12))):
+                for purse, cap in ((RICH, (1000.0, 1e-3)), (BROKE, (1e-9, 1e-12))):
                     self.grant(account_name(relation, unit, purse), *cap, neighbors=relation, unit=unit)
 
     def equals(self, other: Any) -> bool:
