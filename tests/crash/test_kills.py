@@ -208,10 +208,10 @@ def test_a_fit_that_fails_stays_charged_and_its_request_is_refused_for_good(
     ledger = Ledger(path) if address == "file" else Ledger(address)
     ledger.grant(DATASET, 5.0, 1e-6)
 
-    def fail(measurement: Measurement) -> np.ndarray:
+    def fail() -> None:
         raise error
 
-    with pytest.raises(error), observe(fail):
+    with pytest.raises(error), after_the_first_answer(fail):
         model(ledger).fit(*records(), request="monthly")
     assert ledger.spent(DATASET).fits == 1
     for _ in range(2):

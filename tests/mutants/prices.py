@@ -162,11 +162,7 @@ MUTANTS = (
     Mutant(
         "another delta in the certificate",
         "The certificate states a smaller delta than the noise was calibrated for.",
-        (
-            Edit(
-                "curator/wall.py", "            delta=self.budget.delta,\n", "            delta=self.budget.delta**2,\n"
-            ),
-        ),
+        (Edit("curator/wall.py", "        delta=budget.delta,\n", "        delta=budget.delta**2,\n"),),
         ("tests/models/test_facts.py::test_a_given_delta_is_the_delta_used",),
         "certificate_.delta == 1e-7",
     ),
@@ -189,8 +185,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/session.py",
-                "        if not self.entropy.is_private:\n",
-                "        if False:\n",
+                "    seeded = () if entropy.is_private else (",
+                "    seeded = () if True else (",
             ),
             Edit("curator/entropy.py", '    name = "seeded ChaCha20 (for tests)"\n', '    name = "ChaCha20"\n'),
         ),
