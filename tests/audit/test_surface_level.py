@@ -27,57 +27,8 @@ from discreet.curator.private_data import PrivateData
 from discreet.errors import Unsupported
 from tests.audit.surface_cases import CONTAINERS, ENTRIES, HOSTILE, Known, case_of, differences, unknown
 
-TUNE, FIT = "discreet tune", "DPLogisticRegression.fit"
-KNOWN = (
-    Known(
-        "fit: named bounds on a pyarrow table are refused with the columns' values in the error",
-        (f"{FIT}, named bounds", "pyarrow Table", "1e308", "a"),
-        entries=f"{FIT}, named bounds",
-        containers="pyarrow*",
-    ),
-    Known(
-        "fit: polars labels in words are refused before the charge, unless one of them is missing",
-        (FIT, "polars texts", "None", "label"),
-        containers="polars texts",
-    ),
-    Known(
-        "fit: a cell that warns when it is converted to a number is heard",
-        ("DPRidge.fit", "numpy object", "warns in everything", "a"),
-        values="warns in everything",
-    ),
-    Known(
-        "fit: a cell that prints when it is converted to a number is heard",
-        ("DPRidge.fit", "numpy object", "prints in everything", "a"),
-        values="prints in everything",
-    ),
-    Known(
-        "fit: a cell that logs when it is converted to a number is heard",
-        ("DPRidge.fit", "numpy object", "logs in everything", "a"),
-        values="logs in everything",
-    ),
-    Known(
-        "tables: a sparse matrix in a cell is compared with itself, which warns",
-        ("TableModel.fit", "dictionary of lists", "sparse matrix", "color"),
-        values="sparse matrix",
-    ),
-    Known(
-        "tune: a cell of Latin-1 ends it before the charge",
-        (TUNE, "CSV", "Latin-1 bytes", "b"),
-        entries=TUNE,
-        values="Latin-1 bytes|invalid UTF-8|lone surrogate",
-    ),
-    Known(
-        "tune: a cell of 140,000 characters ends it before the charge",
-        (TUNE, "CSV", "140,000 characters", "b"),
-        entries=TUNE,
-        values="140,000 characters",
-    ),
-    Known(
-        "tune: without a declared n, the number of rows decides which error comes",
-        (f"{TUNE}, n not declared", "CSV", "NaN", "b", 20, "add_remove"),
-        entries=f"{TUNE}, n not declared",
-    ),
-)
+KNOWN: tuple[Known, ...] = ()
+"""Leaks that are known and not mended yet."""
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +54,7 @@ EXEMPT = {
         for method in ("predict", "decision_function", "predict_proba", "predict_log_proba", "score")
     },
     "Neighbors": "an enumeration of words",
+    "PrivateData.recognize": "for the ledger's owner, after a charge: fits call it",
 }
 
 
@@ -233,13 +185,13 @@ def test_known_leaks(known, place):
 
 
 def a_value_in_an_error(monkeypatch):
-    honest = door.check_containers
+    honest = PrivateData.check
 
-    def check(X, y, groups, scaling, classes):
-        honest(X, y, groups, scaling, classes)
-        raise Unsupported(f"no model today, and the last target is {y[-1]!r}")
+    def check(self, loss):
+        honest(self, loss)
+        raise Unsupported(f"no model today, and the last target is {self._PrivateData__y[-1]!r}")
 
-    monkeypatch.setattr(door, "check_containers", check)
+    monkeypatch.setattr(PrivateData, "check", check)
 
 
 def a_warning_on_a_value(monkeypatch):

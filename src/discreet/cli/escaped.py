@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import Any, TextIO
 
 _COMMANDS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but for the tabulator and the new line
@@ -36,7 +36,7 @@ class EscapedStream:
     It has no ``buffer``, so that nobody writes past it unawares. rich looks for ``rich_proxied_file``.
     """
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
@@ -60,7 +60,7 @@ class EscapedStream:
 def escaped_streams() -> Iterator[None]:
     """Let stdout and stderr write out such signs."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (
         stream if isinstance(stream, EscapedStream) else EscapedStream(stream) for stream in before
     )
     try:

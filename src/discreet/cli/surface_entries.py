@@ -6,13 +6,14 @@ commands that there are.
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from discreet.audit.surface.entries import DELTA, EPSILON, ROWS_SHOWN, SCORE_SHOWN, Entry, Task, fitted_table, schema_of
 from discreet.audit.surface.observing import BROKE, masked
-from discreet.audit.surface.rows import ANSWER, MATRIX, TABLE, WHO, matrix_cells, table_cells
+from discreet.audit.surface.rows import ANSWER, TABLE, WHO, table_cells
 from discreet.budget import Neighbors
 
 NO_RECORDS = {
@@ -31,6 +32,7 @@ NO_RECORDS = {
     "budget init": "takes an address",
     "budget grant": "takes a name and a cap",
     "budget divide": "takes names",
+    "budget move": "takes an address",
     "budget export": "copies entries, which budget history shows",
     "budget roles": "prints statements for a database",
     "experiment accuracy": "compares with models that are not private, on tables that are declared public",
@@ -38,14 +40,7 @@ NO_RECORDS = {
     "experiment solvers": "compares solvers on tables that are declared public",
 }
 
-_SETTINGS = """model = "logistic"
-target = "label"
-
-[bounds]
-features = {{a = [0, 1], b = [0, 1], c = [0, 1]}}
-classes = [0, 1]
-{n}
-
+_SETTINGS = """
 [candidates]
 alpha = [1e-3, 1e-1]
 solver = ["gd"]
@@ -103,7 +98,7 @@ def _ran(task: Task, *commands: tuple[Any, ...], ledger: Path | None = None) -> 
 
 
 def _entry(entry: Any) -> str:
-    contents = {name: value for name, value in entry.contents.items() if name != "time"}
+    contents = {name: value for name, value in entry.contents.items() if name not in ("time", "nonce")}
     return f"{entry.kind} {entry.dataset} {entry.request} {json.dumps(contents, sort_keys=True)}"
 
 
@@ -210,23 +205,26 @@ def _check(task: Task) -> Ran:
     return _ran(task, ("schema", "check", _schema(task), task.table))
 
 
-def _tune_command(task: Task, n: int | None) -> tuple[Any, ...]:
+def _tune_command(task: Task, n: int | None, persons: bool = False) -> tuple[Any, ...]:
     settings = task.out / "settings.toml"
-    settings.write_text(_SETTINGS.format(n="" if n is None else f"n = {n}"), encoding="utf-8")
-    out = ("--out", task.out / "tuned.discreet", "--mean-runs", 2)
-    return ("tune", task.table, "--settings", settings, "--neighbors", task.relation, *out)
+    settings.write_text(_SETTINGS, encoding="utf-8")
+    given = ("--schema", _schema(replace(task, n=n), persons=persons), "--settings", settings)
+    return ("tune", task.table, *given, "--out", task.out / "tuned", "--mean-runs", 2)
 
 
-def _tune(task: Task) -> Ran:
-    ledger, charged = _ledger(task)
-    command = (*_tune_command(task, task.n), "--epsilon", EPSILON, "--delta", DELTA, *charged)
-    return _ran(task, command, ledger=ledger)
+def _tune(task: Task, persons: bool = False) -> Ran:
+    ledger, charged = _ledger(task, "person" if persons else "record")
+    return _ran(task, (*_tune_command(task, task.n, persons), *_spending(task), *charged), ledger=ledger)
 
 
 def _tune_undeclared(task: Task) -> Ran:
     """Where n is private and nobody declares it, no budget may tell it: neither by an answer nor by an error."""
-    command = _tune_command(task, None)
-    return _ran(task, *((*command, "--epsilon", 1e-3 * _RATIO**k, "--public") for k in range(_BUDGETS)))
+    command = (*_tune_command(task, None), "--neighbors", task.relation, "--public")
+    return _ran(task, *((*command, "--epsilon", 1e-3 * _RATIO**k) for k in range(_BUDGETS)))
+
+
+def _tune_dry(task: Task) -> Ran:
+    return _ran(task, (*_tune_command(task, task.n), *_spending(task), "--dry-run"))
 
 
 @cache
@@ -241,7 +239,6 @@ def command_entries() -> tuple[Entry, ...]:
     rows = dict.fromkeys(("stdout", "stderr", "contents"), ROWS_SHOWN)
     score = {"stdout": SCORE_SHOWN}
     looks = ("inspect", "verify", "budget show", "budget history", "budget verify")
-    tuning: dict[str, Any] = {"targets": False, "files": True, "memory": False}
     undeclared: dict[str, Any] = {"pays": False, "relations": (Neighbors.ADD_REMOVE,), "every": 30}
     return (
         entry("fit", _fit, ("fit",)),
@@ -256,7 +253,8 @@ def command_entries() -> tuple[Entry, ...]:
         entry("schema new", _new, ("schema new",), pays=False, reads=False),
         entry("schema check", _check, ("schema check",), pays=False, reads=False),
         entry("fit with a report", _fit_and_report, every=45),
-        Entry("discreet tune", ("tune",), matrix_cells, (*MATRIX, ANSWER), _tune, **tuning),
-        Entry("discreet tune, n not declared", (), matrix_cells, (*MATRIX, ANSWER), _tune_undeclared,
-              **tuning, **undeclared),
-    )  # fmt: skip
+        entry("tune", _tune, ("tune",)),
+        entry("tune, persons", partial(_tune, persons=True), persons=True),
+        entry("tune --dry-run", _tune_dry, pays=False, reads=False),
+        entry("tune, n not declared", _tune_undeclared, **undeclared),
+    )

@@ -187,10 +187,13 @@ def _saved(task: Task) -> Any:
     return discreet.load(path)
 
 
-def _select(task: Task) -> Any:
+def _selection(task: Task, inner: Any) -> Any:
+    return discreet.DPSelectCV(inner, {"alpha": [1e-3, 1e-1]}, mean_runs=2, **task.budget, **task.account)
+
+
+def _select(method: str, task: Task) -> Any:
     inner = estimator("DPLogisticRegression", task).set_params(ledger=None, dataset=None)
-    chosen = discreet.DPSelectCV(inner, {"alpha": [1e-3, 1e-1]}, mean_runs=2, **task.budget, **task.account)
-    return chosen.fit(task.table, task.y, task.groups)
+    return getattr(_selection(task, inner), method)(task.table, task.y, task.groups)
 
 
 def _opened(task: Task) -> Any:
@@ -232,8 +235,11 @@ def _estimators() -> Iterator[Entry]:
     yield Entry("DPRidge.fit, persons", (), matrix_cells, MATRIX, partial(_fit, "DPRidge"), persons=True)
     covers = (*(f"{name}.save" for name in (*CLASSIFIERS, *REGRESSORS)), "load")
     yield Entry("save and load", covers, matrix_cells, MATRIX, _saved)
-    yield Entry("DPSelectCV.fit", ("DPSelectCV.fit", "DPSelectCV.save"), matrix_cells, MATRIX, _select)
-    yield Entry("DPSelectCV.fit, persons", (), matrix_cells, MATRIX, _select, persons=True)
+    select = partial(_select, "fit")
+    yield Entry("DPSelectCV.fit", ("DPSelectCV.fit", "DPSelectCV.save"), matrix_cells, MATRIX, select)
+    yield Entry("DPSelectCV.fit, persons", (), matrix_cells, MATRIX, select, persons=True)
+    quote = partial(_select, "quote")
+    yield Entry("DPSelectCV.quote", ("DPSelectCV.quote",), matrix_cells, MATRIX, quote, reads=False, every=_ALIKE)
     yield Entry("PrivateData.open", ("PrivateData", "PrivateData.open"), matrix_cells, MATRIX, _opened)
     yield Entry("PrivateData.open, persons", (), matrix_cells, MATRIX, _opened, persons=True)
     for name, metric in (("DPLogisticRegression", "accuracy"), ("DPLinearSVC", "auc"), ("DPRidge", "r2")):
@@ -296,7 +302,12 @@ def _of_table(method: str, task: Task) -> Any:
 
 
 def _rows_of_table(task: Task) -> Any:
-    return Held(fitted_table().rows(task.table))
+    return Held(fitted_table().rows(task.table), fitted_table().stream(task.table))
+
+
+def _select_on_table(method: str, task: Task, **how: bool) -> Any:
+    selection = _selection(task, discreet.DPLogisticRegression(solver=_GD))
+    return getattr(discreet.TableSelection(schema_of(task.n, **how), selection), method)(task.table)
 
 
 def _encoder(method: str, task: Task) -> Any:
@@ -321,7 +332,12 @@ def _tables() -> Iterator[Entry]:
     yield entry("TableModel.quote", ("TableModel.quote",), lambda task: _table_model(task).quote(task.table),
                 reads=False)  # fmt: skip
     yield entry("TableModel.private_score", ("TableModel.private_score",), _score_table)
-    yield entry("TableModel.rows", ("TableModel.rows",), _rows_of_table, reads=False)
+    yield entry("TableModel.rows", ("TableModel.rows", "TableModel.stream"), _rows_of_table, reads=False)
+    selected = partial(_select_on_table, "fit")
+    yield entry("TableSelection.fit", ("TableSelection.fit",), selected)
+    yield entry("TableSelection.fit, persons", (), partial(selected, persons=True), persons=True, every=_ALIKE)
+    yield entry("TableSelection.quote", ("TableSelection.quote",), partial(_select_on_table, "quote"), reads=False,
+                every=_ALIKE)  # fmt: skip
     shown = {"result": ROWS_SHOWN}
     for method in ("predict", "predict_proba", "predictions"):
         every = 1 if method == "predict" else _ALIKE

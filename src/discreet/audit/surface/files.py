@@ -105,33 +105,6 @@ def _coded(cells: list[Any]) -> Any:
     return _texts(cells).dictionary_encode()
 
 
-@dataclass(frozen=True)
-class ArrayFile:
-    """A file of two arrays, the features and the targets."""
-
-    name: str
-    is_file: bool = True
-
-    def table(self, cells: Cells, names: list[str], folder: Path) -> Path:
-        """The last column in one array, the others in another."""
-        import numpy as np
-
-        columns = [cells.columns[name] for name in names]
-        if not all(cell is None or is_real(cell) for column in columns for cell in column):
-            raise NotHeld
-        try:
-            numbers = np.array([[np.nan if cell is None else float(cell) for cell in column] for column in columns])
-        except OverflowError:
-            raise NotHeld from None
-        path = folder / "table.npz"
-        np.savez(path, X=numbers[:-1].T, y=numbers[-1])
-        return path
-
-    def column(self, cells: Cells, name: str) -> Any:
-        """A file is a whole table."""
-        raise NotHeld
-
-
 FILES = (
     CsvFile("CSV", ".csv"),
     CsvFile("CSV, packed", ".csv.gz", packed=True),
@@ -140,5 +113,4 @@ FILES = (
     ParquetFile("Parquet of texts", _texts, _texts),
     ParquetFile("Parquet of bytes", _bytes, _bytes),
     ParquetFile("Parquet, dictionaries", _coded, _coded),
-    ArrayFile("npz"),
 )

@@ -92,7 +92,7 @@ def released(model: Any, X: Any) -> Released:
         if X.shape[1] != coef.shape[1] or (names is not None and list(X.columns) != [str(name) for name in names]):
             raise Unsupported("these columns are not the ones that the model was fitted on")
     else:
-        door.two_dimensional(X)  # else the message of the check below would have the number of rows
+        containers.two_dimensional(X)  # else the message of the check below would have the number of rows
         validate_data(model, X, reset=False, skip_check_array=True)
     if not (np.isfinite(coef).all() and np.isfinite(np.asarray(model.intercept_)).all()):
         raise Unsupported("the model's coefficients are not finite: it predicts nothing that could be scored")
