@@ -17,7 +17,7 @@ from discreet.bounds import Bounds
 from discreet.curator.containers import are_numbers, as_array, is_sparse, kinds_of, one_dimensional
 from discreet.curator.kernels import encode
 from discreet.curator.lattice import COARSE, FINE, Grid
-from discreet.curator.scalars import holds_several, is_nothing, real_number
+from discreet.curator.scalars import PLAIN, holds_several, is_nothing, real_number
 from discreet.errors import Unsupported
 
 _BLOCK_VALUES = 1 << 20
@@ -139,10 +139,13 @@ def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
             out[labels == label] = index
         return out
     position = {label: index for index, label in enumerate(classes)}
+    kinds = {*PLAIN, *map(type, classes)}
     for i, label in enumerate(labels.tolist()):
+        if not (type(label) in kinds or isinstance(label, np.generic)):  # comparing it would run code of its own
+            continue
         try:
             out[i] = position.get(label, np.nan)
-        except Exception:  # a label that cannot be hashed or compared is no declared one
+        except Exception:  # a signaling NaN has no hash
             continue
     return out
 

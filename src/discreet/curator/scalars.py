@@ -22,6 +22,8 @@ _CONVERSIONS: tuple[tuple[Any, Callable[[Any], float]], ...] = (
     (Decimal, Decimal.__float__),
     (Fraction, Fraction.__float__),
 )
+PLAIN = (str, bytes, bool, int, float, complex, Decimal, Fraction)
+"""Types of Python's own whose cells can be compared and hashed without running other code."""
 _COMPARED = (float, complex, Decimal, np.generic)
 _ABSENT = ("NAType", "NaTType")
 
