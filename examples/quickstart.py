@@ -18,7 +18,7 @@ def main() -> None:
     # Known from the codebook, never read from X: values outside are clipped.
     bounds = Bounds(features=[(0, 120), (0, 1)], classes=(0, 1))
 
-    model = DPLogisticRegression(epsilon=1.0, bounds=bounds)  # delta=None means 1/n^2
+    model = DPLogisticRegression(epsilon=1.0, bounds=bounds)  # delta=None means 1/n^2, at most 1e-6
     model.fit(X, ill)
 
     print(model.predict([[30, 0], [70, 1]]))
