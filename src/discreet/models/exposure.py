@@ -18,8 +18,8 @@ from discreet.errors import PrivacyWarning
 from discreet.ledger.settings import account_of
 
 REPEATING = (
-    *("sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection", "sklearn.inspection"),
-    *("sklearn.model_selection", "sklearn.multiclass", "sklearn.multioutput", "sklearn.semi_supervised"),
+    *("sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection", "sklearn.model_selection"),
+    *("sklearn.multiclass", "sklearn.multioutput", "sklearn.semi_supervised"),
 )
 """Packages whose estimators and functions fit a model several times."""
 
