@@ -20,6 +20,7 @@ from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_repeated_fits
 from discreet.models.fitting import Quote, declared, fit_model, penalty_of, prepare
 from discreet.models.intervals import Intervals, intervals
+from discreet.models.parameters import NamedParameters
 from discreet.models.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _SETTINGS = ("solver", "epsilon", "delta", "neighbors", "allow_large_delta", "fit_intercept", "ledger", "dataset")
 
 
-class DPLinearModel(Charged):
+class DPLinearModel(NamedParameters, Charged):
     """A linear model whose fit is differentially private. Subclasses name the loss and the facts it needs."""
 
     certificate_: Certificate
