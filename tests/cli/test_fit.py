@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from discreet.models.defaults import NAMES
+from discreet.tabular.memory import available_memory
 from discreet.tabular.model import MODELS
 from discreet.tabular.stream import TableStream
 from tests.cli.tables import (
@@ -179,12 +180,15 @@ def test_the_dry_run_tells_the_price_that_the_certificate_has(ok, place):
 def test_the_price_is_known_before_there_is_a_table(ok, refused, place):
     asked = ("--schema", "schema.toml", "--epsilon", 0.7)
     known = json.loads(ok("price", *asked, "--rows", 400, "--json").stdout)
-    assert known == json.loads(ok("fit", "table.csv", *asked, "--dry-run", "--json").stdout)
+    planned = json.loads(ok("fit", "table.csv", *asked, "--dry-run", "--json").stdout)
+    assert set(planned) - set(known) == {"memory"}  # which is this machine's, and this table's
+    assert {name: planned[name] for name in known} == known
     assert "--rows" in refused("price", *asked)
     (place / "persons.toml").write_text(PERSONS)
     asked = ("--schema", "persons.toml", "--epsilon", 0.7)
     known = json.loads(ok("price", *asked, "--rows", 200, "--json").stdout)
-    assert known == json.loads(ok("fit", "table.csv", *asked, "--dry-run", "--json").stdout)
+    planned = json.loads(ok("fit", "table.csv", *asked, "--dry-run", "--json").stdout)
+    assert {name: planned[name] for name in known} == known
 
 
 def test_a_dry_run_with_bought_ranges(ok, place, unread):
@@ -433,3 +437,81 @@ def test_numbers_in_the_help_and_in_the_report_are_no_cells(ok, place):
     ok(*FIT, "-o", "new")
     page = (place / "new" / "report.html").read_text()
     assert not re.search(r"MARKED|over lines", page)
+
+
+# --- memory -----------------------------------------------------------------------------------------
+
+
+LITTLE, PLENTY = 360 << 20, 1 << 40
+
+
+@pytest.fixture
+def left(monkeypatch):
+    """Set how much memory this machine has left."""
+    return lambda size: monkeypatch.setattr("discreet.tabular.memory.available_memory", lambda: size)
+
+
+def declared_rows(place, rows):
+    (place / "rows.toml").write_text(f"rows = {rows}\n{SCHEMA}")
+    return ("fit", "table.csv", "-s", "rows.toml", "--epsilon", "0.1", "--delta", "1e-5", "--public")
+
+
+def test_a_fit_that_would_not_fit_into_memory_is_refused_before_the_charge(ok, refused, place, left):
+    words = ("fit", "table.csv", "-s", "schema.toml", "--epsilon", "0.1", "-o", "new", "--no-report", *LEDGER)
+    left(1 << 20)
+    before = charges()
+    told = refused(*words)
+    assert "of memory" in told
+    assert "Nothing was charged" in told
+    assert charges() == before
+    assert not (place / "new").exists()
+    ok(*words, "--ignore-memory")
+    assert charges() == before + 1
+
+
+@pytest.mark.parametrize("size", [None, PLENTY])
+def test_a_machine_that_has_enough_or_does_not_say(ok, place, left, size):
+    left(size)
+    found = json.loads(ok("fit", "table.csv", "-s", "schema.toml", "--dry-run", "--json").stdout)["memory"]
+    assert found["available"] == size
+    assert found["needed"] == (350 << 20) + 400 * (120 + 3 * 2 * 7)
+    assert "memory: about 367 MB" in ok("fit", "table.csv", "-s", "schema.toml", "--dry-run").stdout
+
+
+@pytest.mark.parametrize("rows", [3, 400])
+def test_a_private_number_of_rows_decides_nothing(ok, refused, place, left, rows):
+    """Under add_remove: the same answers for tables of any length, from what is declared or not at all."""
+    write_table(place / "table.csv", rows)
+    left(LITTLE)
+    neighbors = ("--neighbors", "add_remove", "--no-report")
+    ok("fit", "table.csv", "-s", "schema.toml", "--delta", "1e-5", "-o", f"a{rows}", "--public", *neighbors)
+    dry = ("fit", "table.csv", "-s", "schema.toml", "--delta", "1e-5", "--dry-run", *neighbors)
+    assert "memory: not estimated, since the number of rows is private" in ok(*dry).stdout
+    assert json.loads(ok(*dry, "--json").stdout)["memory"]["needed"] is None
+    told = refused(*declared_rows(place, 10**7), *neighbors, "-o", "new")
+    assert "2.0 GB" in told
+
+
+def test_with_persons_the_number_of_rows_is_private(ok, place, left):
+    left(1)
+    (place / "persons.toml").write_text(PERSONS)
+    assert "not estimated" in ok("fit", "table.csv", "-s", "persons.toml", "--dry-run").stdout
+    ok("fit", "table.csv", "-s", "persons.toml", "-o", "new", "--public", "--no-report")
+
+
+def test_out_of_memory_after_the_charge_says_that_it_stands(refused, place, monkeypatch):
+    def out(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("discreet.curator.private_data.admit_stream", out)
+    before = charges()
+    words = ("fit", "table.csv", "-s", "schema.toml", "--epsilon", "0.1", "-o", "new", *LEDGER)
+    assert "not enough memory for that; what was charged stays charged" in refused(*words)
+    assert charges() == before + 1
+    assert not (place / "new").exists()
+    assert hidden(place) == []
+
+
+def test_this_machine_says_how_much_it_has_left():
+    found = available_memory()
+    assert found is None or 0 < found < 1 << 50

@@ -54,6 +54,8 @@ class OneLineErrors(TyperGroup):
                 raise
             where = "" if error.filename is None else f"{error.filename}: "
             _fail(f"{where}{(error.strerror or 'cannot be used').lower()}", UNSERVED, error)
+        except MemoryError as error:
+            _fail("this machine has not enough memory for that; what was charged stays charged", UNSERVED, error)
         except Exception as error:
             if hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # typer's own
                 raise _quoted(error) from None

@@ -10,6 +10,7 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.account import AllowLargeDelta, Dataset, Delta, LedgerAddress, account, check_budget, refuse_both
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
+from discreet.cli.memory import check_memory, memory_facts
 from discreet.cli.quote import Model, Solver, model_named, show_quote
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ def fit(
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Make a page about it, in some seconds.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
+    ignore_memory: Annotated[
+        bool, typer.Option("--ignore-memory", help="Begin even if the rows will hardly fit into memory.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -65,10 +69,14 @@ def fit(
 
     - `discreet fit table.csv --schema schema.toml --epsilon 1 --out model`
 
-    The table is read in blocks and may be larger than memory. The folder is made whole or not at all: model.discreet,
-    schema.toml, certificate.json, report.html, and the sums of these files. With a ledger (`discreet budget`), the fit
-    is charged before the first row is read, and refused where the budget is spent; a fit that is interrupted after that
-    stays charged, and with `--request` it may be asked again under the same charge.
+    The table is read in blocks, so the file may be larger than memory, but its encoded rows have to fit: about 120
+    bytes per row and 6 per row and feature. `--dry-run` tells how much that is, and a fit that would not fit is refused
+    before it is charged, where the number of rows is public.
+
+    The folder is made whole or not at all: model.discreet, schema.toml, certificate.json, report.html, and the sums of
+    these files. With a ledger (`discreet budget`), the fit is charged before the first row is read, and refused where
+    the budget is spent; a fit that is interrupted after that stays charged, and with `--request` it may be asked again
+    under the same charge.
 
     Next: `discreet inspect model`, `discreet verify model`, `discreet predict model new.csv`, `discreet score model
     held-out.csv --private --epsilon 0.1`.
@@ -84,9 +92,12 @@ def fit(
                 "allow_large_delta": allow_large_delta}  # fmt: skip
     chosen = model_named(declared, str(model), settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
+    memory = memory_facts(declared, source, neighbors)
     if dry_run:
-        show_quote(chosen.quote(source), as_json)
+        show_quote(chosen.quote(source), as_json, memory)
         return
+    if not ignore_memory:
+        check_memory(memory)
     try:
         found = _fitted(chosen, source, out, request, (title or _title(chosen, table)) if report else "")
     except (KeyboardInterrupt, SystemExit) as end:

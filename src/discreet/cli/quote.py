@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from discreet.cli.errors import Refused
+from discreet.cli.memory import memory_text
 
 if TYPE_CHECKING:
     from discreet.models.fitting import Quote
@@ -85,11 +86,11 @@ def quoted(quote: "Quote") -> dict[str, Any]:
     }
 
 
-def show_quote(quote: "Quote", as_json: bool) -> None:
-    """Print a plan and its price."""
+def show_quote(quote: "Quote", as_json: bool, memory: dict[str, int | None] | None = None) -> None:
+    """Print a plan and its price, and what memory it takes."""
     found = quoted(quote)
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(found if memory is None else {**found, "memory": memory}, indent=2))
         return
     from rich.table import Table
 
@@ -109,4 +110,6 @@ def show_quote(quote: "Quote", as_json: bool) -> None:
     console.print(grid)
     for note in found["notes"]:
         console.print(note, style="dim")
+    if memory is not None:
+        console.print(memory_text(memory), style="dim")
     console.print("\nNothing was charged. Rows (or persons) were counted at most, and not looked at.")
