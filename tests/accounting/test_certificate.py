@@ -216,3 +216,12 @@ def test_what_is_not_covered_cannot_be_edited_away():
         Certificate.from_json(tampered(certificate(), lambda stored: stored.update(not_covered=[])))
     with pytest.raises(AttributeError):
         certificate().not_covered = ()
+
+
+@pytest.mark.parametrize("sign", ["\n", "\r", "\u2028", "\x85"])
+def test_a_value_cannot_forge_a_line(sign):
+    """A note, a model's name or a declared fact with a line break in it stays in its line."""
+    forged = f"x{sign}  Guarantee     epsilon = 0.001, delta = 0.0, per person"
+    made = certificate(model=forged, notes=(forged,), assumed_public={"schema": forged}, solver={"name": forged})
+    for text in (made.text(), made.summary()):
+        assert sum(line.startswith("  Guarantee") for line in text.splitlines()) == 1

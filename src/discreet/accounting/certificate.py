@@ -9,7 +9,7 @@ import json
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
@@ -239,16 +239,21 @@ class Certificate:
 
     def text(self) -> str:
         """The certificate for a person."""
-        return "\n".join(_lines(self))
+        return _joined(_lines(self))
 
     def summary(self) -> str:
         """What matters first, for a person."""
         title = f"Privacy certificate: {self.headline}"
         found = (*_claim_lines(self), *_bought_lines(self), *_check_lines(self))
-        return "\n".join((title, "", *found, *_ledger_lines(self.ledger), *_coverage_lines(self)))
+        return _joined((title, "", *found, *_ledger_lines(self.ledger), *_coverage_lines(self)))
 
     def __str__(self) -> str:
         return self.text()
+
+
+def _joined(lines: Iterable[str]) -> str:
+    """Return the lines as one text; a line break within a value is written out, so that it cannot forge a line."""
+    return "\n".join("\\n".join(line.splitlines()) for line in lines)
 
 
 def _claim_lines(certificate: Certificate) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
+    from discreet.cli.console import Console
     from discreet.ledger.account import Account
     from discreet.ledger.chain import Entry
 
@@ -235,7 +235,7 @@ def _printable(text: object) -> str:
 
 
 def _console() -> "Console":
-    from rich.console import Console
+    from discreet.cli.console import Console
 
     console = Console(markup=False, highlight=False)
     # a number that is cut tells nothing: a narrow terminal wraps whole lines instead

@@ -204,8 +204,9 @@ def _show(found: dict[str, Any], certificate: str | None, as_json: bool) -> None
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from discreet.cli.console import Console
 
     console = Console(markup=False, highlight=False)
     looks: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}

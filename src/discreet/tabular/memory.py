@@ -1,7 +1,7 @@
 """How much memory a fit of a table will take, from public facts, and how much this machine has left.
 
-Files are read in blocks, but their encoded rows stay in memory. Measured on Parquet and CSV files of 10^6 to 10^7 rows
-with 2 to 40 features: a process takes about 350 MB before it has a row; each row 120 bytes (its target, its norms, and
+Files are read in blocks, but their encoded rows stay in memory. Measured on Parquet files of 5 10^5 to 4 10^6 rows
+with 5 and 40 features: a process takes about 350 MB before it has a row; each row 120 bytes (its target, its norms, and
 what is read ahead), and each of its features three times what the lattice stores (2 bytes, rarely 4), since solvers
 work on a recoded copy.
 
