@@ -383,12 +383,13 @@ def test_command(monkeypatch):
 
 def test_command_names_the_smallest_case(monkeypatch):
     a_warning_on_a_value(monkeypatch)
-    chosen = ("--entry", "DPRidge.fit", "--container", "numpy float64", "--value", "float16 NaN", "--cases", 8)
+    chosen = ("--entry", "DPRidge.fit", "--container", "numpy float64", "--value", "float16 NaN", "--cases", 12)
     result = audited(*chosen)
     assert result.exit_code == 1
     assert "REFUTED" in result.stdout
     assert "warned: DPRidge.fit; numpy float64; float16 NaN; row 0, column" in result.stdout
-    found, *_ = json.loads(audited(*chosen, "--json").stdout)["differences"]
+    found, _persons = json.loads(audited(*chosen, "--json").stdout)["differences"]
+    assert found["entry"] == "DPRidge.fit"
     assert found["smallest"]["neighbors"] == "replace_one"
     assert found["smallest"]["row"] == 0
 
