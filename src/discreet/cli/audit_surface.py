@@ -80,8 +80,9 @@ def _named(option: str, parts: list[str] | None, things: Sequence[Any]) -> list[
 
 
 def _print(found: "Surface") -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from discreet.cli.console import Console
 
     console = Console(markup=False, highlight=False)
     table = Table("entry", "cases", "served", "different", title_justify="left", box=None)

@@ -11,7 +11,17 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from discreet.audit.surface.entries import DELTA, EPSILON, ROWS_SHOWN, SCORE_SHOWN, Entry, Task, fitted_table, schema_of
+from discreet.audit.surface.entries import (
+    ALIKE,
+    DELTA,
+    EPSILON,
+    ROWS_SHOWN,
+    SCORE_SHOWN,
+    Entry,
+    Task,
+    fitted_table,
+    schema_of,
+)
 from discreet.audit.surface.observing import BROKE, masked
 from discreet.audit.surface.rows import ANSWER, TABLE, WHO, table_cells
 from discreet.budget import Neighbors
@@ -243,13 +253,13 @@ def command_entries() -> tuple[Entry, ...]:
     return (
         entry("fit", _fit, ("fit",)),
         entry("fit, persons", partial(_fit, persons=True), persons=True),
-        entry("fit, a private range", partial(_fit, private=True)),
+        entry("fit, a private range", partial(_fit, private=True), every=ALIKE),
         entry("fit --dry-run", _dry_run, pays=False, reads=False),
-        entry("fit, inspect, verify, budget", _fit_and_look, looks),
+        entry("fit, inspect, verify, budget", _fit_and_look, looks, every=ALIKE),
         entry("predict", _predict, ("predict",), pays=False, shows=rows),
-        entry("predict --out", _predict_to_file, pays=False, shows=rows),
+        entry("predict --out", _predict_to_file, pays=False, shows=rows, every=ALIKE),
         entry("score --private", _score, ("score",)),
-        entry("score --public-data", _public_score, pays=False, shows=score),
+        entry("score --public-data", _public_score, pays=False, shows=score, every=ALIKE),
         entry("schema new", _new, ("schema new",), pays=False, reads=False),
         entry("schema check", _check, ("schema check",), pays=False, reads=False),
         entry("fit with a report", _fit_and_report, every=45),

@@ -29,7 +29,7 @@ REGRESSORS = (
     "DPPoissonRegressor",
 )
 
-_ALIKE = 4
+ALIKE = 4
 """One value in so many, for entries that share all their code with another."""
 ROWS_SHOWN = "what it makes of each row is what it is for; it is given rows that its caller may see"
 SCORE_SHOWN = "the rows are declared public: the score is exact"
@@ -224,7 +224,7 @@ def _new_rows(name: str, method: str, task: Task) -> Any:
 def _estimators() -> Iterator[Entry]:
     for name in (*CLASSIFIERS, *REGRESSORS):
         fit, quote = partial(_fit, name), partial(_quote, name)
-        every = 1 if name in ("DPLogisticRegression", "DPRidge") else _ALIKE
+        every = 1 if name in ("DPLogisticRegression", "DPRidge") else ALIKE
         yield Entry(f"{name}.fit", (f"{name}.fit",), matrix_cells, MATRIX, fit, every=every)
         yield Entry(f"{name}.quote", (f"{name}.quote",), matrix_cells, MATRIX, quote, reads=False, every=every)
     logistic = partial(_fit, "DPLogisticRegression")
@@ -232,19 +232,20 @@ def _estimators() -> Iterator[Entry]:
     yield Entry("DPLogisticRegression.fit, labels in words", (), worded, MATRIX, partial(logistic, worded=True))
     yield Entry("DPLogisticRegression.fit, named bounds", (), matrix_cells, MATRIX, partial(logistic, named=True))
     yield Entry("DPLogisticRegression.fit, persons", (), matrix_cells, MATRIX, logistic, persons=True)
-    yield Entry("DPRidge.fit, persons", (), matrix_cells, MATRIX, partial(_fit, "DPRidge"), persons=True)
+    yield Entry("DPRidge.fit, persons", (), matrix_cells, MATRIX, partial(_fit, "DPRidge"), persons=True, every=ALIKE)
     covers = (*(f"{name}.save" for name in (*CLASSIFIERS, *REGRESSORS)), "load")
-    yield Entry("save and load", covers, matrix_cells, MATRIX, _saved)
+    yield Entry("save and load", covers, matrix_cells, MATRIX, _saved, every=ALIKE)
     select = partial(_select, "fit")
     yield Entry("DPSelectCV.fit", ("DPSelectCV.fit", "DPSelectCV.save"), matrix_cells, MATRIX, select)
-    yield Entry("DPSelectCV.fit, persons", (), matrix_cells, MATRIX, select, persons=True)
+    yield Entry("DPSelectCV.fit, persons", (), matrix_cells, MATRIX, select, persons=True, every=ALIKE)
     quote = partial(_select, "quote")
-    yield Entry("DPSelectCV.quote", ("DPSelectCV.quote",), matrix_cells, MATRIX, quote, reads=False, every=_ALIKE)
+    yield Entry("DPSelectCV.quote", ("DPSelectCV.quote",), matrix_cells, MATRIX, quote, reads=False, every=ALIKE)
     yield Entry("PrivateData.open", ("PrivateData", "PrivateData.open"), matrix_cells, MATRIX, _opened)
-    yield Entry("PrivateData.open, persons", (), matrix_cells, MATRIX, _opened, persons=True)
+    yield Entry("PrivateData.open, persons", (), matrix_cells, MATRIX, _opened, persons=True, every=ALIKE)
     for name, metric in (("DPLogisticRegression", "accuracy"), ("DPLinearSVC", "auc"), ("DPRidge", "r2")):
         run = partial(_score, name, metric)
-        yield Entry(f"private_score, {metric}", ("private_score",), matrix_cells, MATRIX, run)
+        every = 1 if metric == "accuracy" else ALIKE
+        yield Entry(f"private_score, {metric}", ("private_score",), matrix_cells, MATRIX, run, every=every)
     run = partial(_score, "DPLogisticRegression", "accuracy")
     yield Entry("private_score, persons", (), matrix_cells, MATRIX, run, persons=True)
     shown = {"result": SCORE_SHOWN}
@@ -328,26 +329,26 @@ def _tables() -> Iterator[Entry]:
     yield entry("TableModel.fit", ("TableModel.fit",), _fit_table)
     yield entry("TableModel.fit, persons", (), partial(_fit_table, persons=True), persons=True)
     yield entry("TableModel.fit, a private range", (), partial(_fit_table, private=True))
-    yield entry("TableModel.save", ("TableModel.save", "TableModel.load"), _saved_table)
+    yield entry("TableModel.save", ("TableModel.save", "TableModel.load"), _saved_table, every=ALIKE)
     yield entry("TableModel.quote", ("TableModel.quote",), lambda task: _table_model(task).quote(task.table),
                 reads=False)  # fmt: skip
     yield entry("TableModel.private_score", ("TableModel.private_score",), _score_table)
-    yield entry("TableModel.rows", ("TableModel.rows", "TableModel.stream"), _rows_of_table, reads=False)
+    yield entry("TableModel.rows", ("TableModel.rows", "TableModel.stream"), _rows_of_table, reads=False, every=ALIKE)
     selected = partial(_select_on_table, "fit")
-    yield entry("TableSelection.fit", ("TableSelection.fit",), selected)
-    yield entry("TableSelection.fit, persons", (), partial(selected, persons=True), persons=True, every=_ALIKE)
+    yield entry("TableSelection.fit", ("TableSelection.fit",), selected, every=ALIKE)
+    yield entry("TableSelection.fit, persons", (), partial(selected, persons=True), persons=True, every=ALIKE)
     yield entry("TableSelection.quote", ("TableSelection.quote",), partial(_select_on_table, "quote"), reads=False,
-                every=_ALIKE)  # fmt: skip
+                every=ALIKE)  # fmt: skip
     shown = {"result": ROWS_SHOWN}
     for method in ("predict", "predict_proba", "predictions"):
-        every = 1 if method == "predict" else _ALIKE
+        every = 1 if method == "predict" else ALIKE
         yield entry(f"TableModel.{method}", (f"TableModel.{method}",), partial(_of_table, method),
                     pays=False, shows=shown, every=every)  # fmt: skip
     yield entry("TableModel.public_score", ("TableModel.public_score",), partial(_of_table, "public_score"),
-                pays=False, shows={"result": SCORE_SHOWN})  # fmt: skip
+                pays=False, shows={"result": SCORE_SHOWN}, every=ALIKE)  # fmt: skip
     yield entry("SchemaEncoder.fit", ("SchemaEncoder.fit",), partial(_encoder, "fit"), reads=False)
     for method in ("transform", "fit_transform"):
-        every = 1 if method == "transform" else _ALIKE
+        every = 1 if method == "transform" else ALIKE
         yield entry(f"SchemaEncoder.{method}", (f"SchemaEncoder.{method}",), partial(_encoder, method),
                     pays=False, shows=shown, every=every)  # fmt: skip
     yield Entry("make_private_pipeline", ("make_private_pipeline",), table_cells, TABLE, _pipeline, pays=False)
