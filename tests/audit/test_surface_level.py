@@ -388,7 +388,7 @@ def test_command_names_the_smallest_case(monkeypatch):
     assert result.exit_code == 1
     assert "REFUTED" in result.stdout
     assert "warned: DPRidge.fit; numpy float64; float16 NaN; row 0, column" in result.stdout
-    found, _persons = json.loads(audited(*chosen, "--json").stdout)["differences"]
+    found, *_ = json.loads(audited(*chosen, "--json").stdout)["differences"]
     assert found["entry"] == "DPRidge.fit"
     assert found["smallest"]["neighbors"] == "replace_one"
     assert found["smallest"]["row"] == 0

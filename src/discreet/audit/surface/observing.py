@@ -25,6 +25,7 @@ RICH, BROKE = "rich", "broke"
 _NAMES = re.compile(rb"[0-9a-f]{12,}")
 _PLACES = re.compile(rb"0x[0-9a-f]+")
 _TIMES = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.+]+)?")
+_MEMORY = re.compile(rb"this machine has [0-9.]+ [A-Za-z]+ left")
 
 
 class WatchedLedger(Ledger):
@@ -125,7 +126,8 @@ def _shown(result: Any) -> str:
 
 
 def masked(content: bytes) -> bytes:
-    """Without names, hashes, places in memory and times that differ from run to run."""
+    """Without names, hashes, places in memory, times and free memory, which differ from run to run."""
+    content = _MEMORY.sub(b"<memory>", content)
     return _TIMES.sub(b"<time>", _NAMES.sub(b"<hex>", _PLACES.sub(b"<place>", content)))
 
 
