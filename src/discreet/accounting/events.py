@@ -73,8 +73,10 @@ class Laplace:
     e^epsilon r^m = r^{s} r^{v}, so that it is 1 - r^s (r^{1-v} + r^v)/(1 + r). By convexity
     r^{1-v} + r^v >= 2 sqrt(r), and 2 sqrt(r)/(1 + r) = 1/cosh(h/2). QED
 
-    So a scalar with discrete noise of scale t and whole sensitivity D is entered here with
-    noise_multiplier = t/(D + 1), rounded down; a vector (or a pure claim) with t/D.
+    A hockey-stick divergence that is smaller at every order dominates the privacy loss, so that all prices (Renyi
+    divergences, too, which are mixtures of hockey-stick divergences) follow. So a scalar with discrete noise of scale
+    t and whole sensitivity D is entered here with a noise_multiplier of at most t/(D + 1); a vector (or a pure claim)
+    with t/D. The curator's lattice keeps to it (``curator/lattice.py``).
     """
 
     kind: ClassVar[str] = "laplace"

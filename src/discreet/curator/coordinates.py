@@ -94,7 +94,7 @@ def run_steps(
         loss=loss,
         penalty=penalty,
         coordinates=columns,
-        noise=session.noise(release, unit, columns.size),
+        noise=session.noise(release, unit, columns.size, answers=columns.size),
         scales=1.0 / (clips / unit.bound * grid.one),  # rounded as a single query's
         bound=unit.bound,
         units=clips / unit.bound,

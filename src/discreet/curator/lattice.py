@@ -12,6 +12,11 @@ Theorem (noise). The sum of contributions is an integer vector, so sum + round(2
 round(sum + 2^m N): the release is the ideal Gaussian mechanism, rounded afterwards. Its noise
 multiplier is 2^m / (a B), where a B is the sensitivity under the declared relation. ``unit_for``
 takes B = floor(2^m / (a z)), so the realized multiplier is never below the calibrated z.
+
+Theorem (scalar discrete Laplace). One number with discrete Laplace noise of scale t = 2^m and whole sensitivity D
+is priced as continuous Laplace noise of multiplier z, which the lemma of ``accounting.events.Laplace`` allows where
+z <= t / (D + 1): not being continuous costs one step of sensitivity. ``for_a_scalar`` takes B - 1 in place of B, so
+that D + 1 = a (B - 1) + 1 <= a B <= 2^m / z. For vectors, and for pure prices, D = a B is enough.
 """
 
 import math
@@ -92,6 +97,11 @@ def unit_for(noise_multiplier: float, factor: int | Fraction, clip: float, n: in
             "the noise this budget needs is beyond the lattice's range: raise epsilon or plan fewer releases"
         )
     return Unit(bound, m, clip / bound)
+
+
+def for_a_scalar(unit: Unit, clip: float) -> Unit:
+    """The same lattice for one number with discrete Laplace noise: a bound smaller by the one step that this costs."""
+    return unit if unit.m is None else Unit(unit.bound - 1, unit.m, clip / (unit.bound - 1))
 
 
 def realized_noise_multiplier(unit: Unit, factor: int | Fraction) -> float:

@@ -19,7 +19,7 @@ from discreet.budget import Budget
 from discreet.curator import noise
 from discreet.curator.engines.base import Engine
 from discreet.curator.entropy import Entropy, current_entropy
-from discreet.curator.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, unit_for
+from discreet.curator.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
 from discreet.curator.observation import Measurement, current_observer
 from discreet.errors import PlanViolation, Unsupported
 
@@ -164,15 +164,22 @@ class Session:
         factor = self.factor if factor is None else factor
         key = (release.query, clip, release.relative_noise, factor)
         if key not in self._units:
-            self._units[key] = unit_for(self.multiplier(release), factor, clip, self.largest_n)
+            unit = unit_for(self.multiplier(release), factor, clip, self.largest_n)
+            is_scalar = self.uses_l1(release) and release.dimension == 1
+            self._units[key] = for_a_scalar(unit, clip) if is_scalar else unit
         return self._units[key]
 
     def uses_l1(self, release: Release) -> bool:
         """Whether a release adds Laplace noise, so that contributions are bounded in the L1 norm."""
         return self.budget.is_pure or release.mechanism == "laplace"
 
-    def noise(self, release: Release, unit: Unit, count: int) -> Integers:
-        """Integers of scale 2^m: Gaussian, or discrete Laplace for pure budgets; zeros where there is none."""
+    def noise(self, release: Release, unit: Unit, count: int, *, answers: int = 1) -> Integers:
+        """Integers of scale 2^m: Gaussian, or discrete Laplace for pure budgets; zeros where there is none.
+
+        ``count`` in all, for so many answers: a release that was planned as a scalar is answered with one number.
+        """
+        if release.dimension == 1 and count > answers:
+            raise PlanViolation(f"{release.query} was planned as one number: plan it without a dimension")
         if unit.m is None:
             return np.zeros(count, dtype=np.int64)
         draw = noise.discrete_laplace if self.uses_l1(release) else noise.rounded_gaussian
