@@ -157,8 +157,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/coordinates.py",
-                "        noise=session.noise(release, unit, columns.size),\n",
-                "        noise=session.noise(release, unit, columns.size) // int(n),\n",
+                "        noise=session.noise(release, unit, columns.size, answers=columns.size),\n",
+                "        noise=session.noise(release, unit, columns.size, answers=columns.size) // int(n),\n",
             ),
         ),
         ("tests/mutants/test_killers.py::test_the_audit_of_a_transcript_refutes_nothing",),
