@@ -25,10 +25,6 @@ class StaleKernels(DiscreetError, RuntimeError):
     """A compiled kernel failed its known-answer test."""
 
 
-class NotConverged(DiscreetError, RuntimeError):
-    """A minimizer could not be certified, or a sampler did not finish: nothing was released."""
-
-
 class AccountingError(DiscreetError, RuntimeError):
     """Two independent accountants disagree about a price."""
 

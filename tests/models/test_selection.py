@@ -20,7 +20,6 @@ from discreet import (
     DPSelectCV,
     GradientDescent,
     MissingBounds,
-    NotConverged,
     PlanViolation,
     Unsupported,
 )
@@ -473,11 +472,11 @@ def test_a_run_that_fails_ends_the_selection_and_is_not_drawn_again(rows, monkey
 
     def fails(self, *args):
         asked.append(self)
-        raise NotConverged("no")
+        raise Unsupported("no")
 
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 3)
     monkeypatch.setattr(DPLogisticRegression, "fit", fails)
-    with pytest.raises(NotConverged, match="no"):
+    with pytest.raises(Unsupported, match="no"):
         DPSelectCV(classifier(), FEW, epsilon=3.0).fit(*rows)
     assert len(asked) == 1
 

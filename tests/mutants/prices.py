@@ -56,9 +56,7 @@ MUTANTS = (
                 "        raise\n",
             ),
         ),
-        (
-            "tests/one_shot/test_fail_closed.py::test_a_minimizer_stopped_early_releases_nothing_and_the_budget_is_spent[output]",
-        ),
+        ("tests/one_shot/test_fail_closed.py::test_an_error_after_the_charge_leaves_the_budget_spent[output]",),
         "DID NOT RAISE PlanViolation",
     ),
     Mutant(

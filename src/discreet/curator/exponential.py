@@ -27,7 +27,7 @@ from discreet.curator.lattice import Unit
 from discreet.curator.minimize import Objective, minimize
 from discreet.curator.one_shot import Problem
 from discreet.curator.session import Session
-from discreet.errors import DiscreetError, PlanViolation, Unsupported
+from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 
@@ -37,6 +37,7 @@ SAMPLERS = ("interval", "gaussian", "rejection", "chain")
 CHAIN_STEPS = 2000
 MOST_COLUMNS = 4096
 LEAST_ACCEPTANCE = 1e-3
+_HALVINGS = 60
 
 
 def inverse_temperature(multiplier: float, sensitivity: float, problem: Problem) -> float:
@@ -76,12 +77,7 @@ def sample(session: Session, loss: Any, problem: Problem, sampler: str) -> Vecto
     if k == math.inf:
         return problem.projected(_center(engine, loss, session.domain, problem)[0])
     with np.errstate(all="ignore"):  # a warning is an answer
-        try:
-            point = _DRAWS[sampler](engine, loss, session.domain, problem, k, draws)
-        except DiscreetError:
-            raise
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError):  # so is an error: all failures look alike
-            raise posterior.gave_up() from None
+        point = _DRAWS[sampler](engine, loss, session.domain, problem, k, draws)
     return _shown(session, release, point)
 
 
@@ -105,6 +101,8 @@ def _check(domain: Domain, loss: Any, problem: Problem, sampler: str) -> None:
         raise PlanViolation("only the squared loss has a Gaussian posterior")
     if sampler == "rejection" and expected_acceptance(loss, domain, problem) < LEAST_ACCEPTANCE:
         raise Unsupported("rejection would hardly ever keep a point here: use sampler='chain', or regularize more")
+    if sampler != "interval":
+        problem.check_curvature(loss, domain)
     if problem.total == 0 and sampler != "interval":
         raise PlanViolation("without regularization only one coefficient can be sampled exactly, in a ball")
 
@@ -127,12 +125,44 @@ def _tau(loss: Any, domain: Domain, problem: Problem) -> float:
     return problem.tolerance * problem.n * gradient_bound(loss, problem.seen(domain), problem.radius)
 
 
+def _minimizer(engine: Engine, loss: Any, domain: Domain, problem: Problem, extra: float = 0.0) -> Vector:
+    """The minimizer over all of space of S + ((lambda + extra)/2) ||w||^2."""
+    strength, row_norm = problem.total + extra, problem.row_norm or math.inf
+    objective = Objective(loss, strength, np.zeros(domain.shape), row_norm=row_norm)
+    return minimize(engine, objective, _tau(loss, domain, problem)).point
+
+
+def _minimizer_in_ball(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float) -> Vector:
+    """A point of the ball at which the gradient g of the exponent has g.(w - c) >= -0.1 or so for all w of the ball.
+
+    The minimizer with a multiplier nu for the ball, c, has g = -k nu c, so g.(w - c) >= -k nu ||c|| (radius - ||c||):
+    nu is found by halving until this is small. Should doubles not get there, the last one inside serves: the draw is
+    exact from any center.
+    """
+    center = _minimizer(engine, loss, domain, problem)
+    if problem.radius is None or np.linalg.norm(center) <= problem.radius:
+        return center
+    radius, low = problem.radius, 0.0
+    high = 2 * problem.n * gradient_bound(loss, problem.seen(domain), radius) / radius
+    center = np.zeros(domain.shape)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        tried = _minimizer(engine, loss, domain, problem, middle)
+        length = float(np.linalg.norm(tried))
+        if length > radius:
+            low = middle
+            continue
+        high, center = middle, tried
+        if k * middle * length * (radius - length) <= 0.1:
+            break
+    return center
+
+
 def _center(engine: Engine, loss: Any, domain: Domain, problem: Problem) -> tuple[Vector, Vector]:
     """The minimizer over all of space, ball or not, and the Hessian of S + (lambda/2) ||w||^2 there."""
     passes = engine.smooth()
     view = passes.view(row_norm=problem.row_norm or math.inf)
-    objective = Objective(loss, problem.total, np.zeros(domain.shape), row_norm=problem.row_norm or math.inf)
-    center = minimize(engine, objective, _tau(loss, domain, problem)).point
+    center = _minimizer(engine, loss, domain, problem)
     margins = passes.slopes(center[np.newaxis], loss, view).margins
     hessian = passes.hessian(passes.states(margins, loss, view))
     return center, hessian + problem.total * np.eye(center.size)
@@ -153,13 +183,11 @@ def _interval(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: fl
 
 def _gaussian(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
     center, hessian = _center(engine, loss, domain, problem)
-    return posterior.gaussian_in_ball(
-        center, np.asarray(np.linalg.cholesky(k * hessian), dtype=np.float64), problem.radius or math.inf, draws
-    )
+    return posterior.gaussian_in_ball(center, posterior.factor_of(k * hessian), problem.radius or math.inf, draws)
 
 
 def _rejection(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
-    center, _ = _center(engine, loss, domain, problem)
+    center = _minimizer_in_ball(engine, loss, domain, problem, k)
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     radius = problem.radius or math.inf
     return posterior.strongly_log_concave(energy, gradient, center, k * problem.total, radius, draws)

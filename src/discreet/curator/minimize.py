@@ -25,7 +25,8 @@ computed values. Then ||grad J(w)|| <= ``gradient_norm``, the computed norm plus
 4. the rest: gamma_4 (||sum|| + lambda ||w|| + ||b||) for forming lambda w + b + sum.
 
 The bound's own arithmetic is off by less than a relative 2^-20 for fewer than 2^31 numbers, and underflow adds less
-than 2^-400; both are added. NaN and overflow make the bound NaN or infinite: not certified.
+than 2^-400; both are added. NaN and overflow make the bound NaN or infinite: not certified. A point that is not
+certified is left behind, and ``descent.py`` certifies one: for every data set, so that no failing can tell of records.
 """
 
 import math
@@ -35,14 +36,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.descent import Descent, gradient_within
 from discreet.curator.engines.base import Engine
 from discreet.curator.engines.smooth import Smooth, SparseSmooth, by_outputs
-from discreet.curator.newton import Point, above, follow, steps_for
+from discreet.curator.newton import Point, above, search, steps_for
 from discreet.curator.smoothtest import check_smooth
-from discreet.errors import DiscreetError, NotConverged, Unsupported
+from discreet.errors import Unsupported
 
 MAX_STEPS = 200
-"""Newton steps before giving up. The number taken depends on data and never leaves."""
+"""Newton steps in doubles, at most. The number taken depends on data and never leaves."""
 
 _UNIT = 2.0**-53
 
@@ -81,40 +83,37 @@ class Minimum:
 
 
 def minimize(engine: Engine, objective: Objective, tolerance: float) -> Minimum:
-    """A point at which ||grad J|| is certainly at most ``tolerance``; raises ``NotConverged`` where there is no proof.
+    """Return the doubles nearest to a point at which ||grad J|| is certainly at most ``tolerance``: for every records.
 
     Newton's method, by Cholesky factors that are kept while they serve, or by conjugate gradients where there are
-    many columns or outputs. Neither the steps taken nor the reason of a failure is told.
+    many columns or outputs; ``descent.py`` where that does not certify. Which of the two, and how many steps, is not
+    told. Only facts that are not of the records are refused.
     """
     if not objective.regularization > 0:
         raise Unsupported("a minimizer needs a positive regularization: without one it need not exist")
+    if not (tolerance > 0 and np.isfinite(objective.linear).all()):
+        raise Unsupported("a minimizer needs a positive tolerance and a finite linear term")
     with np.errstate(all="ignore"):  # a warning is an answer
-        try:
-            found = _search(_certified(engine, objective), tolerance)
-        except DiscreetError:
-            raise
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError):  # so is an error: all failures look alike
-            raise not_certified() from None
-    point = found.w.T if objective.linear.ndim == 2 else found.w[0]
-    return Minimum(np.ascontiguousarray(point), found.bound)
+        problem = _certified(engine, objective)
+        found = _by_newton(problem, tolerance) or _by_descent(engine, problem, tolerance)
+    point = found.point.T if objective.linear.ndim == 2 else found.point[0]
+    return Minimum(np.ascontiguousarray(point), found.gradient_norm)
 
 
 def certified_gradient(
-    engine: Engine, objective: Objective, w: NDArray[np.float64]
+    engine: Engine, objective: Objective, w: NDArray[np.float64], allowed: float = math.inf
 ) -> tuple[NDArray[np.float64], float]:
-    """The computed gradient of J at ``w``, and a proven bound on its distance from the true one."""
+    """The gradient of J at ``w``, and a proven bound on its distance from the true one, at most ``allowed``.
+
+    ``allowed`` must be more than 2^-50 times the gradient's norm, which its own rounding to doubles may take.
+    """
     with np.errstate(all="ignore"):
-        point = _certified(engine, objective).at(by_outputs(w))
-    gradient = point.gradient.T if w.ndim == 2 else point.gradient[0]
-    return np.ascontiguousarray(gradient), above(point.error)
-
-
-def not_certified() -> NotConverged:
-    """The error for whatever could not be proven; its text says nothing of the data."""
-    return NotConverged(
-        "the minimizer could not be certified: nothing was released and the budget is spent; "
-        "raise the regularization, the tolerance or declare tighter bounds"
-    )
+        problem = _certified(engine, objective)
+        point = problem.at(by_outputs(w))
+        gradient, error = point.gradient, above(point.error)
+        if not error <= allowed:
+            gradient, error = gradient_within(engine.records, problem.view, objective, by_outputs(w), allowed)
+    return np.ascontiguousarray(gradient.T if w.ndim == 2 else gradient[0]), error
 
 
 def _certified(engine: Engine, objective: Objective) -> "_Certified":
@@ -123,21 +122,20 @@ def _certified(engine: Engine, objective: Objective) -> "_Certified":
     return _Certified(passes, objective)
 
 
-def _search(problem: "_Certified", tolerance: float) -> Point:
+def _by_newton(problem: "_Certified", tolerance: float) -> Minimum | None:
+    """The minimum by Newton's method in doubles; None where that does not certify, whatever the reason."""
     objective = problem.objective
-    steps = steps_for(problem.passes, objective.loss, objective.regularization, problem.view, tolerance)
-    point = problem.at(np.zeros_like(problem.linear))
-    for _ in range(MAX_STEPS):
-        if point.bound <= tolerance:
-            return point
-        if not math.isfinite(point.bound) or point.norm < point.error > tolerance:  # rounding is all that is left
-            break
-        direction = steps.direction(point)
-        if direction is None or not np.isfinite(direction).all():
-            break
-        before, point = point, follow(problem.at, point, direction, tolerance)
-        steps.judge(before, point)
-    raise not_certified()
+    try:
+        steps = steps_for(problem.passes, objective.loss, objective.regularization, problem.view, tolerance)
+        found = search(problem.at, problem.at(np.zeros_like(problem.linear)), steps, tolerance, MAX_STEPS)
+    except Exception:  # of linear algebra or memory: an outcome that depends on records, so none that may leave
+        return None
+    return Minimum(found.w, found.bound) if found.bound <= tolerance else None
+
+
+def _by_descent(engine: Engine, problem: "_Certified", tolerance: float) -> Minimum:
+    found = Descent(engine.records, problem.passes, problem.view, problem.objective, tolerance).run()
+    return Minimum(*found)
 
 
 class _Certified:

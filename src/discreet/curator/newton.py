@@ -85,6 +85,22 @@ def steps_for(passes: Smooth, loss: Any, regularization: float, view: View, tole
     return ConjugateSteps(passes, loss, regularization, view, tolerance)
 
 
+def search(at: Callable[[Doubles], Point], start: Point, steps: Steps, tolerance: float, most_steps: int) -> Point:
+    """Follow directions until the gradient is certified, or there is none to follow: the last point either way."""
+    point = start
+    for _ in range(most_steps):
+        if point.bound <= tolerance or not math.isfinite(point.bound):
+            break
+        if point.norm < point.error > tolerance:  # rounding is all that is left
+            break
+        direction = steps.direction(point)
+        if direction is None or not np.isfinite(direction).all():
+            break
+        before, point = point, follow(at, point, direction, tolerance)
+        steps.judge(before, point)
+    return point
+
+
 def follow(at: Callable[[Doubles], Point], point: Point, direction: Doubles, tolerance: float) -> Point:
     """A point along the direction where the slope has at least halved; steps that still descend steeply grow.
 

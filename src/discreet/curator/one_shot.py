@@ -1,7 +1,8 @@
 """Solve once, privately: the minimizer with noise added to it, or with noise inside its objective.
 
 J(w) = sum_i l_i(w) + (lambda/2) ||w||^2 (+ b.w) with convex losses, so J is lambda-strongly convex, on every
-coordinate, the intercept's too. ``minimize`` returns a point whose gradient is proven to be at most tau.
+coordinate, the intercept's too. ``minimize`` returns a point whose gradient is proven to be at most tau, rounded to
+doubles, and does so for every data set: there is no failing that could depend on records.
 
 *Sensitivity of the minimizer.* Let w, w' be points with ||grad J_D(w)|| <= tau and ||grad J_D'(w')|| <= tau for
 neighbors D, D'. The sums differ by one record's gradient (two, under ``replace_one``), each of norm at most C. So
@@ -9,10 +10,11 @@ neighbors D, D'. The sums differ by one record's gradient (two, under ``replace_
 lambda ||w - w'|| <= ||grad J_D'(w) - grad J_D'(w')|| <= a C + 2 tau. lambda is public and the same for D and D':
 under ``add_remove`` it does not follow the number of records.
 
-*On the lattice.* A point is clipped to +-2^52 steps of size h and rounded to integers k; the quotient's own rounding is
-at most half a step there, so a coordinate moves by at most one step. Clip and projection are non-expansive. Neighbors
-are then at most D = (sensitivity)/h + 2 ceil(sqrt(p)) steps apart, in integers, and k + round(2^m N) is the ideal
-Gaussian mechanism rounded, of noise multiplier 2^m/D. h comes from public numbers alone.
+*On the lattice.* A point is clipped to +-2^52 steps of size h and rounded to integers k; the rounding of the point to
+doubles and that of the quotient are at most half a step each there, so a coordinate moves by at most 1.5 steps. Clip
+and projection are non-expansive. Neighbors are then at most D = (sensitivity)/h + 3 ceil(sqrt(p)) steps apart, in
+integers, and k + round(2^m N) is the ideal Gaussian mechanism rounded, of noise multiplier 2^m/D. h comes from public
+numbers alone. A projection is computed in doubles: (p + 8) 2^-52 of the radius is added to the sensitivity for it.
 """
 
 import math
@@ -26,9 +28,10 @@ from numpy.typing import NDArray
 from discreet.accounting.perturbation import perturbation_of, record_bound
 from discreet.accounting.plan import Perturbation, Release
 from discreet.bounds import Domain
+from discreet.curator.descent import MOST_CURVATURE
 from discreet.curator.draws import Draws
 from discreet.curator.lattice import Unit
-from discreet.curator.minimize import Objective, certified_gradient, minimize, not_certified
+from discreet.curator.minimize import Objective, certified_gradient, minimize
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.constants import gradient_smoothness, lipschitz_within
@@ -105,6 +108,19 @@ class Problem:
         """Onto the ball, where there is one: non-expansive."""
         return w if self.radius is None else L2Ball(self.radius).prox(w, 1.0)
 
+    def rounding(self, size: int) -> float:
+        """By how much the rounding of two projections can move them apart."""
+        return 0.0 if self.radius is None else (size + 8) * 2.0**-52 * self.radius
+
+    def check_curvature(self, loss: Any, domain: Domain) -> None:
+        """Refuse, by public facts, a minimizer that is promised (``descent``) but might take forever."""
+        most = gradient_smoothness(self.loss_for(loss, domain), self.seen(domain))
+        if not most <= MOST_CURVATURE * self.regularization:
+            raise Unsupported(
+                "the regularization is too small against the curvature of the loss for a certified minimizer: raise "
+                "it, shrink rows (row_norm), or bend the loss less (a smaller limit, a larger width)"
+            )
+
     def objective(self, loss: Any, domain: Domain, linear: Vector | None = None) -> Objective:
         """The sum to be minimized, with b.w added."""
         return Objective(
@@ -117,8 +133,8 @@ class Problem:
 
 
 def slack_of(size: int, use_l1: bool) -> int:
-    """By how many steps the rounding of two points can move them apart: 2 p in the L1 norm, 2 ceil(sqrt(p)) in L2."""
-    return 2 * (size if use_l1 else math.isqrt(size - 1) + 1)
+    """By how many steps the rounding of two points can move them apart: 3 p in the L1 norm, 3 ceil(sqrt(p)) in L2."""
+    return 3 * (size if use_l1 else math.isqrt(size - 1) + 1)
 
 
 def unit_of_point(multiplier: float, sensitivity: float, slack: int) -> Unit:
@@ -154,12 +170,13 @@ def noisy_minimizer(session: Session, loss: Any, problem: Problem) -> Vector:
     domain, bound = session.domain, problem.bound_for(loss, session.domain)
     if not problem.total > 0:
         raise PlanViolation("a minimizer moves by any amount without regularization: it must be positive")
+    problem.check_curvature(loss, domain)
     objective = problem.objective(loss, domain)
     release = session.spend("noisy_minimizer")
     tau = problem.tolerance * problem.n * bound
     point = minimize(session.engine, objective, tau).point
     sensitivity = (session.factor * bound + 2 * tau) / problem.total
-    return _with_noise(session, release, problem.projected(point), sensitivity)
+    return _with_noise(session, release, problem.projected(point), sensitivity + problem.rounding(point.size))
 
 
 def noisy_descent(session: Session, loss: Any, problem: Problem, n_steps: int, step_size: float) -> Vector:
@@ -175,9 +192,7 @@ def noisy_descent(session: Session, loss: Any, problem: Problem, n_steps: int, s
     allowed = GRADIENT_ERROR * problem.n * bound
     w = np.zeros(domain.shape)
     for _ in range(n_steps):
-        gradient, error = certified_gradient(session.engine, objective, w)
-        if not error <= allowed:
-            raise not_certified()
+        gradient, _ = certified_gradient(session.engine, objective, w, allowed)
         w = problem.projected(w - step_size * (gradient / problem.n + mu * w))
     pull = step_size * mu
     steps = float(n_steps) if pull == 0 else -math.expm1(n_steps * math.log1p(-min(pull, 1 - 2.0**-53))) / pull
@@ -215,6 +230,7 @@ def perturbed_minimizer(session: Session, loss: Any, problem: Problem) -> Vector
             "objective perturbation is proven for one row a person, since a person's several rows have no common "
             "direction: use solver='output' or 'gd', or aggregate the rows"
         )
+    problem.check_curvature(loss, domain)
     needed = problem.perturbation_for(loss, domain)
     inside, outside = session.spend("perturb_objective"), session.spend("perturbed_minimizer")
     if inside.perturbation != needed:
@@ -223,7 +239,8 @@ def perturbed_minimizer(session: Session, loss: Any, problem: Problem) -> Vector
     tau = problem.tolerance * problem.n * bound
     point = minimize(session.engine, problem.objective(loss, domain, linear), tau).point
     shown = (session.factor * bound + 2 * tau) / problem.total
-    return release_point(session, outside, problem.projected(point), 2 * (tau + rounding) / problem.total, shown)
+    apart = 2 * (tau + rounding) / problem.total + problem.rounding(point.size)
+    return release_point(session, outside, problem.projected(point), apart, shown)
 
 
 def _linear_term(session: Session, release: Release, sensitivity: float) -> tuple[Vector, float]:

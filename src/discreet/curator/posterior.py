@@ -7,9 +7,11 @@ the quality of ``lower`` (a bad one only wastes tries). ``langevin_chain`` is ap
 releases its draw must state the total-variation distance as an assumption.
 
 How many tries a draw takes depends on the data; the count never leaves this module (running time is
-outside the model). A draw that would take more than ``most_tries`` ends in ``NotConverged``. That end is
-an outcome too: where every try is kept with probability at least a, its own probability is at most
-(1 - a)^most_tries, which counts as total variation.
+outside the model). There is no largest number of tries: giving up would be an answer in no price. A try is
+kept with a probability that is positive for every data set (``acceptance_bound`` for rejection, free of data),
+so a draw ends with probability one, and after t tries it has not ended with probability (1 - a)^t at most:
+that is the random bits' doing. Rounding can make an envelope look lower than it is; such a point is kept, as a point
+on the envelope would be.
 """
 
 import math
@@ -18,10 +20,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc
 
 from discreet.curator.draws import Draws
-from discreet.errors import NotConverged
 
 Vector = NDArray[np.float64]
 Energy = Callable[[Vector], float]
@@ -35,17 +35,17 @@ _PLAIN_TRIES = 8
 """Most balls are generous, and the decomposition that a tight one needs costs p^3."""
 
 
-def acceptance_bound(modulus: float, smoothness: float, p: int, *, room: float = math.inf) -> float:
-    """A lower bound, free of data, on how often ``strongly_log_concave`` keeps a proposal.
+def acceptance_bound(modulus: float, smoothness: float, p: int) -> float:
+    """A lower bound, free of data, on how often ``strongly_log_concave`` keeps a point of its tilted Gaussian.
 
-    For E = modulus/2 ||w||^2 + a convex part with Hessian at most ``smoothness``, and ``center`` c its minimizer,
-    E lies between E(c) + modulus/2 ||w - c||^2, whose exponential is the envelope, and the same with modulus +
-    smoothness; the ratio of the two Gaussian integrals is (modulus / (modulus + smoothness))^(p/2). In a ball
-    only the part of the second integral within ``room``, the distance from c to the sphere, is sure to count.
-    A gradient g left at c costs a further factor of at least exp(-||g||^2 / (2 modulus)).
+    For E = modulus/2 ||w||^2 + a convex part with Hessian at most ``smoothness``, and ``center`` c its minimizer on the
+    ball (or everywhere), with gradient g: write v = w - c, m = modulus, M = modulus + smoothness. The envelope has mass
+    A = integral of exp(-g.v - m/2 ||v||^2) over the ball, E at least that of exp(-g.v - M/2 ||v||^2). With v = s u,
+    s = sqrt(m/M) <= 1, the latter is s^p times an integral of exp(-s g.u - m/2 ||u||^2) over u in (ball - c)/s, which
+    contains ball - c, being star-shaped about 0; and there s g.u <= g.u, since g.u >= 0 at a minimizer. So it is at
+    least s^p A. A center at which g.u >= -t on the ball costs a further factor of at least exp(-t).
     """
-    curvature = modulus + smoothness
-    return float((modulus / curvature) ** (p / 2) * gammainc(p / 2, curvature * room**2 / 2))
+    return float((modulus / (modulus + smoothness)) ** (p / 2))
 
 
 def log_concave_on_interval(
@@ -54,8 +54,6 @@ def log_concave_on_interval(
     low: float,
     high: float,
     draws: Draws,
-    *,
-    most_tries: int = 1000,
 ) -> float:
     """One exact draw from exp(-E) on [low, high]: adaptive rejection (Gilks & Wild 1992).
 
@@ -66,18 +64,15 @@ def log_concave_on_interval(
     between the last two: a peak of any sharpness is met with an envelope of its own scale.
     """
     tangents = _tangents_around_minimum(lambda x: (x, energy(x), slope(x)), low, high)
-    for _ in range(most_tries):
+    while True:
         point, bound = _draw_under_tangents(np.array(tangents).T, low, high, draws)
         value = energy(point)
-        if _keeps(value - bound, bound, draws):
+        if _keeps(value - bound, draws):
             return point
         insort(tangents, (point, value, slope(point)))
-    raise gave_up()
 
 
-def gaussian_in_ball(
-    mean: Vector, precision_cholesky: Vector, radius: float, draws: Draws, *, most_tries: int = 1_000_000
-) -> Vector:
+def gaussian_in_ball(mean: Vector, precision_cholesky: Vector, radius: float, draws: Draws) -> Vector:
     """One exact draw from N(mean, P^-1) given ||w|| <= radius (infinity allowed), with P = L L^T.
 
     A few plain tries first, the first one in the ball kept; then, in P's own axes, which the ball does not mind,
@@ -91,10 +86,8 @@ def gaussian_in_ball(
         return points[:, inside[0]].copy()
     basis, roots, _ = np.linalg.svd(precision_cholesky)  # P = basis diag(roots^2) basis^T
     natural = roots**2 * (basis.T @ mean)
-    for point, slack in _ball_proposals(roots**2, natural, radius, draws, most_tries):
-        if _keeps(slack, 0.0, draws):
-            return np.asarray(basis @ point)
-    raise gave_up()
+    kept = next(point for point, slack in _ball_proposals(roots**2, natural, radius, draws) if _keeps(slack, draws))
+    return np.asarray(basis @ kept)
 
 
 def strongly_log_concave(
@@ -104,25 +97,24 @@ def strongly_log_concave(
     modulus: float,
     radius: float,
     draws: Draws,
-    *,
-    most_tries: int = 100_000,
 ) -> Vector:
     """One exact draw from exp(-E) on ||w|| <= radius, for a ``modulus``-strongly convex E.
 
     Envelope: E(w) >= E(c) + g.(w - c) + modulus/2 ||w - c||^2 with g a (sub)gradient at c, a Gaussian around
-    c - g/modulus. True for any c, so the draw is exact wherever ``center`` is; near the minimizer it is
+    c - g/modulus. True for any c, so the draw is exact wherever ``center`` is; near the minimizer over the ball it is
     quick (``acceptance_bound``). A modulus of zero needs a finite radius.
     """
     if not (modulus > 0 or (modulus == 0 and radius < math.inf)):
         raise ValueError("the envelope needs a positive modulus, or a ball")
     bottom, tilt = energy(center), gradient(center)
     precisions = np.full(center.size, float(modulus))
-    for point, slack in _ball_proposals(precisions, modulus * center - tilt, radius, draws, most_tries):
+
+    def excess(point: Vector) -> float:
         step = point - center
-        excess = energy(point) - (bottom + float(tilt @ step + modulus / 2 * (step @ step)))
-        if _keeps(excess + slack, bottom, draws):
-            return point
-    raise gave_up()
+        return energy(point) - (bottom + float(tilt @ step + modulus / 2 * (step @ step)))
+
+    proposals = _ball_proposals(precisions, modulus * center - tilt, radius, draws)
+    return next(point for point, slack in proposals if _keeps(excess(point) + slack, draws))
 
 
 def langevin_chain(
@@ -142,7 +134,7 @@ def langevin_chain(
     N(center, precision^-1) in the ball, with h = 1.65^2 p^(-1/3) (Roberts & Rosenthal 1998). A first run of
     ``n_steps`` moves h towards their acceptance of 0.574; then h is fixed for the ``n_steps`` that count.
     """
-    factor: Vector = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
+    factor = factor_of(precision)
     whiten = np.linalg.inv(factor)
 
     def look(w: Vector) -> tuple[float, Vector]:
@@ -167,41 +159,43 @@ def langevin_chain(
     return w
 
 
-def _keeps(excess: float, level: float, draws: Draws) -> bool:
-    """True with probability exp(-excess). Energies of size ``level`` are computed with a rounding error."""
-    if excess < -1e-6 * (1 + abs(level)):
-        raise gave_up()  # no convex energy does this, but for rounding
+def factor_of(precision: Vector) -> Vector:
+    """L with L L^T = precision, which is positive definite but for its rounding; Cholesky's, or a rounded one's.
+
+    Where rounding hides the smallest eigenvalues, they are raised to the largest one's rounding: L is lower triangular
+    either way, by the QR factorization of a root.
+    """
+    try:
+        return np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        values, axes = np.linalg.eigh(precision)
+        root = axes * np.sqrt(np.maximum(values, 2.0**-52 * max(float(values[-1]), 2.0**-900)))
+        triangle = np.asarray(np.linalg.qr(root.T, mode="r")).T
+        return np.asarray(triangle * np.where(np.diag(triangle) < 0, -1.0, 1.0), dtype=np.float64)
+
+
+def _keeps(excess: float, draws: Draws) -> bool:
+    """True with probability exp(-excess), and where rounding makes the excess negative."""
     return bool(draws.exponential() > excess)
 
 
-def gave_up() -> NotConverged:
-    """The error of every sampler that does not finish; its text says nothing of the data."""
-    return NotConverged(
-        "the sampler did not finish: nothing was released and the budget is spent; "
-        "use a smaller epsilon, a stronger penalty or another solver"
-    )
-
-
-def _ball_proposals(
-    precisions: Vector, natural: Vector, radius: float, draws: Draws, most_tries: int
-) -> Iterator[tuple[Vector, float]]:
+def _ball_proposals(precisions: Vector, natural: Vector, radius: float, draws: Draws) -> Iterator[tuple[Vector, float]]:
     """Points of the ball from an envelope of exp(natural.w - w.Dw/2), each with what the envelope exceeds it by.
 
-    On the ball lambda/2 (radius^2 - ||w||^2) >= 0 for every lambda >= 0, so the Gaussian with precisions D +
+    Without an end. On the ball lambda/2 (radius^2 - ||w||^2) >= 0 for every lambda >= 0, so the Gaussian with D +
     lambda is an envelope there, and this slack is the logarithm of its excess. The lambda of least total mass
     solves E||w||^2 = radius^2 (or is zero): it keeps proposals near a ball that is far from the mean, or
     much smaller than the Gaussian, where plain rejection would never end.
     """
     pull = _pull(precisions, natural, radius)
     spread, mean = 1 / np.sqrt(precisions + pull), natural / (precisions + pull)
-    tried, block = 0, 1
-    while tried < most_tries:
+    block = 1
+    while True:
         points = mean + spread * draws.normal((block, mean.size))
         room = radius**2 - np.einsum("ij,ij->i", points, points)
         for i in np.flatnonzero(room >= 0):
             yield points[i], pull / 2 * room[i] if pull else 0.0
-        tried += block
-        block = min(2 * block, most_tries - tried, max(1, _MOST_IN_BLOCK // mean.size))
+        block = min(2 * block, max(1, _MOST_IN_BLOCK // mean.size))
 
 
 def _pull(precisions: Vector, natural: Vector, radius: float) -> float:

@@ -8,13 +8,19 @@ The kernels are dispatched on the loss's class, in plain Python and inside compi
     about the least loss of a record with this target, so that what is above it is not negative: mostly 0.
 ``values(loss, margins, target)``, ``derivatives(loss, margins, target, out)``
     of any number of outputs: the loss, and its gradient in the margins, which are arrays of length K.
+``slopes_in_decimals(loss, margins, target)``
+    that gradient once more, to the precision of the current decimal context: for the minimizer's last resort.
 
 A new loss is one file: the class, its kernels, and ``one_output(cls)`` where K = 1.
 """
 
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import singledispatch
 from typing import Any, Protocol, runtime_checkable
 
 from discreet.dispatch import scalar_function
+from discreet.errors import Unsupported
 
 value = scalar_function("value")
 derivative = scalar_function("derivative")
@@ -22,6 +28,25 @@ curvature = scalar_function("curvature")
 least = scalar_function("least")
 values = scalar_function("values")
 derivatives = scalar_function("derivatives")
+
+_FLAT = Decimal(10_000)
+"""Beyond this an exponential is taken as at it: e^-10000 is smaller than any error that is counted."""
+
+
+@singledispatch
+def slopes_in_decimals(loss: Any, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+    """Return the gradient in the margins, in the current decimal context.
+
+    With u half a unit in the last of the context's digits, relative to the number, the answer is off by at most
+    (16 + 2 K) u (1 + |gradient| + smoothness (1 + largest |margin| + |target|)): a handful of roundings, of which
+    those in the argument of an exponential count |margin| times.
+    """
+    raise Unsupported("this loss has no slopes in decimals, which an exact minimizer needs: use solver='gd'")
+
+
+def exp_in_decimals(argument: Decimal) -> Decimal:
+    """Return e to this power, the power held within +-10000."""
+    return max(min(argument, _FLAT), -_FLAT).exp()
 
 
 class Loss(Protocol):

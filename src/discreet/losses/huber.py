@@ -1,9 +1,11 @@
 """Huber's loss: the squared loss with clipped residuals."""
 
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, one_output, value
+from discreet.losses.base import curvature, derivative, one_output, slopes_in_decimals, value
 
 
 class _Fields(NamedTuple):
@@ -55,6 +57,12 @@ def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
 @curvature.of(Huber)
 def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
     return 1.0 if abs(margin - target) <= loss.width else 0.0
+
+
+@slopes_in_decimals.register
+def _slopes(loss: Huber, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+    width = Decimal(loss.width)
+    return [max(min(margins[0] - target, width), -width)]
 
 
 one_output(Huber)

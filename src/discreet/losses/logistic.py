@@ -1,9 +1,11 @@
 """The logistic loss."""
 
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, one_output, value
+from discreet.losses.base import curvature, derivative, exp_in_decimals, one_output, slopes_in_decimals, value
 from discreet.losses.sigmoid import exp, log1p_exp, quotient, sigmoid
 
 
@@ -54,6 +56,11 @@ def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
 def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
     z = loss.sharpness * margin
     return loss.sharpness * (sigmoid(z) * sigmoid(-z))
+
+
+@slopes_in_decimals.register
+def _slopes(loss: Logistic, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+    return [-target / (1 + exp_in_decimals(Decimal(loss.sharpness) * target * margins[0]))]
 
 
 one_output(Logistic)

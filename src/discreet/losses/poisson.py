@@ -1,10 +1,12 @@
 """The Poisson loss, made linear outside a limit so that its slope is bounded."""
 
 import math
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, one_output, value
+from discreet.losses.base import curvature, derivative, one_output, slopes_in_decimals, value
 from discreet.losses.sigmoid import exp
 
 
@@ -61,6 +63,12 @@ def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
 @curvature.of(Poisson)
 def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
     return exp(margin) if abs(margin) <= loss.limit else 0.0
+
+
+@slopes_in_decimals.register
+def _slopes(loss: Poisson, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+    limit = Decimal(loss.limit)
+    return [max(min(margins[0], limit), -limit).exp() - target]
 
 
 def _least(loss, target):  # type: ignore[no-untyped-def]

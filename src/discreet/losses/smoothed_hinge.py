@@ -1,9 +1,11 @@
 """The hinge loss with its corner rounded off: support vector machines with a gradient."""
 
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, one_output, value
+from discreet.losses.base import curvature, derivative, one_output, slopes_in_decimals, value
 from discreet.losses.sigmoid import quotient
 
 
@@ -57,6 +59,13 @@ def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
 @curvature.of(SmoothedHinge)
 def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
     return quotient(0.5, loss.width) if abs(1.0 - target * margin) <= loss.width else 0.0
+
+
+@slopes_in_decimals.register
+def _slopes(loss: SmoothedHinge, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+    width = Decimal(loss.width)
+    slope = (1 + width - target * margins[0]) / (2 * width)
+    return [-target * max(min(slope, Decimal(1)), Decimal(0))]
 
 
 one_output(SmoothedHinge)

@@ -1,10 +1,12 @@
 """The softmax loss: multinomial logistic regression."""
 
 import math
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import derivatives, least, nothing, values
+from discreet.losses.base import derivatives, exp_in_decimals, least, nothing, slopes_in_decimals, values
 from discreet.losses.sigmoid import exp, quotient
 
 
@@ -71,6 +73,14 @@ def _derivatives(loss, margins, target, out):  # type: ignore[no-untyped-def]
     for k in range(margins.shape[0]):
         # comparing, rather than indexing by the target, keeps an impossible target inside the array
         out[k] = quotient(out[k], total) - (1.0 if k == target else 0.0)
+
+
+@slopes_in_decimals.register
+def _slopes(loss: Softmax, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+    top = max(margins)
+    parts = [exp_in_decimals(margin - top) for margin in margins]
+    total = sum(parts, Decimal(0))
+    return [part / total - (1 if k == target else 0) for k, part in enumerate(parts)]
 
 
 least.of(Softmax)(nothing)

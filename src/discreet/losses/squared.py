@@ -1,9 +1,11 @@
 """The squared loss."""
 
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, one_output, value
+from discreet.losses.base import curvature, derivative, one_output, slopes_in_decimals, value
 
 
 class _Fields(NamedTuple):
@@ -51,6 +53,11 @@ def _derivative(loss, margin, target):  # type: ignore[no-untyped-def]
 @curvature.of(Squared)
 def _curvature(loss, margin, target):  # type: ignore[no-untyped-def]
     return loss.weight
+
+
+@slopes_in_decimals.register
+def _slopes(loss: Squared, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+    return [Decimal(loss.weight) * (margins[0] - target)]
 
 
 one_output(Squared)

@@ -127,6 +127,8 @@ class ExponentialMechanism:
                 "candidates=..., or regularization=... (which needs a delta)"
             )
         mechanism = "additive" if problem.total > 0 else "exponential"
+        if self.sampler_for(domain, loss, problem) != "interval":
+            problem.check_curvature(loss, domain)
         drawn = Release("sample_minimizer", 1, mechanism=mechanism)
         chained = self.sampler_for(domain, loss, problem) == "chain"
         return Plan((drawn, *count), total_variation=(self.total_variation or 1e-13) if chained else 0.0)
@@ -161,6 +163,8 @@ class ExponentialMechanism:
         points = np.array(self.candidates, dtype=np.float64)
         if points.shape[1:] != domain.shape or len(points) == 0 or not np.isfinite(points).all():
             raise Unsupported(f"candidates must be finite coefficients of shape {domain.shape}, one after the other")
+        if self.radius is not None and any(float(np.linalg.norm(point)) > self.radius for point in points):
+            raise Unsupported("a candidate lies outside the ball: leave it out, or the radius")
         return points
 
     def _loss_bound(self, domain: Domain, loss: Any) -> float:

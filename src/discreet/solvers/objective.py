@@ -50,7 +50,9 @@ class ObjectivePerturbation(OneShot):
             raise Unsupported(
                 "objective perturbation fixes its regularization in proportion to n beforehand: declare Bounds(n=...)"
             )
-        return self._plan(domain, loss, self.problem(self.strength(penalty), domain.n))
+        problem = self.problem(self.strength(penalty), domain.n)
+        problem.check_curvature(loss, domain)
+        return self._plan(domain, loss, problem)
 
     def _plan(self, domain: Domain, loss: Any, problem: Problem) -> Plan:
         perturbation = problem.perturbation_for(loss, domain)

@@ -3,7 +3,7 @@
 Sources: Chaudhuri, Monteleoni & Sarwate 2011 and the USC lecture (sensitivity of a strongly convex minimizer); Wu et
 al. 2017 (stability of gradient steps).
 
-    w = argmin (1/n) sum_i l_i(w) + (mu/2) ||w||^2;   release Proj_R(w) + noise
+    w = argmin (1/n) sum_i l_i(w) + (mu/2) ||w||^2;   release Proj_R(Proj_R(w) + noise)
 
 Released: one point. Privacy: neighbors' minimizers are within a L / (n mu) (a = 2 under replace_one), plus what the
 solver's certified gradient allows; Gaussian noise, or noise of Gamma length for pure epsilon. Cost: one exact solve.
@@ -60,7 +60,10 @@ class OutputPerturbation(OneShot):
 
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
         """One noisy point, and a noisy count where n is private."""
-        self.problem(self.strength(penalty), domain.n or 1).bound_for(loss, domain)  # refuses what has none
+        problem = self.problem(self.strength(penalty), domain.n or 1)
+        problem.bound_for(loss, domain)  # refuses what has none
+        if self.n_steps is None:
+            problem.check_curvature(loss, domain)
         if self.n_steps is not None and not domain.neighbors.n_is_public:
             raise Unsupported(STEPS_NEED_N)
         query = "noisy_minimizer" if self.n_steps is None else "noisy_descent"

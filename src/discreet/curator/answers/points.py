@@ -20,12 +20,12 @@ class Points(Wall):
         -------
         Sensitivity: with lambda = n regularization and gradients of norm at most C, neighbors' certified points are
         within (a C + 2 tau) / lambda (``one_shot``), attained by linear losses; rounding to the lattice adds
-        2 ceil(sqrt(p)) steps, which are counted.
+        3 ceil(sqrt(p)) steps, which are counted.
         Mechanism: point + round(2^m N(0, I)) in lattice steps; for pure budgets a vector of density
         exp(-||b|| / scale), whose length is a Gamma variable (floating point: the certificate says idealised).
         Event: ``Gaussian`` (``Laplace``, the same pure epsilon) at the planned multiplier.
-        Conditions: convex loss; the problem's numbers are public or released. A minimizer that
-        cannot be certified releases nothing, and the budget stays spent.
+        Conditions: convex loss; the problem's numbers are public or released. A minimizer is certified for
+        every data set (``descent``).
         """
         session = self._session
         with session.lock:
@@ -39,7 +39,7 @@ class Points(Wall):
         Sensitivity: a step of size eta <= 2/(beta + 2 regularization) on a convex, beta-smooth mean loss is
         (1 - eta regularization)-Lipschitz, and one record moves it by eta a C / n; so T steps move the last point by
         eta (a C / n + 2 e) (1 + q + ... + q^(T-1)), q = 1 - eta regularization, where e bounds the rounding errors
-        of a gradient and is checked.
+        of a gradient: one that doubles cannot hold to it is computed exactly.
         Mechanism: as ``noisy_minimizer``.
         Event: ``Gaussian`` (``Laplace``) at the planned multiplier.
         Conditions: convex and smooth loss; the steps and sizes are fixed beforehand.
@@ -63,7 +63,7 @@ class Points(Wall):
         Event: ``PerturbedMinimum`` for b, ``Gaussian`` (``Laplace``) for the second noise.
         Conditions: a convex loss of one linear score (or softmax), differentiable with a Lipschitz gradient; lambda > 0
         on every coordinate; one row a person; the planned curvature is that of what is minimized (checked). A
-        minimizer that cannot be certified releases nothing, there is no second draw, and the budget stays spent.
+        minimizer is certified for every data set and every b (``descent``), and b is drawn once.
         """
         session = self._session
         with session.lock:
@@ -82,7 +82,7 @@ class Points(Wall):
         DP (Gopi, Lee & Liu 2022), and k = lambda / (multiplier a G)^2; else k = 1/(multiplier a G 2 radius).
         Event: ``Gaussian``, or ``BoundedRange`` of 1/multiplier; a chain adds ``TotalVariation``, an assumption.
         Conditions: convex losses, G-Lipschitz on the support; the problem's numbers are public or released;
-        real arithmetic (the certificate says idealised). A sampler that does not finish releases nothing.
+        real arithmetic (the certificate says idealised). A sampler ends with a draw and in no other way.
         """
         session = self._session
         with session.lock:

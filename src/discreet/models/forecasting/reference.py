@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import NotConverged
 from discreet.losses import Squared
 from discreet.models.forecasting.law import Rehearsal
 from discreet.models.forecasting.setting import Setting
@@ -23,10 +22,7 @@ def score_without_privacy(table: Rehearsal, setting: Setting, rows: int) -> floa
     if isinstance(setting.penalty, (NoPenalty, L2)):
         if isinstance(setting.loss, Squared):
             return table.score(_least_squares(X, y, table.held_out, setting))
-        try:
-            return table.score(_noise_free(X, y, setting, OutputPerturbation()).predict(table.held_out))
-        except NotConverged:
-            pass
+        return table.score(_noise_free(X, y, setting, OutputPerturbation()).predict(table.held_out))
     steps = GradientDescent(n_steps=LIMIT_STEPS, momentum="nesterov", restart=True)
     return table.score(_noise_free(X, y, setting, steps).predict(table.held_out))
 
