@@ -170,7 +170,8 @@ class CoordinateDescent:
                 if progress is not None:
                     progress(t * inner + int(piece[-1]) + 1, self.n_outer * inner)
             w = mean if self.average else current
-        return Solution(w, None if self.adaptive is not None else np.sqrt(variances))
+        inside = penalty.prox(w, 0.0)  # a box's ends need not lie on the weights' grid; moves nothing else
+        return Solution(inside, None if self.adaptive is not None else np.sqrt(variances))
 
     def _variances(self, at: _Problem, schedule: Schedule) -> Vector:
         """What the noise of an outer iteration's steps adds to each coordinate, in a flat loss."""

@@ -47,11 +47,11 @@ class OneShot(ABC):
     row_norm
         Records longer than this are shrunk onto it, each by itself. None: as declared.
     radius
-        A ball that the coefficients are projected onto. The squared loss needs one (or a clip): its gradients are
-        unbounded without.
+        A ball that the coefficients are projected onto, before the noise and after it. The squared loss needs one (or
+        a clip): its gradients are unbounded without.
     tolerance
-        The certified gradient norm of the minimizer over n times a record's bound. It is part of the proof, and what
-        cannot be certified is not released.
+        The certified gradient norm of the minimizer over n times a record's bound. It is part of the proof, and met
+        for every data set.
     """
 
     regularization: float | None = None
@@ -102,14 +102,17 @@ class OneShot(ABC):
             raise Unsupported("the bound is for gradients as they are, since clips add a bias: leave clip out")
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """One question, one answer."""
+        """One question, one answer, projected onto the ball where there is one: noise may have led out of it. Free.
+
+        ``noise`` is None where the ball cut the answer off: what it leaves of the noise is not Gaussian, nor centered.
+        """
         problem = self.problem(self.strength(penalty), public_count(curator))
-        solution = Solution(
-            self._ask(curator, problem), np.full(curator.domain.shape, self._deviation(curator, problem))
-        )
+        asked = self._ask(curator, problem)
+        is_cut = self.radius is not None and float(np.linalg.norm(asked)) >= self.radius * (1 - 1e-6)
+        noise = None if is_cut else np.full(curator.domain.shape, self._deviation(curator, problem))
         if progress is not None:
             progress(1, 1)
-        return solution
+        return Solution(problem.projected(asked), noise)
 
     @abstractmethod
     def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]: ...

@@ -1,0 +1,149 @@
+"""What is released lies in the set that was declared: a penalty's box or ball, a solver's radius."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import (
+    AdaptiveDescent,
+    Bounds,
+    Box,
+    CoordinateDescent,
+    DPHuberRegressor,
+    DPLogisticRegression,
+    DPRidge,
+    ExponentialMechanism,
+    GradientDescent,
+    GreedyCoordinateDescent,
+    L2Ball,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    StochasticGradientDescent,
+    Unsupported,
+    VarianceReducedDescent,
+)
+from discreet.testing import seeded
+from tests.testing.small_fits import prices_remembered
+
+RADIUS = 0.05
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (60, 3))
+LABELS, NUMBERS = (X[:, 0] > 0).astype(int), X[:, 0]
+
+PENALTIES = {
+    "box": Box(-0.0301, 0.0503),
+    "not negative": Box(0.0, 0.0503),
+    "away from zero": Box(0.0113, 0.0503),
+    "ball": L2Ball(RADIUS),
+}
+BY_PENALTY = {
+    "gd": GradientDescent(n_steps=5),
+    "gd, averaged": GradientDescent(n_steps=5, average="uniform"),
+    "gd, momentum": GradientDescent(n_steps=5, momentum="nesterov"),
+    "sgd": StochasticGradientDescent(n_steps=5, batch_size=20),
+    "svrg": VarianceReducedDescent(n_epochs=2),
+    "agd": AdaptiveDescent(),
+    "cd": CoordinateDescent(n_outer=2),
+    "cd, last": CoordinateDescent(average=False),
+    "cd, blocks": CoordinateDescent(block_size=2),
+    "gcd": GreedyCoordinateDescent(n_steps=3),
+    "whitened": "whitened",
+    "output": OutputPerturbation(regularization=0.1),
+    "objective": ObjectivePerturbation(regularization=1.0),
+    "exponential": ExponentialMechanism(regularization=1.0),
+}
+FITS = {name for name in BY_PENALTY if name.startswith(("gd", "sgd", "svrg"))}
+BY_RADIUS = {
+    "gd": GradientDescent(n_steps=5, radius=RADIUS),
+    "sgd": StochasticGradientDescent(n_steps=5, batch_size=20, radius=RADIUS),
+    "output": OutputPerturbation(regularization=0.1, radius=RADIUS),
+    "output, steps": OutputPerturbation(n_steps=5, radius=RADIUS),
+    "objective": ObjectivePerturbation(regularization=1.0, radius=RADIUS),
+    "gaussian": ExponentialMechanism(regularization=1.0, radius=RADIUS),
+    "rejection": ExponentialMechanism(regularization=1.0, radius=RADIUS, sampler="rejection"),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap_prices():
+    with prices_remembered():
+        yield
+
+
+def coefficients(model):
+    """In training coordinates, which are the user's here: every feature lies in (-1, 1)."""
+    return np.append(np.ravel(model.coef_), model.intercept_)
+
+
+def classified(solver, penalty="l2", epsilon=1.0, delta=1e-5, **settings):
+    given = {"bounds": Bounds(1.0, classes=(0, 1)), "solver": solver, "penalty": penalty, **settings}
+    return DPLogisticRegression(epsilon, delta, **given).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("name", BY_PENALTY)
+def test_every_solver_stays_in_a_penaltys_set_or_refuses_it(name, penalty):
+    fits = name in FITS or (name.startswith("cd") and penalty != "ball")
+    for seed in range(2):
+        with seeded(seed):
+            if fits:
+                assert PENALTIES[penalty].value(coefficients(classified(BY_PENALTY[name], PENALTIES[penalty]))) == 0.0
+            else:
+                with pytest.raises(Unsupported):
+                    classified(BY_PENALTY[name], PENALTIES[penalty])
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 10.0])
+@pytest.mark.parametrize("name", BY_RADIUS)
+@pytest.mark.parametrize("kind", [DPRidge, DPHuberRegressor])
+def test_every_solver_stays_in_its_ball(kind, name, epsilon):
+    for seed in range(2):
+        with seeded(seed):
+            model = kind(epsilon, 1e-5, bounds=Bounds(1.0, target=(-1, 1)), solver=BY_RADIUS[name])
+            if name == "gaussian" and kind is not DPRidge:
+                continue
+            assert L2Ball(RADIUS).value(coefficients(model.fit(X, NUMBERS))) == 0.0
+
+
+@pytest.mark.parametrize("name", ["output", "output, steps", "objective"])
+def test_pure_noise_stays_in_the_ball_too(name):
+    with seeded(1):
+        model = classified(BY_RADIUS[name], epsilon=3.0, delta=0.0, alpha=1.0)
+    assert L2Ball(RADIUS).value(coefficients(model)) == 0.0
+
+
+def test_one_coefficient_and_candidates_stay_in_the_ball():
+    given = {"bounds": Bounds(1.0, classes=(0, 1)), "penalty": None, "fit_intercept": False}
+    drawn = DPLogisticRegression(5.0, 0.0, solver=ExponentialMechanism(radius=RADIUS), **given).fit(X[:, :1], LABELS)
+    assert abs(drawn.coef_[0, 0]) <= RADIUS
+    far = ExponentialMechanism(candidates=[[0.0], [1.0]], radius=RADIUS)
+    with pytest.raises(Unsupported, match="outside the ball"):
+        DPLogisticRegression(5.0, 0.0, solver=far, **given).fit(X[:, :1], LABELS)
+
+
+def test_noise_that_a_ball_cut_off_is_not_said_to_be_gaussian():
+    """No interval where the answer ended on the sphere; the usual one where it ended inside."""
+    with seeded(3):
+        cut, free = (classified(OutputPerturbation(regularization=0.5, radius=r), epsilon=1.0) for r in (0.01, 1e3))
+    assert np.linalg.norm(coefficients(cut)) == pytest.approx(0.01)
+    assert cut.coef_noise_ is None
+    with pytest.raises(Unsupported, match="not known"):
+        cut.intervals()
+    assert np.isfinite(free.intervals().coef.low).all()
+
+
+def test_projecting_the_answer_never_takes_it_further_from_what_was_asked():
+    """Output perturbation in a small ball at a small epsilon: the noise alone was far longer than the ball."""
+    wide = DPLogisticRegression(0.2, 1e-5, bounds=Bounds(1.0, classes=(0, 1)), solver=OutputPerturbation(radius=1.0))
+    rows = np.random.default_rng(1).uniform(-1, 1, (300, 5))
+    labels = (rows[:, 0] > 0).astype(int)
+    losses = []
+    for seed in range(5):
+        with seeded(seed):
+            model = wide.fit(rows, labels)
+        assert np.linalg.norm(coefficients(model)) <= 1 + 1e-12
+        margins = (2 * labels - 1) * (rows @ model.coef_[0] + model.intercept_[0])
+        losses.append(float(np.log1p(np.exp(-margins)).mean()))
+    # in a ball of radius 1 a margin is at most sqrt(6), whatever was drawn
+    assert max(losses) <= math.log1p(math.exp(math.sqrt(6.0)))
