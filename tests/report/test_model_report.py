@@ -343,3 +343,20 @@ def test_an_outlook_has_no_simulation_where_it_would_take_long():
 
 def test_without_privacy_there_is_no_outlook():
     assert outlook(DPRidge(epsilon=math.inf, bounds=[(-1, 1)], target=(-1, 1)), 100) is None
+
+
+def test_what_the_checks_found_is_told_with_its_meaning():
+    counts = {"sex": {"empty": 3, "unknown": 29_800}, "age": {"no_number": -40, "outside": 12}}
+    public = {"n": 30_000, "noisy_checks": {"null_records": 15, "columns": counts, "noise": 90.0}}
+    page = samples.plain(certificate=samples.certificate(assumed_public=public)).html()
+    assert "sex: about 29,800 of 30,000 (99%) cells hold none of the declared labels." in page
+    assert "± 180" in page
+    assert "cells that lie outside the declared range" in page
+    assert "Does the table fit the schema?" not in samples.plain().html()
+
+
+def test_what_was_counted_is_not_among_public_facts():
+    public = {"n": 30_000, "noisy_checks": {"null_records": 15, "columns": {}, "noise": 90.0}}
+    page = samples.plain(certificate=samples.certificate(assumed_public=public), facts=()).html()
+    assert "noisy_checks</" not in page
+    assert "No column stands out" in page

@@ -14,7 +14,7 @@ CHECKED = "noisy_checks"
 NULL = "null_records"
 _SURE, _MANY = 4.0, 0.02
 """A count stands out above this many standard deviations of its noise, and above this part of all records."""
-_MEANING = {
+MEANING = {
     "empty": "are empty",
     "no_number": "are empty or no number",
     "outside": "lie outside the declared range, and were clipped to it",
@@ -39,7 +39,7 @@ class Checked:
         """Return what stands out, in words, the largest count first."""
         found = [(self.null, f"{self._about(self.null)} records count as null: they taught the model nothing")]
         found += [
-            (count, f"{name}: {self._about(count)} cells {_MEANING.get(what, what)}")
+            (count, f"{name}: {self._about(count)} cells {MEANING.get(what, what)}")
             for name, counts in self.columns.items()
             for what, count in counts.items()
         ]

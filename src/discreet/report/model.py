@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from html import escape
 
 from discreet.accounting.certificate import Certificate
+from discreet.accounting.checks import CHECKED
 from discreet.accounting.events import count_of
 from discreet.ledger.account import Spent
 from discreet.models.intervals import ALL_NOISE, all_noise, covers
+from discreet.report.checks import checks_section
 from discreet.report.coefficients import Coefficient, coefficient_figure, coefficient_table
 from discreet.report.markup import isolated, number, paragraphs, percent, table
 from discreet.report.outlook import Outlook, outlook
@@ -118,6 +120,7 @@ class ModelReport:
             self._cards(),
             promise_section(self.certificate),
             self._scores(),
+            checks_section(self.certificate),
             self._coefficients(),
             self._budget(),
             '<h2 id="plan">Plan and steps</h2>',
@@ -216,7 +219,8 @@ class ModelReport:
         ]
         named = {fact.name for fact in self.facts}
         if not self.facts:
-            facts += [Fact(name, _plain(value)) for name, value in made.assumed_public.items()]
+            public = made.assumed_public.items()
+            facts += [Fact(name, _plain(value)) for name, value in public if name != CHECKED]
         elif "n" in made.assumed_public and not named & {"n", f"{one}s", f"number of {one}s"}:
             facts.append(Fact(f"number of {one}s", _plain(made.assumed_public["n"]), "container"))
         rows = [
