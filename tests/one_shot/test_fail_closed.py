@@ -125,6 +125,13 @@ def test_a_gradient_is_made_as_exact_as_a_step_asks(monkeypatch):
     assert ends[0] == pytest.approx(ends[1], abs=1e-13)
 
 
+def test_a_point_beyond_the_lattice_gives_no_warning(recwarn):
+    """Its size is not released, so a warning of an overflow would be an answer."""
+    unit = one_shot.unit_of_point(1.0, 1.0, one_shot.slack_of(2, use_l1=False))
+    assert np.abs(one_shot._on_lattice(np.array([1e308, -1e308]), unit)).tolist() == [1 << 52, 1 << 52]
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("solver", [OutputPerturbation, ObjectivePerturbation, ExponentialMechanism])
 def test_a_minimizer_that_might_take_forever_is_refused_before_the_charge(solver):
     """By public facts alone: the plan is made without data, and so the same for all neighbors."""

@@ -159,10 +159,15 @@ def release_point(session: Session, release: Release, point: Vector, sensitivity
     unit = unit_of_point(session.multiplier(release), sensitivity, slack)
     if unit.m is None and not session.is_observed:
         return point
-    exact = np.clip(np.rint(point / unit.step), -_LARGEST, _LARGEST).astype(np.int64)
+    exact = _on_lattice(point, unit)
     noisy = exact + session.noise(release, unit, point.size).reshape(point.shape)
     seen = Unit(math.ceil(shown / unit.step) + slack + 1, unit.m, unit.step) if shown else unit
     return session.release(release, seen, exact, noisy, factor=1).astype(np.float64) * unit.step
+
+
+def _on_lattice(point: Vector, unit: Unit) -> NDArray[np.int64]:
+    with np.errstate(all="ignore"):  # the point is not released, so a warning of its size would be an answer
+        return np.clip(np.rint(point / unit.step), -_LARGEST, _LARGEST).astype(np.int64)
 
 
 def noisy_minimizer(session: Session, loss: Any, problem: Problem) -> Vector:
@@ -217,7 +222,7 @@ def _gamma_noise(session: Session, release: Release, point: Vector, sensitivity:
     if scale * (p + 40 * math.sqrt(p) + 40) >= 2.0**62:  # further than any Gamma variable goes
         raise Unsupported("the noise this budget needs is beyond the lattice's range: raise epsilon")
     drawn = Draws(session.entropy).gamma_vector(p, scale)
-    exact = np.clip(np.rint(point / unit.step), -_LARGEST, _LARGEST).astype(np.int64)
+    exact = _on_lattice(point, unit)
     noisy = exact + np.rint(drawn).astype(np.int64).reshape(point.shape)
     return session.release(release, unit, exact, noisy, norm="l2", factor=1).astype(np.float64) * unit.step
 
