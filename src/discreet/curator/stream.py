@@ -110,6 +110,19 @@ def is_stream(X: Any) -> TypeGuard[RecordStream]:
     return isinstance(X, RecordStream)
 
 
+def in_place(stream: RecordStream) -> Iterator[tuple[slice, Block]]:
+    """Yield all blocks with the rows that they are; a stream that is not as long as it says is refused."""
+    (n, n_columns), first = stream.shape, 0
+    for block in stream.blocks():
+        last = first + len(block.targets)
+        if last > n or block.features.shape != (last - first, n_columns):
+            raise Unsupported(CHANGED)
+        yield slice(first, last), block
+        first = last
+    if first != n:
+        raise Unsupported(CHANGED)
+
+
 def gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, Any, Any]:
     """Read a stream into arrays as a fit takes them: features, targets (labels of ``classes``), and persons or None.
 
@@ -118,17 +131,10 @@ def gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, 
     n, n_columns = stream.shape
     features, targets = np.empty((n, n_columns)), np.empty(n)
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
-    first = 0
-    for block in stream.blocks():
-        last = first + len(block.targets)
-        if last > n or block.features.shape != (last - first, n_columns):
-            raise Unsupported(CHANGED)
-        features[first:last], targets[first:last] = block.features, block.targets
+    for rows, block in in_place(stream):
+        features[rows], targets[rows] = block.features, block.targets
         if persons is not None and block.persons is not None:
-            persons[first:last] = block.persons
-        first = last
-    if first != n:
-        raise Unsupported(CHANGED)
+            persons[rows] = block.persons
     return features, targets if classes is None else _labels(targets, classes), persons
 
 
@@ -163,15 +169,9 @@ def admit_stream(
     rows = np.empty((n, width), dtype=scaling.grid.dtype)
     targets, norms, sums = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
-    first = 0
 
     def admitted() -> Iterator[Block]:
-        nonlocal first
-        for block in stream.blocks():
-            last = first + len(block.targets)
-            if last > n or block.features.shape != (last - first, n_columns):
-                raise Unsupported(CHANGED)
-            part = slice(first, last)
+        for part, block in in_place(stream):
             found = scaled(block.targets)
             valid = np.isfinite(found)
             targets[part] = np.where(valid, found, 0.0)
@@ -181,15 +181,12 @@ def admit_stream(
                     raise Unsupported("a stream that has persons names one for each row of each block")
                 persons[part] = block.persons
             if watch is not None:
-                watch(first, last, block.features)
+                watch(part.start, part.stop, block.features)
             if stream.reading is not None:
-                stream.reading(last, n)
-            first = last
+                stream.reading(part.stop, n)
             yield block
 
     drive(admitted())
-    if first != n:
-        raise Unsupported(CHANGED)
     if persons is None:
         return door.Records(rows, None, targets, norms, sums, None, None, width, scaling.grid)
     order, starts, shares = door.grouping(persons, n)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.bounds import Bounds
 from discreet.curator import containers, door
 from discreet.curator.fingerprint import Sketcher
-from discreet.curator.stream import CHANGED, is_stream
+from discreet.curator.stream import in_place, is_stream
 from discreet.errors import Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.base import DPLinearModel
@@ -111,21 +111,14 @@ def read(
     nothing = seen(np.empty((0, len(model.coef))), np.empty(0))  # a table may be empty
     if not is_stream(X):
         return np.concatenate([nothing, *(seen(*block) for block in _array_blocks(model, X, y))]), None
-    n = X.shape[0]
-    sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), n)
-    parts, persons, first = [nothing], [], 0
-    for block in X.blocks():
-        last = first + len(block.targets)
-        if last > n or block.features.shape != (last - first, X.shape[1]):
-            raise Unsupported(CHANGED)
+    sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), X.shape[0])
+    parts, persons = [nothing], []
+    for part, block in in_place(X):
         parts.append(seen(model.margins(block.features), block.targets))
         if block.persons is not None:
             persons.append(block.persons)
         if sketcher is not None:
-            sketcher.see(first, last, block.features)
-        first = last
-    if first != n:
-        raise Unsupported(CHANGED)
+            sketcher.see(part.start, part.stop, block.features)
     if sketcher is not None and reservation is not None:
         reservation.ledger.recognize(reservation.dataset, sketcher.result())
     return np.concatenate(parts), np.concatenate(persons) if persons else None
