@@ -5,6 +5,7 @@ other one granted.
 """
 
 import random
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -43,14 +44,14 @@ def asking(names: tuple[Path, Path]) -> Callable[[Path, Folder, int, float], Non
     return work
 
 
-def crowd_of(names: tuple[Path, Path], folder: Folder) -> None:
-    """Kill workers at random moments, and let the rest reach the cap."""
+def crowd_of(names: tuple[Path, Path], folder: Folder) -> list[str]:
+    """Kill workers at random moments, and let the rest reach the cap; return what went wrong in one."""
     crowd = Crowd(names[0], folder, asking(names), WORKERS, random.Random(3))
     crowd.kill(KILLS, longest=0.04)
     crowd.wait_until(lambda: folder.count("refused") > WORKERS)
     crowd.finish()
-    assert crowd.errors == []
     assert crowd.kills == KILLS
+    return crowd.errors
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def granted(folder: Folder, parity: int | None = None) -> dict[str, str]:
 @pytest.mark.parametrize("how", HOW)
 def test_two_names_and_many_kills(low: Path, folder: Folder, how: str) -> None:
     with second_name(low, how) as other:
-        crowd_of((low, other), folder)
+        assert crowd_of((low, other), folder) == []
     end = snapshot(low)
     assert faults(end) == []
     assert integrity(low) == "ok"
@@ -89,10 +90,12 @@ def test_two_names_and_many_kills(low: Path, folder: Folder, how: str) -> None:
 
 @pytest.mark.slow
 def test_two_names_that_nobody_checks_overspend(low: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: without the check, both names grant the whole cap, and one name's charges are forgotten."""
+    """The control: without the check both names grant the cap, and one forgets the other or destroys the file."""
     monkeypatch.setattr(place, "admit", lambda at, path, *, writing: None)
     with second_name(low, "hard link") as other:
         crowd_of((low, other), folder)
-    end = snapshot(low)
-    assert faults(end) == []  # whole in itself
-    assert len(granted(folder).keys() - set(end.requests)) > 5
+    try:
+        kept = set(snapshot(low).requests)
+    except sqlite3.DatabaseError:
+        kept = set()
+    assert len(granted(folder).keys() - kept) > 5

@@ -20,7 +20,7 @@ from discreet import (
     TableModel,
     private_score,
 )
-from discreet.accounting.certificate import LATER
+from discreet.accounting.certificate import ESTIMATED, LATER
 from discreet.accounting.filters import Charge
 from discreet.curator.entropy import SeededEntropy, use_entropy
 from discreet.experiments.synthetic import hospital
@@ -182,10 +182,10 @@ def test_ranges_that_the_fit_estimates_are_left_out_and_the_rest_of_a_table_is_c
     estimator = DPLogisticRegression(2.0, 1e-7, ledger=ledger, dataset="stays")
     model = TableModel(Schema.from_toml(SCHEMA), estimator).fit(frame)
     certificate = model.certificate_
-    assert "bought_ranges" in certificate.assumed_public
+    assert set(ESTIMATED) <= set(certificate.assumed_public)
     assert ledger.verify(certificate, prices=True).whole is True
     assert accepted(ledger, certificate) <= {*RELEASED_LATER, "assumed_public"}
-    public = {name: value for name, value in certificate.assumed_public.items() if name != "bought_ranges"}
+    public = {name: value for name, value in certificate.assumed_public.items() if name not in ESTIMATED}
     for other in edited(public):
         with pytest.raises(LedgerError):
             ledger.verify(replace(certificate, assumed_public=other))

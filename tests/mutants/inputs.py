@@ -91,11 +91,12 @@ MUTANTS = (
         "A cell that is no number is named in an error.",
         (
             Edit(
-                "curator/door.py",
-                "    try:\n        return float(value)\n"
-                "    except Exception:  # whatever a cell's conversion raises, it must not be seen\n"
-                '        return float("nan")\n',
-                "    return float(value)\n",
+                "curator/scalars.py",
+                "            try:\n                return convert(cell)\n"
+                "            except Exception:  "
+                "# an integer beyond doubles, a signaling NaN, a text that is no number\n"
+                "                return math.nan\n",
+                "            return convert(cell)\n",
             ),
         ),
         (
