@@ -1,8 +1,4 @@
-"""Cases of the surface audit by their names, and what is known to tell neighbors apart."""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+"""Cases of the surface audit by their names."""
 
 from discreet.audit.surface import Case, Difference
 from discreet.audit.surface.containers import every_container
@@ -30,31 +26,3 @@ def differences(place: Workshop, case: Case) -> tuple[Difference, ...]:
     outcome = place.run(case)
     assert outcome is not None, "the container cannot hold the value"
     return outcome.differences
-
-
-@dataclass(frozen=True)
-class Known:
-    """A leak that is known and not mended yet: a case that shows it, and patterns of all cases that may.
-
-    Delete the row with its leak: its own test is a strict xfail, and fails once the case shows nothing.
-    """
-
-    symptom: str
-    example: tuple[str, ...]
-    entries: str = "*"
-    containers: str = "*"
-    values: str = "*"
-
-    def covers(self, found: Difference) -> bool:
-        pairs = (
-            (found.case.entry.name, self.entries),
-            (found.case.container.name, self.containers),
-            (found.case.value.name, self.values),
-        )
-        return all(any(fnmatchcase(name, one) for one in patterns.split("|")) for name, patterns in pairs)
-
-
-def unknown(found: tuple[Difference, ...], known: tuple[Known, ...]) -> Iterator[str]:
-    for one in found:
-        if not any(row.covers(one) for row in known):
-            yield str(one)
