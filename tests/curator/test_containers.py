@@ -8,7 +8,8 @@ import pytest
 from scipy import sparse
 
 from discreet import Bounds, DPLogisticRegression, DPRidge, DPSelectCV, private_score
-from discreet.curator.containers import column_names, container_of, kind_of
+from discreet.curator.containers import as_array, column_names, container_of, kind_of
+from discreet.curator.door import class_indices, grouping
 from discreet.errors import DiscreetError, MissingBounds, Unsupported
 
 pa = pytest.importorskip("pyarrow")
@@ -212,3 +213,69 @@ def test_a_stream_that_fails_says_nothing_of_its_cells():
 )
 def test_kinds(dtype, kind):
     assert kind_of(dtype) == kind
+
+
+# ------------------------------------------------------------------- one null, or one odd cell, changes nothing else
+
+LARGE = 1 << 60
+COLUMNS = {
+    "list": list,
+    "pandas, objects": lambda cells: pd.Series(cells, dtype=object),
+    "pandas, nullable": lambda cells: pd.Series(cells, dtype="Int64"),
+    "pandas, Arrow": lambda cells: pd.Series(cells, dtype="int64[pyarrow]"),
+    "pandas, categories": lambda cells: pd.Series(pd.Categorical(cells, categories=sorted({*cells} - {None}))),
+    "pandas.Categorical": lambda cells: pd.Categorical(cells, categories=sorted({*cells} - {None})),
+    "pyarrow.Array": lambda cells: pa.array(cells, pa.int64()),
+    "pyarrow.ChunkedArray": lambda cells: pa.chunked_array([cells[:2], cells[2:]], pa.int64()),
+    "polars": lambda cells: pl.Series(cells, dtype=pl.Int64),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("last", [LARGE + 4, None], ids=["named", "missing"])
+def test_a_missing_name_merges_no_other_persons(name, last):
+    """As doubles, names beyond 2^53 would be rounded onto each other as soon as one is missing."""
+    names = COLUMNS[name]([LARGE, LARGE + 1, LARGE + 2, LARGE + 3, last])
+    assert len(grouping(names, 5)[1]) - 1 == 5
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("last", [2**53, None], ids=["labeled", "missing"])
+def test_a_missing_label_changes_no_other_label(name, last):
+    found = class_indices(COLUMNS[name]([2**53, 2**53 + 1, last]), (2**53, 2**53 + 1))
+    assert found[:2].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "dtype"),
+    [
+        ([1, 2**63], pl.UInt64),
+        ([1, 2], pl.UInt64),
+        ([None, None], pl.String),
+        ([None, "x"], pl.String),
+        ([None, None], pl.Date),
+        ([0.5, None], pl.Float32),
+    ],
+    ids=str,
+)
+def test_a_polars_column_keeps_the_type_that_it_declares(cells, dtype):
+    series = pl.Series(cells, dtype=dtype)
+    stored = series.to_arrow().type
+    found = container_of(series).dtype.pyarrow_dtype
+    assert found == stored or (pa.types.is_large_string(found) and str(stored) in ("string_view", "large_string"))
+
+
+@pytest.mark.parametrize("last", ["b", None])
+def test_texts_of_numpy_s_own_kind_are_texts(last):
+    kind = np.dtypes.StringDType(na_object=None)
+    words = np.array(["a"] * 4 + [last], dtype=kind)
+    assert len(grouping(words, 5)[1]) - 1 == 2
+    with pytest.raises(Unsupported, match="stored as text"):
+        DPRidge(bounds=1.0, target=(0, 1)).fit(np.zeros((5, 1)), words)
+    with pytest.raises(Unsupported, match="stored as text"):
+        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(words.reshape(-1, 1), [0, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("last", [[1.0], [[1.0]], [np.zeros(3)]])
+def test_what_a_cell_of_a_list_holds_does_not_decide_the_table_s_shape(last):
+    assert as_array([[[0.5]], [[0.2]], last]).shape == (3, 1)

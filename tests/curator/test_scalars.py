@@ -123,3 +123,40 @@ def test_a_fit_on_such_cells_shows_nothing():
         X[i, 0] = cell
     model = DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), solver=GradientDescent(n_steps=2))
     model.fit(X, [0, 1] * (len(CELLS) // 2) + [0])
+
+
+class LoudBytes(bytes):
+    def __bytes__(self):
+        _warn()
+        return b"9"
+
+
+class LoudScalar(np.float32):
+    __float__ = _warn
+
+
+class LoudEqual(float):
+    def __eq__(self, other):
+        return bool(_warn())
+
+    __hash__ = float.__hash__
+
+
+class Posing:
+    """An object that says that it is a number."""
+
+    @property
+    def __class__(self):
+        _warn()
+        return float
+
+
+@pytest.mark.parametrize(
+    "cell", [LoudBytes(b"1"), LoudScalar(1), LoudEqual(1.0), Posing()], ids=lambda c: type(c).__name__
+)
+def test_no_code_of_a_subclass_is_run(cell):
+    assert real_number(cell) in (1.0, 1.0) or math.isnan(real_number(cell))
+    assert is_nothing(cell) is False
+    column = np.empty(2, dtype=object)
+    column[:] = [cell, "b"]
+    assert class_indices(column, ("a", "b")).tolist()[1] == 1

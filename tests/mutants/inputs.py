@@ -92,11 +92,10 @@ MUTANTS = (
         (
             Edit(
                 "curator/scalars.py",
-                "            try:\n                return convert(cell)\n"
-                "            except Exception:  "
-                "# an integer beyond doubles, a signaling NaN, a text that is no number\n"
-                "                return math.nan\n",
-                "            return convert(cell)\n",
+                "    try:\n        return convert(cell)\n"
+                "    except Exception:  # an integer beyond doubles, a signaling NaN, a text that is no number\n"
+                "        return math.nan\n",
+                "    return convert(cell)\n",
             ),
         ),
         (

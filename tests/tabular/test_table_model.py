@@ -330,3 +330,36 @@ def test_one_cell_does_not_change_how_an_array_of_cells_is_read(cell):
 
 def test_an_array_of_fixed_texts_may_hold_what_is_no_unicode():
     assert FrameSource({"city": np.array(["a", "\ud800"])}).count() == 2
+
+
+def test_dictionaries_that_have_no_common_one_are_read():
+    """Two chunks whose codes are bytes: whether their values fit into one dictionary depends on one cell."""
+    words, codes = [str(i) for i in range(128)], pa.array(range(128), pa.int8())
+
+    def chunked(last):
+        parts = (words, [*words[:-1], last])
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(part)) for part in parts])
+
+    given = Schema({"c": Category(("1", "2"))}, Target("y", classes=("n", "p")))
+    for last in ("127", "200"):
+        fitted(pa.table({"c": chunked(last), "y": ["n", "p"] * 128}), given)
+
+
+@pytest.mark.parametrize("kind", ["decimal32", "decimal64", "decimal128", "decimal256"])
+def test_decimals_of_every_width(kind):
+    import decimal
+
+    if not hasattr(pa, kind):
+        pytest.skip("this pyarrow has none")
+    cells = pa.array([decimal.Decimal(i) / 4 for i in range(40)], getattr(pa, kind)(9, 2))
+    given = Schema({"c": Number((0, 10))}, Target("y", classes=("n", "p")))
+    plain = fitted(pd.DataFrame({"c": np.arange(40) / 4, "y": ["n", "p"] * 20}), given)
+    assert bits(fitted(pa.table({"c": cells, "y": ["n", "p"] * 20}), given))[:2] == bits(plain)[:2]
+
+
+def test_polars_frames_are_tables():
+    pl = pytest.importorskip("polars")
+    frame = table()
+    one, other = fitted(frame, schema()), fitted(pl.from_pandas(frame), schema())
+    assert bits(one) == bits(other)
+    assert (one.predict(frame) == other.predict(pl.from_pandas(frame))).all()

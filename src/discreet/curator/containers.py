@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import MissingBounds, Unsupported
 
-_NUMBERS, _TEXTS, _NEVER = "fiub", "US", "cmMV"
+_NUMBERS, _TEXTS, _NEVER = "fiub", "UST", "cmMV"
 """Kinds of types as numpy names them: numbers and truth; texts and bytes; complex, durations, dates, structures."""
 
 
@@ -36,7 +36,10 @@ def _from_arrow(table: Any) -> Any:
         raise Unsupported("tables of Arrow and polars need pandas and pyarrow: install discreet[tables]") from None
     try:
         if isinstance(table, (pa.Array, pa.ChunkedArray)) or hasattr(table, "dtype"):  # one column, not a table
-            column = table if isinstance(table, pa.ChunkedArray) else pa.chunked_array([table])
+            # a list of anything but a pyarrow array would be typed anew, by its values
+            column = pa.chunked_array([table] if isinstance(table, pa.Array) else table)
+            if pa.types.is_string_view(column.type):  # which pandas does not know
+                column = column.cast(pa.large_string())
             return pd.Series(pd.array(column, dtype=pd.ArrowDtype(column.type)))
         return pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)
     except Exception:  # a stream may read a file on the way: what its reader says of cells must not be shown
@@ -123,13 +126,41 @@ def _kind_of_arrow(stored: Any) -> str:
 
 
 def as_array(X: Any) -> NDArray[Any]:
-    """Return a list of rows as an array whose type does not depend on what a cell contains."""
+    """Return a list of rows as an array whose type and shape do not depend on what a cell contains."""
     if hasattr(X, "__array__"):
         return np.asarray(X)
-    try:
-        return np.array(X, dtype=object)
-    except ValueError:
-        raise Unsupported("the rows of X have different lengths") from None
+    if not isinstance(X, (list, tuple)) or not X or not all(isinstance(row, (list, tuple)) for row in X):
+        try:
+            return np.array(X, dtype=object)
+        except ValueError:
+            raise Unsupported("the rows of X have different lengths") from None
+    width = len(X[0])
+    if any(len(row) != width for row in X):
+        raise Unsupported("the rows of X have different lengths")
+    array = np.empty((len(X), width), dtype=object)
+    for i, row in enumerate(X):
+        for j, cell in enumerate(row):  # one by one: numpy would look into a cell that is a list
+            array[i, j] = cell
+    return array
+
+
+def cells_of(column: Any) -> NDArray[Any]:
+    """Return a column as a flat array, whole numbers exactly: a null among them must not turn all into doubles."""
+    column = container_of(column)
+    dtype: Any = getattr(column, "dtype", None)
+    if getattr(dtype, "categories", None) is not None:
+        codes = column.cat.codes if hasattr(column, "cat") else column.codes
+        names: NDArray[Any] = np.full(len(dtype.categories) + 1, None, dtype=object)  # the last one for code -1
+        names[:-1] = cells_of(dtype.categories)
+        return np.asarray(names[np.asarray(codes)])
+    if isinstance(dtype, np.dtype) or (dtype is not None and kind_of(dtype) not in "iu"):
+        return np.asarray(column)
+    if dtype is not None or hasattr(column, "__array__"):
+        return np.asarray(column, dtype=object)
+    array = np.empty(len(column), dtype=object)
+    for i, value in enumerate(column):
+        array[i] = value
+    return array
 
 
 def one_dimensional(y: Any) -> NDArray[Any]:
@@ -137,16 +168,9 @@ def one_dimensional(y: Any) -> NDArray[Any]:
     y = container_of(y)
     if not (hasattr(y, "__array__") or hasattr(y, "__len__")):
         raise Unsupported("y must hold one target for each row of X")
-    if hasattr(y, "__array__"):
-        array = np.asarray(y)
-        if any(kind in _NEVER for kind in (array.dtype.kind, *target_kinds(y))):
-            raise Unsupported(
-                "targets must be real numbers or labels: complex, date and structured ones are not supported"
-            )
-    else:
-        array = np.empty(len(y), dtype=object)
-        for i, value in enumerate(y):
-            array[i] = value
+    array = cells_of(y) if getattr(y, "ndim", 1) == 1 else np.asarray(y)
+    if any(kind in _NEVER for kind in (array.dtype.kind, *target_kinds(y))):
+        raise Unsupported("targets must be real numbers or labels: complex, date and structured ones are not supported")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

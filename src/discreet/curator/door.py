@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
-from discreet.curator.containers import are_numbers, as_array, is_sparse, kinds_of, one_dimensional
+from discreet.curator.containers import are_numbers, as_array, cells_of, is_sparse, kinds_of, one_dimensional
 from discreet.curator.kernels import encode
 from discreet.curator.lattice import COARSE, FINE, Grid
-from discreet.curator.scalars import PLAIN, holds_several, is_nothing, real_number
+from discreet.curator.scalars import holds_several, is_nothing, is_plain, real_number
 from discreet.errors import Unsupported
 
 _BLOCK_VALUES = 1 << 20
@@ -139,9 +139,9 @@ def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
             out[labels == label] = index
         return out
     position = {label: index for index, label in enumerate(classes)}
-    kinds = {*PLAIN, *map(type, classes)}
+    declared = set(map(type, classes))
     for i, label in enumerate(labels.tolist()):
-        if not (type(label) in kinds or isinstance(label, np.generic)):  # comparing it would run code of its own
+        if not (is_plain(label) or type(label) in declared):
             continue
         try:
             out[i] = position.get(label, np.nan)
@@ -157,14 +157,6 @@ def blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, NDArray[np.fl
         last = min(n, first + step)
         part = X.iloc[first:last] if hasattr(X, "iloc") else X[first:last]
         yield first, last, numbers(part)
-
-
-def _objects(groups: Any) -> NDArray[Any]:
-    names = list(groups) if hasattr(groups, "__iter__") else []
-    array = np.empty(len(names), dtype=object)
-    for i, name in enumerate(names):
-        array[i] = name
-    return array
 
 
 def _numbered(names: NDArray[Any]) -> NDArray[np.int64]:
@@ -190,12 +182,19 @@ def _written(name: Any) -> str | None:
         return None
 
 
+def names_of(groups: Any) -> NDArray[Any]:
+    """Return the persons' names as an array, each exactly as it is; an empty one where they are no column."""
+    if getattr(groups, "ndim", 1) != 1:
+        return np.asarray(groups)
+    return cells_of(groups) if hasattr(groups, "__len__") else np.empty(0)
+
+
 def grouping(groups: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """An order that puts each person's rows together; where each person starts; each row's number of siblings."""
-    labels = np.asarray(groups) if hasattr(groups, "__array__") else _objects(groups)
+    labels = names_of(groups)
     if labels.shape != (n,):
         raise Unsupported("groups must name one person for each row of X")
-    if labels.dtype.kind == "O":
+    if labels.dtype.kind in "OT":
         labels = _numbered(labels)
     _, member, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = np.argsort(member, kind="stable")

@@ -47,7 +47,7 @@ def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = 
     n = int(table.shape[0])
     if len(targets) != n:
         raise Unsupported("y must hold one target for each row of X")
-    names = None if groups is None else _named(groups)
+    names = None if groups is None else door.names_of(groups)
     order, starts = np.arange(n), None
     if names is not None:
         order, starts, _ = door.grouping(names, n)
@@ -67,17 +67,6 @@ def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = 
 def _part(table: Any, targets: NDArray[Any], names: Any, rows: NDArray[np.int64]) -> Part:
     chosen = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
     return Part(chosen, targets[rows], None if names is None else names[rows])
-
-
-def _named(groups: Any) -> NDArray[Any]:
-    """The persons' names as an array of one dimension, whatever they are."""
-    if hasattr(groups, "__array__"):
-        return np.asarray(groups)
-    listed = list(groups) if hasattr(groups, "__iter__") else []
-    names = np.empty(len(listed), dtype=object)
-    for i, name in enumerate(listed):
-        names[i] = name
-    return names
 
 
 def _compressed(table: Any) -> Any:

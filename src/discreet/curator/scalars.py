@@ -13,44 +13,51 @@ from typing import Any
 
 import numpy as np
 
-_CONVERSIONS: tuple[tuple[Any, Callable[[Any], float]], ...] = (
-    (float, float.__float__),
-    (int, int.__float__),
-    (str, lambda text: float(str.__str__(text))),
-    (bytes, lambda text: float(bytes(text))),
-    ((np.integer, np.floating, np.bool_), float),
-    (Decimal, Decimal.__float__),
-    (Fraction, Fraction.__float__),
-)
+_SCALARS = frozenset(np.sctypeDict.values())
+_NUMPY = frozenset(kind for kind in _SCALARS if issubclass(kind, (np.integer, np.floating, np.bool_)))
+_CONVERSIONS: dict[type, Callable[[Any], float]] = {
+    float: float.__float__,
+    int: int.__float__,
+    str: lambda text: float(str.__str__(text)),
+    bytes: lambda text: float(bytes.decode(text, "latin-1")),
+    Decimal: Decimal.__float__,
+    Fraction: Fraction.__float__,
+}
 PLAIN = (str, bytes, bool, int, float, complex, Decimal, Fraction)
 """Types of Python's own whose cells can be compared and hashed without running other code."""
-_COMPARED = (float, complex, Decimal, np.generic)
 _ABSENT = ("NAType", "NaTType")
+
+
+def is_plain(cell: Any) -> bool:
+    """Return whether a cell can be compared and hashed without running code of its own."""
+    return type(cell) in PLAIN or type(cell) in _SCALARS
 
 
 def real_number(cell: Any) -> float:
     """Return a cell as a float, NaN where it is neither a real number nor the text of one."""
     if type(cell) is float:
         return cell
-    for kind, convert in _CONVERSIONS:
-        if isinstance(cell, kind):
-            try:
-                return convert(cell)
-            except Exception:  # an integer beyond doubles, a signaling NaN, a text that is no number
-                return math.nan
-    return math.nan
+    convert = float if type(cell) in _NUMPY else next(filter(None, map(_CONVERSIONS.get, type(cell).__mro__)), None)
+    if convert is None:
+        return math.nan
+    try:
+        return convert(cell)
+    except Exception:  # an integer beyond doubles, a signaling NaN, a text that is no number
+        return math.nan
 
 
 def is_nothing(cell: Any) -> bool:
-    """Return whether a cell is None, NaN, or what pandas means by a missing value."""
-    if cell is None or type(cell).__name__ in _ABSENT:
+    """Return whether a cell is None, NaN, or what numpy and pandas mean by a missing value."""
+    kind = type(cell)
+    if cell is None or kind.__name__ in _ABSENT:
         return True
-    try:
-        return isinstance(cell, _COMPARED) and not bool(cell == cell)
-    except Exception:  # a signaling NaN
-        return True
+    if float in kind.__mro__:
+        return math.isnan(float.__float__(cell))
+    if Decimal in kind.__mro__:
+        return Decimal.is_nan(cell)
+    return (kind in _SCALARS or kind is complex) and not bool(cell == cell)
 
 
 def holds_several(cell: Any) -> bool:
     """Return whether a cell is an array, a matrix or a table: comparing one runs its library's code, which may warn."""
-    return not isinstance(cell, np.generic) and any(hasattr(type(cell), name) for name in ("__array__", "tocsr"))
+    return type(cell) not in _SCALARS and any(hasattr(type(cell), name) for name in ("__array__", "tocsr"))

@@ -151,6 +151,8 @@ def _decodable(column: pa.Array) -> pa.Array:
     """Texts as bytes, since they need not be valid."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_decimal(column.type) and column.type.bit_width < 128:  # which pyarrow cannot encode
+        column = column.cast(pa.decimal128(38, column.type.scale))
     return column.cast(pa.large_binary()) if _holds_text(column.type) else column
 
 

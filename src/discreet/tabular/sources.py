@@ -99,16 +99,19 @@ class DeclaredSource(Source):
 
 
 class FrameSource(Source):
-    """A pandas data frame, a pyarrow table, or a dictionary of columns."""
+    """A data frame of pandas or polars, a pyarrow table, or a dictionary of columns."""
 
     def __init__(self, table: Any) -> None:
         if isinstance(table, pa.RecordBatch):
             table = pa.table(table)
         if isinstance(table, Mapping):
             table = _frame(table)
+        if not isinstance(table, pa.Table) and not hasattr(table, "iloc") and hasattr(table, "__arrow_c_stream__"):
+            table = _from_stream(table)
         if not (isinstance(table, pa.Table) or (hasattr(table, "iloc") and hasattr(table, "columns"))):
             raise Unsupported(
-                "a table has named columns: pass a pandas data frame, a pyarrow table, or a file of CSV or Parquet"
+                "a table has named columns: pass a data frame of pandas or polars, a pyarrow table, or a file of CSV "
+                "or Parquet"
             )
         self._table = table
         self.names = [str(name) for name in (table.column_names if self._is_arrow else table.columns)]
@@ -147,9 +150,19 @@ class FrameSource(Source):
             yield Batch(dict(zip(columns, part, strict=True)), last - first)
 
 
+def _from_stream(table: Any) -> Any:
+    """Return another library's table, such as polars', on the same memory."""
+    try:
+        return pa.table(table)
+    except Exception:  # a stream may read a file on the way: what its reader says of cells must not be shown
+        raise Unsupported("the Arrow table cannot be read to its end: pass a pyarrow.Table or a data frame") from None
+
+
 def whole(chunks: Any) -> pa.Array:
     """Chunks in one piece."""
     if isinstance(chunks, pa.ChunkedArray):
+        if pa.types.is_dictionary(chunks.type) and chunks.num_chunks > 1:  # codes of two may be too many for their type
+            chunks = pa.chunked_array([chunk.dictionary_decode() for chunk in chunks.chunks])
         combined = chunks.combine_chunks()
         return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
     return chunks
