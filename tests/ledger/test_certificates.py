@@ -110,9 +110,9 @@ def test_what_is_released_later_is_listed_and_short() -> None:
     certificate = Certificate(epsilon=1.0, delta=1e-6, neighbors="replace_one", events=())
     later = {"created": "2030-01-01", "trace": (Charge("q", 0.1, 1),), "ledger": None}
     assert replace(certificate, **later).public_digest() == certificate.public_digest()
-    assert replace(certificate, assumed_public={"bought_ranges": {"a": [0, 1]}}).public_digest() == (
-        certificate.public_digest()
-    )
+    estimated = [{"bought_ranges": {"a": ends}} for ends in ([0, 1], [2, 3])]
+    one, other = (replace(certificate, assumed_public=facts).public_digest() for facts in estimated)
+    assert one == other != certificate.public_digest()
 
 
 SMOOTH = {"output": 0.1, "objective": 0.1}
@@ -189,6 +189,22 @@ def test_ranges_that_the_fit_estimates_are_left_out_and_the_rest_of_a_table_is_c
     for other in edited(public):
         with pytest.raises(LedgerError):
             ledger.verify(replace(certificate, assumed_public=other))
+
+
+def test_estimates_can_neither_be_added_nor_taken_away(ledger: Ledger) -> None:
+    """Which columns something was estimated of is known before records are read."""
+    plain = fitted(ledger).certificate_
+    forged = {**plain.assumed_public, "noisy_checks": {"columns": {}, "noise": 0.1, "null_records": 0}}
+    with pytest.raises(LedgerError):
+        ledger.verify(replace(plain, assumed_public=forged))
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"age": np.arange(500.0) % 100, "cost": 300.0, "ill": ["yes", "no"] * 250})
+    estimator = DPLogisticRegression(2.0, 1e-7, ledger=ledger, dataset="stays")
+    certificate = TableModel(Schema.from_toml(SCHEMA), estimator).fit(frame).certificate_
+    for name in ESTIMATED:
+        without = {key: fact for key, fact in certificate.assumed_public.items() if key != name}
+        with pytest.raises(LedgerError):
+            ledger.verify(replace(certificate, assumed_public=without))
 
 
 def test_a_run_with_seeded_noise_does_not_become_private_by_an_edit(ledger: Ledger) -> None:

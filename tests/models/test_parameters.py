@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import discreet
 from discreet import DiscreetError, DPLinearRegression, DPLogisticRegression, DPRidge
-from discreet.models.parameters import ADVICE
+from discreet.models.parameters import ADVICE, UnknownParameter
 from discreet.models.persistence import _MODELS
 
 WORDS = ("class_weight", "C", "random_state", "max_iter", "tol", "sample_weight", "n_jobs", "normalize", "l1_ratio")
@@ -28,7 +28,9 @@ def test_a_word_of_another_library_is_explained(cls, word):
             call()
         assert isinstance(raised.value, DiscreetError)
         assert isinstance(raised.value, ValueError)  # as that of scikit-learn's set_params
-        assert ADVICE.get(word, "it has epsilon") in str(raised.value)
+        lacks_alpha = "alpha" not in inspect.signature(cls).parameters
+        told = ADVICE["alpha"] if lacks_alpha and word in ("C", "lam", "reg") else ADVICE.get(word, "it has epsilon")
+        assert told in str(raised.value)
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -62,5 +64,20 @@ def test_copies_and_searches_work_as_before():
     model = DPLinearRegression(2.0, bounds=1.0, target=(0, 1))
     assert clone(model).get_params() == model.get_params()
     assert pickle.loads(pickle.dumps(model)).epsilon == 2.0
-    with pytest.raises(ValueError, match="Invalid parameter 'C' for DPLinearRegression: use alpha"):
+    with pytest.raises(ValueError, match="Invalid parameter 'C' for DPLinearRegression: this model has no penalty"):
         GridSearchCV(model, {"C": [1.0]}).fit(np.zeros((20, 1)), np.zeros(20))
+
+
+def test_a_subclass_may_hand_its_words_on():
+    class Mine(DPLogisticRegression):
+        def __init__(self, **words):
+            super().__init__(**words)
+
+    assert Mine(epsilon=2.0).epsilon == 2.0
+    with pytest.raises(TypeError, match="unexpected keyword argument 'C'"):  # Python's own: its class is another
+        Mine(C=1.0)
+
+
+def test_a_model_without_a_penalty_is_not_told_of_alpha():
+    with pytest.raises(UnknownParameter, match="DPRidge"):
+        DPLinearRegression(C=1.0)

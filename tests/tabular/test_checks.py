@@ -180,6 +180,12 @@ def test_a_private_number_of_records_is_not_shown():
     assert lines(n=None, null=600.0)[0] == "about 600 records count as null: they taught the model nothing."
 
 
+def test_persons_are_called_persons():
+    found = lines(unit="person", null=600.0, columns={"sex": {"unknown": 990.0}})
+    assert found[0] == "sex: about 990 of 1,000 (99%) persons' cells hold none of the declared labels."
+    assert found[1].startswith("about 600 of 1,000 (60%) persons count as null")
+
+
 def test_the_certificate_and_its_summary_show_it():
     table = table_of(3000)
     table["sex"] = "Female"

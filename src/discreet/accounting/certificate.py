@@ -189,11 +189,14 @@ class Certificate:
     def public_digest(self) -> str:
         """The SHA-256 of all that is known before records are read: what a ledger chains when it charges the fit.
 
-        Left out is what the fit itself releases, or what follows from the charge: ``LATER``, and ranges and counts that
-        were estimated with privacy budget. A new field is in it unless it is named there.
+        Left out is what the fit itself releases, or what follows from the charge: ``LATER``, and the values of ranges
+        and counts that were estimated with privacy budget; of which columns they are is in it. A new field is in it
+        unless it is named there.
         """
         known = {name: value for name, value in self._stored().items() if name not in LATER}
-        known["assumed_public"] = {key: fact for key, fact in self.assumed_public.items() if key not in ESTIMATED}
+        known["assumed_public"] = {
+            key: _columns_of(key, fact) if key in ESTIMATED else fact for key, fact in self.assumed_public.items()
+        }
         text = json.dumps(_encoded(known), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -251,6 +254,12 @@ class Certificate:
         return self.text()
 
 
+def _columns_of(key: str, fact: Any) -> list[str]:
+    """Return the columns of which something was estimated; all keys of what is no such fact."""
+    within = fact.get("columns", fact) if key == CHECKED and isinstance(fact, Mapping) else fact
+    return sorted(map(str, within)) if isinstance(within, (Mapping, list)) else [str(within)]
+
+
 def _joined(lines: Iterable[str]) -> str:
     """Return the lines as one text; a line break within a value is written out, so that it cannot forge a line."""
     return "\n".join("\\n".join(line.splitlines()) for line in lines)
@@ -268,7 +277,7 @@ def _claim_lines(certificate: Certificate) -> list[str]:
 
 
 def _check_lines(certificate: Certificate) -> list[str]:
-    found = checked_in(certificate.assumed_public)
+    found = checked_in(certificate.assumed_public, certificate.unit)
     lines = [] if found is None else found.lines()
     return [f"  {'Checks' if i == 0 else '':<14}{line}" for i, line in enumerate(lines)]
 

@@ -26,20 +26,23 @@ MEANING = {
 class Checked:
     """Noisy counts: records that count as null, and cells per column by what is wrong with them.
 
-    ``noise`` is the standard deviation of each count, ``n`` the number of records (persons) where it is public.
+    ``noise`` is the standard deviation of each count, ``n`` the number of records (persons) where it is public. A
+    person counts as the mean of their rows.
     """
 
     noise: float
     null: float
     columns: Mapping[str, Mapping[str, float]]
     n: int | None
+    unit: str = "record"
 
     @property
     def alarms(self) -> list[str]:
         """Return what stands out, in words, the largest count first."""
-        found = [(self.null, f"{self._about(self.null)} records count as null: they taught the model nothing")]
+        cells = "cells" if self.unit == "record" else f"{self.unit}s' cells"
+        found = [(self.null, f"{self._about(self.null)} {self.unit}s count as null: they taught the model nothing")]
         found += [
-            (count, f"{name}: {self._about(count)} cells {MEANING.get(what, what)}")
+            (count, f"{name}: {self._about(count)} {cells} {MEANING.get(what, what)}")
             for name, counts in self.columns.items()
             for what, count in counts.items()
         ]
@@ -54,7 +57,7 @@ class Checked:
     def lines(self) -> list[str]:
         """Return the result in a few sentences."""
         if self.n is not None and _SURE * self.noise > self.n:
-            return [f"Too few records for this budget to tell what the cells hold: {self.scale}."]
+            return [f"Too few {self.unit}s for this budget to tell what the cells hold: {self.scale}."]
         if not self.alarms:
             return [f"No column stands out: {self.scale}."]
         return [*(f"{alarm}." for alarm in self.alarms), f"Compare schema and table; {self.scale}."]
@@ -68,7 +71,7 @@ class Checked:
         return f"about {min(count, self.n):,.0f} of {self.n:,} ({min(1.0, count / self.n):.0%})"
 
 
-def checked_in(public: Mapping[str, Any]) -> Checked | None:
+def checked_in(public: Mapping[str, Any], unit: str = "record") -> Checked | None:
     """Return the counts among a certificate's facts; None where there are none, or none that make sense."""
     stored = public.get(CHECKED)
     try:
@@ -78,6 +81,6 @@ def checked_in(public: Mapping[str, Any]) -> Checked | None:
             str(name): {str(k): float(v) for k, v in counts.items()} for name, counts in stored["columns"].items()
         }
         n = public.get("n")
-        return Checked(float(stored["noise"]), float(stored[NULL]), columns, None if n is None else int(n))
+        return Checked(float(stored["noise"]), float(stored[NULL]), columns, None if n is None else int(n), unit)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None

@@ -11,6 +11,7 @@ from discreet.errors import LedgerDamaged, LedgerUnavailable
 
 UNCHECKED = (ImportError, OSError, LedgerUnavailable, LedgerDamaged)
 """A library is missing, a file cannot be read, a ledger is missing, out of reach or damaged."""
+ALL = "all but what the fit itself released"
 PARTLY = "releases, budget, unit and relation"
 ONLY_PARTLY = f"its entry was not told the certificate: only {PARTLY} were compared"
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.errors import NO
-from discreet.cli.unchecked import ONLY_PARTLY, PARTLY, UNCHECKED, checkable
+from discreet.cli.unchecked import ALL, ONLY_PARTLY, PARTLY, UNCHECKED, checkable
 from discreet.errors import DiscreetError
 
 
@@ -87,7 +87,7 @@ def _verified(file: Path, ledger: str | None) -> dict[str, Any]:
         "weaknesses": list(certificate.weaknesses),
         "accountants": {name: _plain(value) for name, value in found.accountants.items()},
         "charged": None if ledger is None or certificate.ledger is None else certificate.ledger["dataset"],
-        "compared": None if whole is None else "all" if whole else PARTLY,
+        "compared": None if whole is None else ALL if whole else PARTLY,
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.certificate import Certificate
+from discreet.accounting.certificate import BOUGHT, Certificate
 from discreet.accounting.checks import CHECKED
 from discreet.accounting.events import Event
 from discreet.accounting.plan import AdaptivePlan, Plan
@@ -16,7 +16,7 @@ from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import containers, door
-from discreet.curator.counts import CHECKS, Blocks, NoisyCounts, count_once
+from discreet.curator.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
 from discreet.curator.curator import Curator
 from discreet.curator.engines.choice import engine_for
 from discreet.curator.fingerprint import Sketcher, fingerprint_of
@@ -272,7 +272,7 @@ class PrivateData:
         self.check(loss)
         check_kernels(loss, sparse=containers.is_sparse(self.__X))
         events = plan.events(noise_multiplier, pure=budget.is_pure)
-        facts = self.__facts(domain)
+        facts = {**self.__facts(domain), **self.__to_estimate(plan)}
 
         def promised() -> list[Certificate]:
             return [] if claim is None else [promise(plan, budget, noise_multiplier, facts, **claim)]
@@ -330,6 +330,16 @@ class PrivateData:
         low, high = self.__target_range()
         finite = np.isfinite(y)
         return np.where(finite, np.clip(np.where(finite, y, 0.0), low, high) / self.target_scale(loss), np.nan)
+
+    def __to_estimate(self, plan: Plan) -> dict[str, Any]:
+        """Return of which columns ranges and counts will be estimated: known before a record is read."""
+        asked = {release.query for release in plan.releases} if self.__stream is not None else set()
+        found: dict[str, Any] = {}
+        if self.__stream is not None and self.__stream.purchase is not None and QUERY in asked:
+            found[BOUGHT] = list(self.__stream.purchase.names)
+        if self.__stream is not None and self.__stream.checks is not None and CHECKS in asked:
+            found[CHECKED] = list(self.__stream.checks.names)
+        return found
 
     def __facts(self, domain: Domain) -> dict[str, Any]:
         bounds = self.bounds

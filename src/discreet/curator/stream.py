@@ -45,8 +45,10 @@ class Purchase(Protocol):
     """What a stream buys before its blocks can be made: counts of cells, in one release beside the plan's.
 
     ``cells`` gives, block by block, the cells below ``size`` that each row is in, ``per_row`` of them, -1 for none.
+    ``names`` are the columns that it is about.
     """
 
+    names: tuple[str, ...]
     size: int
     per_row: int
 
@@ -67,8 +69,10 @@ class Checks(Protocol):
     """What a stream counts of its cells while they are read, with noise, in one release next to the plan's.
 
     Each block brings, row by row, the cells below ``size`` that the row is in, ``per_row`` of them, -1 for none.
+    ``names`` are the columns that it is about.
     """
 
+    names: tuple[str, ...]
     size: int
     per_row: int
 

@@ -5,7 +5,7 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Self
 
@@ -54,6 +54,9 @@ ADVICE: dict[str, str] = {
 }
 
 
+_STRENGTHS = ("C", "lam", "reg")
+
+
 class UnknownParameter(DiscreetError, TypeError, ValueError):
     """A parameter that an estimator, or its fit, does not have; the message says what to use instead."""
 
@@ -92,11 +95,16 @@ def _explaining(fit: Callable[..., Any]) -> Callable[..., Any]:
     return explained
 
 
-def _refuse_unknown(where: str, given: Iterable[str], known: Iterable[str]) -> None:
+def _refuse_unknown(where: str, given: Iterable[str], known: Mapping[str, inspect.Parameter]) -> None:
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):
+        return  # a subclass that hands its words on
     names = [name for name in known if name != "self"]
     for name in given:
         if name in names:
             continue
         close = difflib.get_close_matches(name, names, 1)
-        advice = ADVICE.get(name) or (f"did you mean {close[0]}?" if close else f"it has {', '.join(names)}")
+        without = "alpha" not in names and name in _STRENGTHS
+        advice = ADVICE.get("alpha" if without else name) or (
+            f"did you mean {close[0]}?" if close else f"it has {', '.join(names)}"
+        )
         raise UnknownParameter(f"Invalid parameter {name!r} for {where}: {advice}")  # scikit-learn's words

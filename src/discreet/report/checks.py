@@ -14,7 +14,7 @@ _SAID = (
 
 def checks_section(certificate: Certificate) -> str:
     """Return what the counts tell, and all of them as a table; nothing where there are none."""
-    found = checked_in(certificate.assumed_public)
+    found = checked_in(certificate.assumed_public, certificate.unit)
     if found is None:
         return ""
     return "\n".join(

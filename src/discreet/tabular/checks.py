@@ -32,6 +32,7 @@ class TableChecks:
         kinds = dict(schema.columns)
         self._words = {name: _words(isinstance(kind, Number)) for name, kind in kinds.items()}
         self._words[schema.target.column] = _words(schema.target.classes is None)
+        self.names = tuple(self._words)
         self.size, self.per_row = 1 + 2 * len(self._words), 1 + len(self._words)
 
     def release(self, plan: Plan, *, pure: bool) -> Release:

@@ -33,8 +33,8 @@ class RangePurchase:
     """
 
     def __init__(self, stream: "TableStream") -> None:
-        self._stream, self._names = stream, stream.schema.private_columns
-        kinds = [stream.schema.columns[name] for name in self._names]
+        self._stream, self.names = stream, stream.schema.private_columns
+        kinds = [stream.schema.columns[name] for name in self.names]
         self._trees = [Tree(*kind.limits) for kind in kinds if isinstance(kind, Number)]
         self.size, self.per_row = size_of(self._trees), cells_per_record(self._trees)
 
@@ -45,13 +45,13 @@ class RangePurchase:
     def cells(self) -> Iterator[NDArray[np.int64]]:
         """Each row's cells, in the order of the rows."""
         missing = frozenset(self._stream.schema.missing_texts)
-        for batch in self._stream.source.batches(self._names, max(256, _BLOCK_CELLS // self.per_row)):
-            values = [cells.numbers(batch.columns[name], missing) for name in self._names]
+        for batch in self._stream.source.batches(self.names, max(256, _BLOCK_CELLS // self.per_row)):
+            values = [cells.numbers(batch.columns[name], missing) for name in self.names]
             yield joint_cells(self._trees, np.column_stack(values))
 
     def settled(self, counts: NDArray[np.float64], noise: float, n: int | None) -> "TableStream":
         """The table with the ranges that the counts tell."""
-        parts = zip(self._names, self._trees, split_counts(self._trees, counts), strict=True)
+        parts = zip(self.names, self._trees, split_counts(self._trees, counts), strict=True)
         return self._stream.settled({name: _range(tree, part, noise, n) for name, tree, part in parts})
 
 
