@@ -220,11 +220,18 @@ def an_unpriced_n(monkeypatch):
     monkeypatch.setattr(PrivateData, "public_n", lambda self, neighbors: len(self._PrivateData__y))
 
 
+def names_as_doubles(monkeypatch):
+    monkeypatch.setattr(door, "names_of", np.asarray)
+
+
+NUMBERED = "DPLogisticRegression.fit, numbered persons"
 PLANTED = [
     (a_value_in_an_error, ("DPRidge.fit", "list of lists", "sentinel text", "label", 39), {"raised"}),
     (a_warning_on_a_value, ("DPRidge.fit", "numpy float64", "NaN", "b", 20), {"warned"}),
     (a_size_in_a_file_name, ("discreet fit", "CSV", "sentinel text", "color", 20, "add_remove"), {"files"}),
     (an_early_exception, ("DPLogisticRegression.fit", "numpy float64", "NaN", "a", 0), {"raised", "charges"}),
+    (names_as_doubles, (NUMBERED, "pandas Int64", "None", "who", 20), {"charges", "result"}),
+    (names_as_doubles, (NUMBERED, "polars int64", "None", "who", 20), {"charges", "result"}),
     (an_unpriced_n, ("DPRidge.fit", "numpy float64", "1e308", "c", 39, "add_remove"), {"charges", "result"}),
 ]
 

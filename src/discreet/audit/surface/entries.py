@@ -232,6 +232,8 @@ def _estimators() -> Iterator[Entry]:
     yield Entry("DPLogisticRegression.fit, labels in words", (), worded, MATRIX, partial(logistic, worded=True))
     yield Entry("DPLogisticRegression.fit, named bounds", (), matrix_cells, MATRIX, partial(logistic, named=True))
     yield Entry("DPLogisticRegression.fit, persons", (), matrix_cells, MATRIX, logistic, persons=True)
+    numbered = partial(matrix_cells, numbered=True)
+    yield Entry("DPLogisticRegression.fit, numbered persons", (), numbered, MATRIX, logistic, persons=True)
     yield Entry("DPRidge.fit, persons", (), matrix_cells, MATRIX, partial(_fit, "DPRidge"), persons=True, every=ALIKE)
     covers = (*(f"{name}.save" for name in (*CLASSIFIERS, *REGRESSORS)), "load")
     yield Entry("save and load", covers, matrix_cells, MATRIX, _saved, every=ALIKE)

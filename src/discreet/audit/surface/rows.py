@@ -43,14 +43,18 @@ class Cells:
         return {name: cells[row] for name, cells in self.columns.items()}
 
 
-def matrix_cells(*, worded: bool = False) -> Cells:
-    """Three numbers in [0, 1] and a label, 0 or 1 (or words): enough for every estimator."""
+def matrix_cells(*, worded: bool = False, numbered: bool = False) -> Cells:
+    """Three numbers in [0, 1], a label, 0 or 1 (or words), and a person: enough for every estimator.
+
+    ``numbered`` persons have numbers that doubles would round onto each other.
+    """
     rng = np.random.default_rng(0)
     columns: dict[str, list[Any]] = {name: rng.uniform(0, 1, ROWS).round(3).tolist() for name in MATRIX}
     answers = [int(a > b) for a, b in zip(columns["a"], columns["b"], strict=True)]
     columns[ANSWER] = [("no", "yes")[answer] for answer in answers] if worded else answers
-    columns[WHO] = [f"p{i // 2:02}" for i in range(ROWS)]
-    return Cells(columns, frozenset([ANSWER, WHO] if worded else [WHO]))
+    columns[WHO] = [(1 << 60) + i // 2 if numbered else f"p{i // 2:02}" for i in range(ROWS)]
+    texts = [*([ANSWER] if worded else []), *([] if numbered else [WHO])]
+    return Cells(columns, frozenset(texts))
 
 
 def table_cells() -> Cells:
