@@ -27,7 +27,7 @@ from discreet.tabular.cells import Column, Label
 from discreet.tabular.columns import Boolean, Category, ColumnKind, Number, Ordinal
 from discreet.tabular.kernels import scale_column
 from discreet.tabular.limits import some as listed
-from discreet.tabular.states import ABSENT, STRANGE, States, states_of_labels, states_of_numbers
+from discreet.tabular.states import ABSENT, NOT_ASKED, STRANGE, States, states_of_labels, states_of_numbers
 
 Vector = NDArray[np.float64]
 SYMMETRIC, CELL = (-1.0, 1.0), (0.0, 1.0)
@@ -55,8 +55,8 @@ class Encoding(Protocol):
 
     features: tuple[Feature, ...]
 
-    def encode(self, column: Column, out: Vector) -> States:
-        """Fill ``out`` (rows, features) from the column's cells, and return what each cell holds (``states.py``)."""
+    def encode(self, column: Column, out: Vector, states: States = NOT_ASKED) -> None:
+        """Fill ``out`` (rows, features) from the column's cells, and ``states`` (rows) with what each cell holds."""
         ...
 
 
@@ -81,13 +81,14 @@ class LinearEncoding:
         linear = Feature(name, name, SYMMETRIC, unit, step / self._half, self._middle)
         self.features: tuple[Feature, ...] = (linear, _flag(name)) if self._flag else (linear,)
 
-    def encode(self, column: Column, out: Vector) -> States:
+    def encode(self, column: Column, out: Vector, states: States = NOT_ASKED) -> None:
         """(x - middle) / half, within [-1, 1]."""
-        found, states = _located(column, self._kind, self._missing)
-        scale_column(found, self._low, self._high, self._middle, self._half, self._absent(), out[:, 0])
+        is_number = isinstance(self._kind, Number)
+        found = _located(column, self._kind, self._missing, states)
+        asked = states if is_number else NOT_ASKED
+        scale_column(found, self._low, self._high, self._middle, self._half, self._absent(), out[:, 0], asked)
         if self._flag:
             out[:, 1] = ~np.isfinite(found)
-        return states
 
     def _absent(self) -> float:
         value = self._kind.missing
@@ -111,7 +112,7 @@ class SplineEncoding:
         hats = [Feature(f"{name} at {place}", name, CELL, f"at {place}") for place in places]
         self.features: tuple[Feature, ...] = (*hats, _flag(name)) if self._flag else tuple(hats)
 
-    def encode(self, column: Column, out: Vector) -> States:
+    def encode(self, column: Column, out: Vector, states: States = NOT_ASKED) -> None:
         """Between two knots, the distances to them as shares; beyond the ends, the end."""
         found = cells.numbers(column, self._missing)
         absent, places = ~np.isfinite(found), self._places
@@ -129,7 +130,8 @@ class SplineEncoding:
             out[:, -1] = absent
         elif self._kind.missing == "record":
             out[absent] = math.nan
-        return states_of_numbers(found, low, high)
+        if states.size:
+            states[:] = states_of_numbers(found, low, high)
 
 
 class CellEncoding:
@@ -150,7 +152,7 @@ class CellEncoding:
             absent[kind.missing] = places[kind.categories.index(kind.missing)]  # type: ignore[index]
         self._places = np.array([*places, other, absent[kind.missing]])  # type: ignore[index]
 
-    def encode(self, column: Column, out: Vector) -> States:
+    def encode(self, column: Column, out: Vector, states: States = NOT_ASKED) -> None:
         """A 1 in the row's cell."""
         found = cells.positions(column, self._kind.categories, self._missing)
         place = self._places[found]  # the last one is that of a missing cell, whose position is -1
@@ -159,7 +161,8 @@ class CellEncoding:
         out[rows, place[rows]] = 1.0
         if self._kind.missing == "record":
             out[found == cells.MISSING] = math.nan
-        return states_of_labels(found, len(self._kind.categories))
+        if states.size:
+            states[:] = states_of_labels(found, len(self._kind.categories))
 
 
 def products(groups: Sequence[str], features: Mapping[str, Sequence[Feature]]) -> list[tuple[Feature, ...]]:
@@ -186,23 +189,20 @@ def _axis(kind: Number | Ordinal | Boolean) -> tuple[float, float, str, float]:
     return 0.0, 1.0, "true against false", 1.0
 
 
-def _located(column: Column, kind: Number | Ordinal | Boolean, missing: frozenset[str]) -> tuple[Vector, States]:
-    """Return where on its axis each cell lies, NaN for nowhere, and what it holds."""
+def _located(column: Column, kind: Number | Ordinal | Boolean, missing: frozenset[str], states: States) -> Vector:
+    """Return where on its axis each cell lies, NaN for nowhere; for labels, also tell what each cell holds."""
     if isinstance(kind, Number):
-        found = cells.numbers(column, missing)
-        return found, states_of_numbers(found, *kind.limits)
-    if isinstance(kind, Ordinal):
-        labels: tuple[Label, ...] = kind.levels
-        places = cells.positions(column, labels, missing)
-        return _place(places, len(labels)), states_of_labels(places, len(labels))
-    labels = (*kind.false, *kind.true)
-    places = cells.positions(cells.lowered(column), labels, missing)
+        return cells.numbers(column, missing)
+    labels: tuple[Label, ...] = kind.levels if isinstance(kind, Ordinal) else (*kind.false, *kind.true)
+    places = cells.positions(cells.lowered(column) if isinstance(kind, Boolean) else column, labels, missing)
+    if states.size:
+        states[:] = states_of_labels(places, len(labels))
+        absent = cells.positions(column, labels, missing) == cells.MISSING  # "NA" means nothing, and "na" is no word
+        states[absent & (states == STRANGE)] = ABSENT
     found = _place(places, len(labels))
-    truth = np.where(np.isnan(found), found, (found >= len(kind.false)).astype(np.float64))
-    states = states_of_labels(places, len(labels))
-    absent = cells.positions(column, labels, missing) == cells.MISSING  # "NA" means nothing, and "na" is no word
-    states[absent & (states == STRANGE)] = ABSENT
-    return truth, states
+    if isinstance(kind, Ordinal):
+        return found
+    return np.where(np.isnan(found), found, (found >= len(kind.false)).astype(np.float64))
 
 
 def _place(found: NDArray[np.int64], count: int) -> Vector:

@@ -3,14 +3,24 @@
 import numpy as np
 from numba import njit
 
+from discreet.tabular.states import ABSENT, FINE, STRANGE
+
 
 @njit(cache=True, nogil=True)
-def scale_column(values, low, high, middle, half, absent, out):  # type: ignore[no-untyped-def]
-    """(x - middle) / half with x clipped to [low, high], within [-1, 1]; ``absent`` where x is not finite."""
+def scale_column(values, low, high, middle, half, absent, out, states):  # type: ignore[no-untyped-def]
+    """(x - middle) / half with x clipped to [low, high], within [-1, 1]; ``absent`` where x is not finite.
+
+    ``states``, where it has a place for each row, is told what each cell holds (``states.py``).
+    """
+    told = states.size == values.size
     for i in range(values.size):
         x = values[i]
         if abs(x) < np.inf:  # False for NaN too
             scaled = (min(max(x, low), high) - middle) / half
             out[i] = min(max(scaled, -1.0), 1.0)
+            if told:
+                states[i] = FINE if low <= x <= high else STRANGE
         else:
             out[i] = absent
+            if told:
+                states[i] = ABSENT

@@ -13,7 +13,7 @@ from discreet.tabular.columns import Boolean
 from discreet.tabular.features import CELL, Encoding, Feature, encoding_of, product_feature, products, row_norm
 from discreet.tabular.limits import MAX_FEATURES, SchemaError, check_count
 from discreet.tabular.schema import Schema
-from discreet.tabular.states import FINE, States, states_of_labels, states_of_numbers
+from discreet.tabular.states import NOT_ASKED, States, states_of_labels, states_of_numbers
 
 
 class Layout:
@@ -73,22 +73,23 @@ class Layout:
         """
         out = np.empty((rows, len(self.features)), order="F")  # columns are written, and read, one by one
         for j, (name, (encoding, place)) in enumerate(self._parts.items()):
-            found = encoding.encode(columns[name], out[:, place])
-            if states is not None:
-                states[:, j] = found
+            encoding.encode(columns[name], out[:, place], NOT_ASKED if states is None else states[:, j])
         first = len(self.features) - len(self._products)
         for j, factors in enumerate(self._products):
             np.multiply.reduce(out[:, factors], axis=1, out=out[:, first + j])
         return out
 
-    def targets(self, column: Column) -> tuple[NDArray[np.float64], States]:
-        """Return a class's position, or a number, NaN for anything else; and what each cell holds."""
+    def targets(self, column: Column, states: States = NOT_ASKED) -> NDArray[np.float64]:
+        """Return a class's position, or a number, NaN for anything else; ``states`` is told what each cell holds."""
         target = self.schema.target
         assert target is not None
         if target.range is not None:
             numbers = cells.numbers(column, self.missing)
-            return numbers, states_of_numbers(numbers, *target.range)
+            if states.size:
+                states[:] = states_of_numbers(numbers, *target.range)
+            return numbers
         count = len(target.classes or ())
         found = cells.positions(column, target.classes or (), self.missing)
-        states = states_of_labels(found, count)
-        return np.where(states == FINE, found, np.nan), states
+        if states.size:
+            states[:] = states_of_labels(found, count)
+        return np.where((found == cells.MISSING) | (found == count), np.nan, found)

@@ -10,6 +10,8 @@ from discreet.tabular.cells import MISSING
 States: TypeAlias = NDArray[np.int8]
 
 FINE, ABSENT, STRANGE = 0, 1, 2
+NOT_ASKED: States = np.empty(0, dtype=np.int8)
+"""Where nobody asks what the cells hold."""
 
 
 def states_of_numbers(found: NDArray[np.float64], low: float, high: float) -> States:

@@ -14,6 +14,7 @@ from discreet.tabular.layout import Layout
 from discreet.tabular.purchase import RangePurchase
 from discreet.tabular.schema import Schema
 from discreet.tabular.sources import BATCH_ROWS, Source
+from discreet.tabular.states import NOT_ASKED
 
 _BLOCK_VALUES = 1 << 21
 FEATURES = "feature_names"
@@ -78,14 +79,18 @@ class TableStream(RecordStream):
         rows = min(BATCH_ROWS, max(256, _BLOCK_VALUES // len(self.columns)))
         done = 0
         for batch in self._source.batches(self._needed, rows):
-            states = np.zeros((batch.rows, len(self._schema.columns) + 1), dtype=np.int8, order="F")
-            features = self._layout.encode(batch.columns, batch.rows, states[:, :-1])
+            asked = self._checks is not None
+            states = np.empty((batch.rows, len(self._schema.columns) + 1), dtype=np.int8, order="F") if asked else None
+            features = self._layout.encode(batch.columns, batch.rows, states)
             targets = np.zeros(batch.rows)
             if self._with_target and self._schema.target is not None:
-                targets, states[:, -1] = self._layout.targets(batch.columns[self._schema.target.column])
+                told = NOT_ASKED if states is None else states[:, -1]
+                targets = self._layout.targets(batch.columns[self._schema.target.column], told)
             persons = self.persons()[done : done + batch.rows] if self.has_persons else None
             done += batch.rows
-            checks = None if self._checks is None else self._checks.cells(states, _are_null(features, targets))
+            checks = None
+            if self._checks is not None and states is not None:
+                checks = self._checks.cells(states, _are_null(features, targets))
             yield Block(features, targets, persons, checks)
 
     def persons(self) -> NDArray[np.int64]:
