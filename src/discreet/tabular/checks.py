@@ -9,9 +9,10 @@ from discreet.accounting.checks import NULL
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.counts import CHECKS
 from discreet.tabular.columns import Number
+from discreet.tabular.kernels import number_cells
 from discreet.tabular.quantiles import release_for
 from discreet.tabular.schema import Schema
-from discreet.tabular.states import FINE, States
+from discreet.tabular.states import States
 
 Cells = NDArray[np.int64]
 
@@ -42,9 +43,7 @@ class TableChecks:
     def cells(self, states: States, is_null: NDArray[np.bool_]) -> Cells:
         """Return the cells of rows: ``states`` has a column per column of the schema, and one for the target."""
         out = np.empty((len(states), self.per_row), dtype=np.int64)
-        out[:, 0] = np.where(is_null, 0, -1)
-        first = 2 * np.arange(self.per_row - 1)
-        np.copyto(out[:, 1:], np.where(states == FINE, -1, first + states))
+        number_cells(states, is_null, out)
         return out
 
     def described(self, counts: NDArray[np.float64], noise: float) -> dict[str, Any]:

@@ -24,3 +24,13 @@ def scale_column(values, low, high, middle, half, absent, out, states):  # type:
             out[i] = absent
             if told:
                 states[i] = ABSENT
+
+
+@njit(cache=True, nogil=True)
+def number_cells(states, is_null, out):  # type: ignore[no-untyped-def]
+    """Fill each row of ``out`` with the cells that it is in: 0 for a null row, two numbers per column, -1 for none."""
+    for i in range(states.shape[0]):
+        out[i, 0] = 0 if is_null[i] else -1
+        for j in range(states.shape[1]):
+            state = states[i, j]
+            out[i, j + 1] = -1 if state == FINE else 2 * j + state
