@@ -17,7 +17,7 @@ from discreet.bounds import Bounds
 from discreet.curator.containers import are_numbers, as_array, cells_of, is_sparse, kinds_of, one_dimensional
 from discreet.curator.kernels import encode
 from discreet.curator.lattice import COARSE, FINE, Grid
-from discreet.curator.scalars import holds_several, is_nothing, is_plain, real_number
+from discreet.curator.scalars import is_name, is_nothing, is_plain, real_number
 from discreet.errors import Unsupported
 
 _BLOCK_VALUES = 1 << 20
@@ -162,24 +162,17 @@ def blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, NDArray[np.fl
 def _numbered(names: NDArray[Any]) -> NDArray[np.int64]:
     """Equal names get equal numbers, whatever their types (1, 1.0 and True are one person); missing ones share one.
 
-    So do names that can be neither compared nor written: an error would tell that there is one.
+    So do objects of other classes than Python's, numpy's and pandas': comparing them would run code of their own.
     """
     seen: dict[Any, int] = {}
     numbered = np.empty(len(names), dtype=np.int64)
     for i, name in enumerate(names.tolist()):
+        key = name if is_name(name) and not is_nothing(name) else None
         try:
-            key = None if is_nothing(name) or holds_several(name) else name
             numbered[i] = seen.setdefault(key, len(seen))
-        except Exception:  # unhashable
-            numbered[i] = seen.setdefault(_written(name), len(seen))
+        except Exception:  # a signaling NaN
+            numbered[i] = seen.setdefault(None, len(seen))
     return numbered
-
-
-def _written(name: Any) -> str | None:
-    try:
-        return repr(name)
-    except Exception:
-        return None
 
 
 def names_of(groups: Any) -> NDArray[Any]:

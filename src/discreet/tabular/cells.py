@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.curator.scalars import holds_several, is_nothing, real_number
+from discreet.curator.scalars import is_name, is_nothing, real_number
 from discreet.errors import Unsupported
 
 Label = str | int | float | bool
@@ -157,11 +157,11 @@ def _decodable(column: pa.Array) -> pa.Array:
 
 
 def _name(cell: Any, missing: frozenset[str]) -> str | None:
-    """A text, whatever the cell is; an object that has none names nobody."""
+    """A text; objects of other classes than Python's, numpy's and pandas' name nobody."""
     text = text_of(cell, missing)
     if text is None or text != UNKNOWN or isinstance(cell, (str, bytes)):
         return text if text is None else _WHOLE.sub(r"\1", text)  # 7.0 is 7: two names for one would split a person
-    if holds_several(cell):
+    if not is_name(cell):  # writing it would run code of its own
         return None
     try:
         return f"{type(cell).__name__} {cell}"

@@ -245,9 +245,15 @@ def _emptied(folder: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+_EXACT = ("int64", "object", "list of lists", "list of tuples")
+"""Containers that hold large whole numbers as they are."""
+
+
 def _persons(case: Case, cells: Cells) -> Any:
     """Names of persons; as numbers in containers that hold no words."""
     try:
+        if WHO not in cells.texts and not case.container.name.lower().endswith(_EXACT):
+            raise NotHeld  # doubles would round them into one
         return case.container.column(cells, WHO)
     except NotHeld:
         if case.place.column == WHO:
