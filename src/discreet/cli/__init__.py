@@ -16,7 +16,10 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, before[signal.SIGINT])
     end_on_sigterm()
-    app(prog_name="discreet")
+    try:
+        app(prog_name="discreet")
+    except KeyboardInterrupt:  # before a command has begun, which says it by itself
+        _leave(signal.SIGINT, None)
 
 
 def _leave(number: int, _: Any) -> None:
