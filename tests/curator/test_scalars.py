@@ -151,11 +151,17 @@ class Posing:
         return float
 
 
-@pytest.mark.parametrize(
-    "cell", [LoudBytes(b"1"), LoudScalar(1), LoudEqual(1.0), Posing()], ids=lambda c: type(c).__name__
-)
-def test_no_code_of_a_subclass_is_run(cell):
-    assert real_number(cell) in (1.0, 1.0) or math.isnan(real_number(cell))
+SUBCLASSES = {
+    "bytes": (LoudBytes(b"1"), 1.0),
+    "scalar": (LoudScalar(1), math.nan),
+    "comparison": (LoudEqual(1.0), 1.0),
+    "posing": (Posing(), math.nan),
+}
+
+
+@pytest.mark.parametrize(("cell", "meant"), SUBCLASSES.values(), ids=SUBCLASSES)
+def test_no_code_of_a_subclass_is_run(cell, meant):
+    assert real_number(cell) == meant or (math.isnan(meant) and math.isnan(real_number(cell)))
     assert is_nothing(cell) is False
     column = np.empty(2, dtype=object)
     column[:] = [cell, "b"]

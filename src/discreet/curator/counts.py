@@ -71,8 +71,8 @@ def noisy_counts(
     Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m. The sum is exact; beyond the n for which the
     lattice was made it wraps around, for both neighbors alike.
     Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
-    Conditions: ``size`` and ``per_record`` are public; a row's cells depend on that row and on public facts alone; a
-    row's share depends on that person's rows alone.
+    Conditions: ``size`` and ``per_record`` are public; a row's cells depend on that row and on public or released facts
+    alone (those of checks on estimated ranges, too); a row's share depends on that person's rows alone.
     """
     if size < 1 or per_record < 1:
         raise Unsupported("counts need at least one cell, and one cell a record")
