@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from benchmarks.rows import Goal, Row, at_least, at_most
 from discreet import audit
 from discreet.audit import Audit
-from discreet.audit.subjects import BOUNDS, SUBJECTS, neighbors_of
-from discreet.audit.table import audited
+from discreet.audit.solver_cases import BOUNDS, SUBJECTS, neighbors_of
+from discreet.audit.solver_table import audited
 from discreet.budget import Neighbors
 from discreet.curator import session
 

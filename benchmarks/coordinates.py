@@ -22,11 +22,11 @@ from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator.curator import Curator
-from discreet.curator.door import admit, scaling_for
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
-from discreet.curator.lattice import on_weight_grid, weight_room, weight_scale
+from discreet.curator.lattice.lattice import on_weight_grid, weight_room, weight_scale
+from discreet.curator.records.admission import admit, scaling_for
 from discreet.losses import Logistic, Squared
 from discreet.penalties import L1
 

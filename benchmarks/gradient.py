@@ -13,8 +13,8 @@ from benchmarks.problems import clip_for, features_and_targets, query, records
 from benchmarks.rows import Row, at_least, at_most
 from benchmarks.timing import IdleMachine, interleaved
 from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.entropy import SystemEntropy
-from discreet.curator.noise import rounded_gaussian
+from discreet.curator.lattice.entropy import SystemEntropy
+from discreet.curator.lattice.noise import rounded_gaussian
 
 P = 100
 PATIENCE = 60.0

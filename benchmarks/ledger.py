@@ -14,8 +14,8 @@ from benchmarks.rows import Row, at_least, at_most
 from benchmarks.timing import interleaved
 from discreet import Budget, DPLogisticRegression, GradientDescent, Ledger
 from discreet.accounting.events import Gaussian, to_dict
-from discreet.curator.fingerprint import fingerprint_of
-from discreet.ledger import books
+from discreet.curator.records.row_hashes import fingerprint_of
+from discreet.ledger import rows
 from discreet.ledger.chain import Entry
 
 EVENTS, BUDGET = (Gaussian(noise_multiplier=500.0, count=10),), Budget(0.1, 1e-8)
@@ -105,10 +105,10 @@ def _fill(path: Path) -> None:
     budget = {"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "neighbors": str(BUDGET.neighbors)}
     body = {"budget": budget, "events": [to_dict(event) for event in EVENTS], "label": "benchmark", "time": "then"}
     with ledger._store.writing() as at:
-        seq, head = books.last(at)
+        seq, head = rows.last(at)
         for number in range(seq, ENTRIES):
             entry = Entry.after(number, head, "charge", "data", body, charge=charge)
-            books.append(at, entry)
+            rows.append(at, entry)
             head = entry.hash
 
 

@@ -16,9 +16,9 @@ from benchmarks.rows import Row, at_most
 from benchmarks.timing import interleaved
 from discreet import DPLogisticRegression, ObjectivePerturbation
 from discreet.bounds import Bounds
-from discreet.curator.door import Records, admit, scaling_for
+from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
 from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.minimize import Objective, certified_gradient, minimize
+from discreet.curator.records.admission import Records, admit, scaling_for
 from discreet.losses import Logistic
 
 N, P = 100_000, 100

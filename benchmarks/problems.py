@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
-from discreet.curator.door import Records, admit, scaling_for
 from discreet.curator.engines.base import GradientQuery
-from discreet.curator.lattice import COARSE, place_weights, unit_for
+from discreet.curator.lattice.lattice import COARSE, place_weights, unit_for
+from discreet.curator.records.admission import Records, admit, scaling_for
 from discreet.losses import Logistic
 
 CLIP_SHARE = 0.5

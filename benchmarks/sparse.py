@@ -9,8 +9,8 @@ from benchmarks.problems import query
 from benchmarks.rows import Row, at_most
 from benchmarks.timing import interleaved
 from discreet.bounds import Bounds
-from discreet.curator.door import admit, scaling_for
 from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.records.admission import admit, scaling_for
 
 N, P, STORED_A_ROW = 100_000, 10_000, 100
 

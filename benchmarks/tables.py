@@ -13,10 +13,10 @@ import pyarrow.parquet
 
 from benchmarks.rows import Row, at_least, at_most
 from benchmarks.timing import interleaved
-from discreet.tabular.columns import Number, Target
-from discreet.tabular.files import open_table
-from discreet.tabular.schema import Schema
-from discreet.tabular.stream import TableStream
+from discreet.curator.tables.table_files import open_table
+from discreet.curator.tables.table_stream import TableStream
+from discreet.schema.columns import Number, Target
+from discreet.schema.schema import Schema
 
 N, P = 1_000_000, 50
 LATTICE_MB = N * (P + 1) * 2 / 1e6

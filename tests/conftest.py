@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from discreet.curator.entropy import Entropy, SeededEntropy, use_entropy
+from discreet.curator.lattice.entropy import Entropy, SeededEntropy, use_entropy
 
 # kernels compile on first use: a time limit for one example would only measure that
 settings.register_profile("discreet", deadline=None, derandomize=True)

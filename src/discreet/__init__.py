@@ -16,12 +16,12 @@ _HOME = {
     "AdaptiveDescent": "discreet.solvers.agd",
     "AdaptivePlan": "discreet.accounting.plan",
     "AlreadyReleased": "discreet.errors",
-    "Boolean": "discreet.tabular.columns",
+    "Boolean": "discreet.schema.columns",
     "Bounds": "discreet.bounds",
     "Box": "discreet.penalties",
     "Budget": "discreet.budget",
     "BudgetExceeded": "discreet.errors",
-    "Category": "discreet.tabular.columns",
+    "Category": "discreet.schema.columns",
     "Certificate": "discreet.accounting.certificate",
     "CoordinateDescent": "discreet.solvers.cd",
     "Curator": "discreet.curator.curator",
@@ -33,13 +33,13 @@ _HOME = {
     "DPLogisticRegression": "discreet.models",
     "DPPoissonRegressor": "discreet.models",
     "DPRidge": "discreet.models",
-    "DPSelectCV": "discreet.models.selection",
+    "DPSelectCV": "discreet.models.selection.private_search",
     "DiscreetError": "discreet.errors",
     "Domain": "discreet.bounds",
     "ElasticNet": "discreet.penalties",
     "ExponentialMechanism": "discreet.solvers.exponential",
-    "Forecast": "discreet.models.forecasting.result",
-    "Geometry": "discreet.solvers.smoothness",
+    "Forecast": "discreet.models.forecast.forecast_result",
+    "Geometry": "discreet.solvers.coordinate_geometry",
     "GradientDescent": "discreet.solvers.gd",
     "GreedyCoordinateDescent": "discreet.solvers.gcd",
     "GroupL2": "discreet.penalties",
@@ -54,9 +54,9 @@ _HOME = {
     "MissingBounds": "discreet.errors",
     "Neighbors": "discreet.budget",
     "NoPenalty": "discreet.penalties",
-    "Number": "discreet.tabular.columns",
+    "Number": "discreet.schema.columns",
     "ObjectivePerturbation": "discreet.solvers.objective",
-    "Ordinal": "discreet.tabular.columns",
+    "Ordinal": "discreet.schema.columns",
     "OutputPerturbation": "discreet.solvers.output",
     "Perturbation": "discreet.accounting.plan",
     "Plan": "discreet.accounting.plan",
@@ -65,30 +65,30 @@ _HOME = {
     "PrivacyWarning": "discreet.errors",
     "PrivateData": "discreet.curator.private_data",
     "PrivateScore": "discreet.models.scoring",
-    "Problem": "discreet.curator.one_shot",
-    "Recoding": "discreet.curator.recoding",
+    "Problem": "discreet.curator.queries.minimizers",
+    "Recoding": "discreet.curator.records.recoding",
     "Release": "discreet.accounting.plan",
     "Reservation": "discreet.ledger.reservation",
-    "Schema": "discreet.tabular.schema",
-    "SchemaEncoder": "discreet.tabular.encoder",
-    "SchemaError": "discreet.tabular.columns",
+    "Schema": "discreet.schema.schema",
+    "SchemaEncoder": "discreet.models.table_encoder",
+    "SchemaError": "discreet.schema.columns",
     "SmoothedHinge": "discreet.losses",
     "Softmax": "discreet.losses",
     "Spent": "discreet.ledger.account",
     "Squared": "discreet.losses",
     "StaleKernels": "discreet.errors",
     "StochasticGradientDescent": "discreet.solvers.sgd",
-    "TableModel": "discreet.tabular.model",
-    "TableSelection": "discreet.tabular.selection",
-    "Target": "discreet.tabular.columns",
+    "TableModel": "discreet.models.table_model",
+    "TableSelection": "discreet.models.selection.table_selection",
+    "Target": "discreet.schema.columns",
     "Unsupported": "discreet.errors",
     "VarianceReducedDescent": "discreet.solvers.svrg",
     "WhitenedDescent": "discreet.solvers.whitened",
     "WhitenedNewton": "discreet.solvers.whitened_newton",
     "calibrate": "discreet.accounting.pricing",
-    "coefficients": "discreet.tabular.encoder",
+    "coefficients": "discreet.models.table_encoder",
     "load": "discreet.models.persistence",
-    "make_private_pipeline": "discreet.tabular.encoder",
+    "make_private_pipeline": "discreet.models.table_encoder",
     "price": "discreet.accounting.pricing",
     "private_score": "discreet.models.scoring",
     "public_score": "discreet.models.scoring",
@@ -186,9 +186,9 @@ if TYPE_CHECKING:
     from discreet.bounds import Bounds, Domain
     from discreet.budget import Budget, InvalidBudget, Neighbors
     from discreet.curator.curator import Curator
-    from discreet.curator.one_shot import Problem
     from discreet.curator.private_data import PrivateData
-    from discreet.curator.recoding import Recoding
+    from discreet.curator.queries.minimizers import Problem
+    from discreet.curator.records.recoding import Recoding
     from discreet.errors import (
         AccountingError,
         AlreadyReleased,
@@ -215,28 +215,28 @@ if TYPE_CHECKING:
         DPPoissonRegressor,
         DPRidge,
     )
-    from discreet.models.forecasting.result import Forecast
+    from discreet.models.forecast.forecast_result import Forecast
     from discreet.models.persistence import load
     from discreet.models.scoring import PrivateScore, private_score, public_score
-    from discreet.models.selection import DPSelectCV
+    from discreet.models.selection.private_search import DPSelectCV
+    from discreet.models.selection.table_selection import TableSelection
+    from discreet.models.table_encoder import SchemaEncoder, coefficients, make_private_pipeline
+    from discreet.models.table_model import TableModel
     from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+    from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
+    from discreet.schema.schema import Schema
     from discreet.solvers.agd import AdaptiveDescent
     from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
+    from discreet.solvers.coordinate_geometry import Geometry
     from discreet.solvers.exponential import ExponentialMechanism
     from discreet.solvers.gcd import GreedyCoordinateDescent
     from discreet.solvers.gd import GradientDescent
     from discreet.solvers.objective import ObjectivePerturbation
     from discreet.solvers.output import OutputPerturbation
     from discreet.solvers.sgd import StochasticGradientDescent
-    from discreet.solvers.smoothness import Geometry
     from discreet.solvers.svrg import VarianceReducedDescent
     from discreet.solvers.whitened import WhitenedDescent
     from discreet.solvers.whitened_newton import WhitenedNewton
-    from discreet.tabular.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
-    from discreet.tabular.encoder import SchemaEncoder, coefficients, make_private_pipeline
-    from discreet.tabular.model import TableModel
-    from discreet.tabular.schema import Schema
-    from discreet.tabular.selection import TableSelection
 
 
 def __getattr__(name: str) -> Any:

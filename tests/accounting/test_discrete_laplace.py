@@ -20,8 +20,8 @@ from discreet import (
 from discreet.accounting import rdp
 from discreet.accounting.events import Laplace
 from discreet.accounting.plan import Plan, Release
-from discreet.curator.lattice import for_a_scalar, unit_for
-from discreet.curator.observation import observe
+from discreet.curator.lattice.lattice import for_a_scalar, unit_for
+from discreet.curator.observer import observe
 
 
 def hockey_stick(r, distance, factor):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from discreet.accounting import gaussian, literature, objective, pricing
+from discreet.accounting import gaussian, literature, objective_perturbation, pricing
 from discreet.accounting.events import Gaussian, PerturbedMinimum
 from discreet.budget import Neighbors
 
@@ -127,7 +127,7 @@ def worst(size, lam, sigma, epsilon, **extra):
 
 def claim(size, lam, sigma, epsilon, **kwargs):
     event = PerturbedMinimum(sigma / size, size**2 / 4 / lam, "logistic", **kwargs)
-    return objective.loss_bound(event, ADD).delta_of(epsilon)
+    return objective_perturbation.loss_bound(event, ADD).delta_of(epsilon)
 
 
 CASES = [(0.1, 1e-5, 1.0), (1.0, 1e-5, 1.0), (1.0, 1e-3, 3.0)]
@@ -173,10 +173,10 @@ def test_clipped_logistic_never_exceeds_its_price(reach):
             for size in (reach, 0.5 + reach / 2)
             for base in bases(1.0, sigma)
         )
-        assert 1e-11 < found <= objective.loss_bound(event, ADD).delta_of(epsilon) * (1 + 1e-5)
+        assert 1e-11 < found <= objective_perturbation.loss_bound(event, ADD).delta_of(epsilon) * (1 + 1e-5)
     without_clip = PerturbedMinimum(sigma / clip, clip**2 / 4 / lam, "logistic")
     if reach > 2:  # the clip lowers the slopes, not the curvature
-        assert found > objective.loss_bound(without_clip, ADD).delta_of(epsilon)
+        assert found > objective_perturbation.loss_bound(without_clip, ADD).delta_of(epsilon)
 
 
 def hinge_worst(lam, sigma, epsilon):
@@ -187,7 +187,9 @@ def hinge_worst(lam, sigma, epsilon):
 def test_smoothed_hinge():
     for lam, sigma, epsilon in ((4.0, 3.0, 1.0), (0.5, 2.0, 1.5), (1.0, 0.7, 4.0)):
         event = PerturbedMinimum(sigma, 1.0 / lam, "one_signed")
-        assert hinge_worst(lam, sigma, epsilon) <= objective.loss_bound(event, ADD).delta_of(epsilon) * (1 + 1e-5)
+        assert hinge_worst(lam, sigma, epsilon) <= objective_perturbation.loss_bound(event, ADD).delta_of(epsilon) * (
+            1 + 1e-5
+        )
 
 
 def huber_worst(lam, sigma, epsilon, width):
@@ -202,7 +204,7 @@ def test_huber():
     for lam, sigma, epsilon, width in HUBERS:
         event = PerturbedMinimum(sigma / width, 1.0 / lam, "two_signed")
         found = huber_worst(lam, sigma, epsilon, width)
-        assert found <= objective.loss_bound(event, ADD).delta_of(epsilon) * (1 + 1e-5)
+        assert found <= objective_perturbation.loss_bound(event, ADD).delta_of(epsilon) * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "hinge", "huber"])
@@ -218,7 +220,7 @@ def test_replace_one(kind):
             found = max(found, exact_delta([pull(tilt * sigma)], extra, lam, sigma, epsilon, other))
     # On the line a flipped label moves the logistic gradient by 1 and never by 2.
     attained = gaussian.delta_of(epsilon, (1 if kind == "logistic" else 2) / sigma)
-    assert 0.5 * attained < found <= objective.loss_bound(event, REPLACE).delta_of(epsilon) * (1 + 1e-5)
+    assert 0.5 * attained < found <= objective_perturbation.loss_bound(event, REPLACE).delta_of(epsilon) * (1 + 1e-5)
 
 
 # --- claims that are false -----------------------------------------------------------------------
@@ -255,7 +257,7 @@ def test_norm_instead_of_its_square_is_caught():
 def test_it_must_not_be_composed_as_a_gaussian(epsilon, sigma, lam, mu):
     """At the least lambda for its own epsilon it has no overhead, but beside another release it does."""
     event = PerturbedMinimum(sigma, 0.25 / lam, "logistic")
-    assert not isinstance(objective.simplified(event, ADD), Gaussian)
+    assert not isinstance(objective_perturbation.simplified(event, ADD), Gaussian)
     with_record, without = Line([pull(1.75 * sigma), Record(1.0)], lam, sigma), Line([pull(1.75 * sigma)], lam, sigma)
     table = np.linspace(-30, 30, 60001)
     deltas = np.array([gaussian.delta_of(max(x, 0.0), mu) for x in np.abs(table)])
@@ -263,14 +265,14 @@ def test_it_must_not_be_composed_as_a_gaussian(epsilon, sigma, lam, mu):
     found = expected(with_record, without, lambda loss: np.interp(epsilon - loss, table, deltas))
     as_gaussian = gaussian.delta_of(epsilon, math.hypot(1 / sigma, mu))
     assert found > 1.05 * as_gaussian
-    assert found <= objective.loss_bound(event, ADD).delta_with_gaussian(epsilon, mu)
+    assert found <= objective_perturbation.loss_bound(event, ADD).delta_with_gaussian(epsilon, mu)
 
 
 def test_no_overhead_holds_from_its_epsilon_on_only():
     event = PerturbedMinimum(7.0318, 0.25 / 0.99, "logistic")
     found = max(exact_delta([pull(t * 7.0318)], Record(1.0), 0.99, 7.0318, 0.4) for t in (2.7, 2.9, 3.1, 3.8))
     assert found > 1.5 * gaussian.delta_of(0.4, 1 / 7.0318)
-    assert found <= objective.loss_bound(event, ADD).delta_of(0.4)
+    assert found <= objective_perturbation.loss_bound(event, ADD).delta_of(0.4)
 
 
 # --- planted faults: the same integrals find them ------------------------------------------------
@@ -280,26 +282,28 @@ def test_a_forgotten_determinant_is_found(monkeypatch):
     lam, sigma, epsilon = 0.5, 2.0, 1.5
     found = hinge_worst(lam, sigma, epsilon)
     event = PerturbedMinimum(sigma, 1.0 / lam, "one_signed")
-    objective.loss_bound.cache_clear()
-    monkeypatch.setattr(objective, "determinant_term", lambda event: 0.0)
-    assert found > objective.loss_bound(event, ADD).delta_of(epsilon)
-    objective.loss_bound.cache_clear()
+    objective_perturbation.loss_bound.cache_clear()
+    monkeypatch.setattr(objective_perturbation, "determinant_term", lambda event: 0.0)
+    assert found > objective_perturbation.loss_bound(event, ADD).delta_of(epsilon)
+    objective_perturbation.loss_bound.cache_clear()
 
 
 def test_halved_curvature_is_found(monkeypatch):
-    original = objective._largest_losses
+    original = objective_perturbation._largest_losses
     lam, sigma, epsilon = 0.1, 3.0, 1.0
     found = worst(1.0, lam, sigma, epsilon)
     assert found <= claim(1.0, lam, sigma, epsilon) * (1 + 1e-5)
-    objective.loss_bound.cache_clear()
-    monkeypatch.setattr(objective, "_largest_losses", lambda z, mu, kappa, q: original(z, mu, 0.5 * kappa, q))
+    objective_perturbation.loss_bound.cache_clear()
+    monkeypatch.setattr(
+        objective_perturbation, "_largest_losses", lambda z, mu, kappa, q: original(z, mu, 0.5 * kappa, q)
+    )
     assert found > claim(1.0, lam, sigma, epsilon)
-    objective.loss_bound.cache_clear()
+    objective_perturbation.loss_bound.cache_clear()
 
 
 def test_a_missing_weight_is_found():
     lam, sigma, epsilon, width = HUBERS[2]
-    bound = objective.loss_bound(PerturbedMinimum(sigma / width, 1.0 / lam, "two_signed"), ADD)
+    bound = objective_perturbation.loss_bound(PerturbedMinimum(sigma / width, 1.0 / lam, "two_signed"), ADD)
     found = huber_worst(lam, sigma, epsilon, width)
     assert bound.tails[0].weight == 2
     assert found > bound.delta_of(epsilon) / 2
@@ -363,7 +367,7 @@ def test_logistic_in_the_plane(epsilon, sigma):
 def test_replace_in_the_plane():
     lam, sigma, epsilon = 0.9474, 3.0, 1.0
     event = PerturbedMinimum(sigma / 2, 0.25 / lam, "logistic")
-    bound = objective.loss_bound(event, REPLACE).delta_of(epsilon)
+    bound = objective_perturbation.loss_bound(event, REPLACE).delta_of(epsilon)
     for a, b in (((1.0, 0.0), (-1.0, 0.0)), ((1.0, 0.0), (0.0, 1.0)), ((0.6, 0.8), (-0.8, -0.6))):
         push = 2 * sigma * (np.array(a) - np.array(b)) / np.linalg.norm(np.array(a) - np.array(b))
         plane = Plane(lam, sigma, -push / lam, 8 * sigma / lam + 3)
@@ -397,4 +401,4 @@ def test_softmax_pays_for_its_vertices():
         found = max(found, plane.delta(p, q, epsilon), plane.delta(q, p, epsilon))
     assert found > 1.05 * gaussian.delta_of(epsilon, math.sqrt(2) / sigma)
     event = PerturbedMinimum(sigma / math.sqrt(2), 0.5 / lam, "softmax", outputs=3)
-    assert found <= objective.loss_bound(event, ADD).delta_of(epsilon)
+    assert found <= objective_perturbation.loss_bound(event, ADD).delta_of(epsilon)

@@ -5,15 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from discreet.accounting import gaussian, lower, pld, rdp
-from discreet.accounting.events import (
-    ZCDP,
-    BoundedRange,
-    Gaussian,
-    Laplace,
-    PoissonSampled,
-    PureDP,
-)
+from discreet.accounting import gaussian, lower_bounds, pld, rdp
+from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, Laplace, PoissonSampled, PureDP
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
@@ -142,12 +135,12 @@ def test_the_transforms_do_fall_short():
 def test_a_spiked_distribution_is_not_undercut(grid):
     """A case in which the transforms' noise once led to an epsilon that a test refutes (4.686 for 4.699)."""
     events, delta = [PoissonSampled(8, Gaussian(0.539642853076262, 15314))], 1.9973539456199256e-11
-    refuted = lower.epsilon_of(events, delta, ADD)
+    refuted = lower_bounds.epsilon_of(events, delta, ADD)
     assert refuted == pytest.approx(4.6999, abs=1e-3)
     with pytest.raises(Unsupported, match="not exact enough"):
         pld.epsilon_of(events, delta, ADD, grid)
     assert epsilon_of(events, delta, ADD).epsilon >= refuted
-    assert pld.epsilon_of(events, 1e-7, ADD, grid) >= lower.epsilon_of(events, 1e-7, ADD)
+    assert pld.epsilon_of(events, 1e-7, ADD, grid) >= lower_bounds.epsilon_of(events, 1e-7, ADD)
 
 
 @pytest.mark.parametrize("neighbors", Neighbors)
@@ -197,13 +190,13 @@ def test_zero_out_is_priced_as_add_remove():
 def test_between_what_is_refuted_and_what_renyi_allows(numerator, z, count, neighbors):
     events = [PoissonSampled(numerator, Gaussian(z, count))]
     found = pld.epsilon_of(events, 1e-5, neighbors)
-    assert lower.epsilon_of(events, 1e-5, neighbors) <= found <= rdp.epsilon_of(events, 1e-5, neighbors)
+    assert lower_bounds.epsilon_of(events, 1e-5, neighbors) <= found <= rdp.epsilon_of(events, 1e-5, neighbors)
 
 
 def test_the_refuting_test_has_power():
     """Mixing up the units of replace_one, a factor 2 in the noise, is caught by the lower bound."""
     event, slip = (PoissonSampled(655, Gaussian(z, 1000)) for z in (2.0, 4.0))
-    assert pld.epsilon_of([slip], 1e-5, REPLACE) < lower.epsilon_of([event], 1e-5, REPLACE)
+    assert pld.epsilon_of([slip], 1e-5, REPLACE) < lower_bounds.epsilon_of([event], 1e-5, REPLACE)
 
 
 def test_replace_is_between_add_remove_and_its_group_bound():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet.accounting import composition, gaussian, rdp
+from discreet.accounting import gaussian, rdp, textbook
 from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, PureDP
 from discreet.budget import Neighbors
 
@@ -66,8 +66,8 @@ def test_renyi_curves_stay_below_their_zcdp_line(epsilon):
 
 
 def test_composition_of_a_hundred():
-    assert composition.basic(0.1, 100) == (pytest.approx(10), 0)
-    assert composition.advanced(0.1, 100, 1e-6)[0] == pytest.approx(6.308231, abs=1e-6)
+    assert textbook.basic(0.1, 100) == (pytest.approx(10), 0)
+    assert textbook.advanced(0.1, 100, 1e-6)[0] == pytest.approx(6.308231, abs=1e-6)
     assert rdp.epsilon_of_zcdp(100 * 0.1**2 / 2, 1e-6) == pytest.approx(5.221534, abs=1e-6)
     assert rdp.epsilon_of_zcdp(100 * rdp.zcdp_of_pure(0.1), 1e-6) == pytest.approx(5.219075, abs=1e-6)
     assert rdp.epsilon_of_zcdp(100 * rdp.zcdp_of_bounded_range(0.1), 1e-6) == pytest.approx(2.419093, abs=1e-6)
@@ -138,10 +138,10 @@ def test_pure_amplification_holds_on_the_worst_binary_mechanism(q):
 
 
 def test_group_privacy():
-    assert composition.group(0.5, 1e-6, 3) == (pytest.approx(1.5), pytest.approx(5.3670030992e-6, rel=1e-9))
-    assert composition.group(0.5, 1e-6, 1) == (0.5, 1e-6)
-    assert composition.group(1.0, 0.0, 4) == (pytest.approx(4), 0)
-    assert composition.group(500.0, 1e-6, 4)[1] == 1
+    assert textbook.group(0.5, 1e-6, 3) == (pytest.approx(1.5), pytest.approx(5.3670030992e-6, rel=1e-9))
+    assert textbook.group(0.5, 1e-6, 1) == (0.5, 1e-6)
+    assert textbook.group(1.0, 0.0, 4) == (pytest.approx(4), 0)
+    assert textbook.group(500.0, 1e-6, 4)[1] == 1
 
 
 @pytest.mark.parametrize(

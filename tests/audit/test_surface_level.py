@@ -22,8 +22,8 @@ from discreet.audit.surface.rows import ANSWER, MATRIX, matrix_cells, table_cell
 from discreet.audit.surface.values import NUMBER, TEXT, VALUES
 from discreet.cli.app import app
 from discreet.cli.surface_entries import NO_RECORDS, command_entries
-from discreet.curator import door
 from discreet.curator.private_data import PrivateData
+from discreet.curator.records import admission
 from discreet.errors import Unsupported
 from tests.audit.surface_cases import CONTAINERS, ENTRIES, HOSTILE, case_of, differences
 
@@ -182,14 +182,14 @@ def a_value_in_an_error(monkeypatch):
 
 
 def a_warning_on_a_value(monkeypatch):
-    honest = door.admit
+    honest = admission.admit
 
     def admit(X, *rest):
-        if not np.isfinite(door.numbers(X)).all():
+        if not np.isfinite(admission.numbers(X)).all():
             warnings.warn("some records are incomplete", stacklevel=2)
         return honest(X, *rest)
 
-    monkeypatch.setattr(door, "admit", admit)
+    monkeypatch.setattr(admission, "admit", admit)
 
 
 def a_size_in_a_file_name(monkeypatch):
@@ -210,7 +210,7 @@ def an_early_exception(monkeypatch):
 
     def check(self, loss):
         honest(self, loss)
-        if not np.isfinite(door.numbers(self._PrivateData__X)).all():
+        if not np.isfinite(admission.numbers(self._PrivateData__X)).all():
             raise Unsupported("some records are incomplete: leave them out")
 
     monkeypatch.setattr(PrivateData, "check", check)
@@ -221,7 +221,7 @@ def an_unpriced_n(monkeypatch):
 
 
 def names_as_doubles(monkeypatch):
-    monkeypatch.setattr(door, "names_of", np.asarray)
+    monkeypatch.setattr(admission, "names_of", np.asarray)
 
 
 NUMBERED = "DPLogisticRegression.fit, numbered persons"
@@ -262,7 +262,7 @@ def test_a_record_that_is_read_before_the_charge_is_caught(monkeypatch, place):
 
 def test_pages_that_are_read_before_the_charge_are_caught(monkeypatch):
     """The account is spent: nobody may notice that the table cannot be read."""
-    from discreet.tabular.stream import TableStream
+    from discreet.curator.tables.table_stream import TableStream
 
     example = case_of("discreet fit", "Parquet", "unreadable pages", "age", purse="broke")
     with workshop() as fresh:
@@ -289,7 +289,7 @@ def test_a_value_that_hides_is_found(where, monkeypatch):
 
     def fit(self, X, *rest):
         honest(self, X, *rest)
-        largest = float(np.nanmax(door.numbers(X)))
+        largest = float(np.nanmax(admission.numbers(X)))
         if where == "pickle":
             self.largest_ = largest
         elif where == "log":

@@ -65,7 +65,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "schema.toml").write_text(SCHEMA)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        patch.setattr("discreet.report.table.outlook", no_outlook)
+        patch.setattr("discreet.report.table_report.outlook", no_outlook)
         for command in (
             ["budget", "init", "budget.db"],
             ["budget", "grant", "people", "--epsilon", "5", "--delta", "1e-3", "--ledger", "budget.db"],
@@ -79,7 +79,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of ``made``, as the working directory. Reports are made without their outlook, which takes seconds."""
-    monkeypatch.setattr("discreet.report.table.outlook", no_outlook)
+    monkeypatch.setattr("discreet.report.table_report.outlook", no_outlook)
     copy = tmp_path / "place"
     shutil.copytree(made, copy)
     Ledger(copy / "budget.db").bind()
@@ -90,7 +90,7 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def model() -> Any:
     from discreet import DPLogisticRegression
-    from discreet.experiments.synthetic import hospital
+    from discreet.datasets.hospital import hospital
 
     table = hospital(n=400)
     return DPLogisticRegression(epsilon=1.0, bounds=table.bounds, solver="gd").fit(table.X, table.y)

@@ -81,7 +81,7 @@ def test_a_refuted_claim_is_a_no(run, monkeypatch, tmp_path):
     found = audit.Audit(level="x", subject="y", neighbors="z", claimed=1.0, delta=0.0, bound=2.0, runs=5)
     for place in ("gradient", "one_run", "replay"):
         monkeypatch.setattr(audit, place, lambda *_, **__: found)
-    monkeypatch.setattr("discreet.audit.table.audited", lambda *_, **__: found)
+    monkeypatch.setattr("discreet.audit.solver_table.audited", lambda *_, **__: found)
     one = ("--solver", "gd", "--neighbors", "zero_out")
     for command in (("gradient",), ("one-run",), ("replay", *one), ("transcript",), ("model",), ("table", *one)):
         result = run("audit", *command)
@@ -91,10 +91,10 @@ def test_a_refuted_claim_is_a_no(run, monkeypatch, tmp_path):
 
 
 def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):
-    from discreet.audit import canary
+    from discreet.audit import gradient_audit
 
-    honest = canary.calibrate
-    monkeypatch.setattr(canary, "calibrate", lambda plan, budget: honest(plan, budget) / 2)
+    honest = gradient_audit.calibrate
+    monkeypatch.setattr(gradient_audit, "calibrate", lambda plan, budget: honest(plan, budget) / 2)
     result = run("audit", "gradient", "--runs", 3000, "--mechanism", "laplace", "--confidence", 1 - 1e-6)
     assert result.exit_code == NO
     assert result.stdout.startswith("REFUTED")
@@ -158,7 +158,7 @@ def test_table_says_what_is_not_served(run, monkeypatch):
     def refuse(*_, **__):
         raise Unsupported("there is no proof for this")
 
-    monkeypatch.setattr("discreet.audit.table.audited", refuse)
+    monkeypatch.setattr("discreet.audit.solver_table.audited", refuse)
     result = run("audit", "table", "-s", "gd", "--neighbors", "zero_out")
     assert result.exit_code == 0
     assert "not served: there is no proof for this" in result.stdout

@@ -15,10 +15,10 @@ from discreet import Budget, DPLogisticRegression, Ledger, Plan, Release
 from discreet.cli.budget_default import check_default, write_default
 from discreet.cli.budget_tables import _short, released
 from discreet.cli.errors import NO, UNSERVED, Refused
+from discreet.datasets.hospital import hospital
 from discreet.errors import Unsupported
-from discreet.experiments.synthetic import hospital
+from discreet.ledger.default_ledger import config_file, default_address
 from discreet.ledger.fingerprint import Fingerprint
-from discreet.ledger.settings import config_file, default_address
 
 PLAN = Plan([Release("noisy_gradient", 10)])
 COMMANDS = ("init", "grant", "divide", "show", "history", "verify", "export", "roles", "move")

@@ -4,10 +4,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from discreet.curator.tables.memory import available_memory
+from discreet.curator.tables.table_stream import TableStream
 from discreet.models.defaults import NAMES
-from discreet.tabular.memory import available_memory
-from discreet.tabular.model import MODELS
-from discreet.tabular.stream import TableStream
+from discreet.models.table_model import MODELS
 from tests.cli.tables import (
     BOUGHT,
     FEATURES,
@@ -448,7 +448,7 @@ LITTLE, PLENTY = 360 << 20, 1 << 40
 @pytest.fixture
 def left(monkeypatch):
     """Set how much memory this machine has left."""
-    return lambda size: monkeypatch.setattr("discreet.tabular.memory.available_memory", lambda: size)
+    return lambda size: monkeypatch.setattr("discreet.curator.tables.memory.available_memory", lambda: size)
 
 
 def declared_rows(place, rows):

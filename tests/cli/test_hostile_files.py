@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from discreet.tabular.limits import MAX_COLUMNS, MAX_FEATURES, MAX_LABELS, NAME_LENGTH, SCHEMA_BYTES
+from discreet.schema.limits import MAX_COLUMNS, MAX_FEATURES, MAX_LABELS, NAME_LENGTH, SCHEMA_BYTES
 from tests.cli.tables import SCHEMA, write_table
 
 SECONDS = 30

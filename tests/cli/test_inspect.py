@@ -8,8 +8,8 @@ import pytest
 import discreet
 from discreet import Bounds, DPLogisticRegression, DPRidge
 from discreet.models.intervals import ALL_NOISE, covers, rounded
-from discreet.report.table import report_of
-from discreet.tabular.model import TableModel
+from discreet.models.table_model import TableModel
+from discreet.report.table_report import report_of
 from tests.cli.tables import SCHEMA
 
 

@@ -9,8 +9,8 @@ import pyarrow.parquet
 import pytest
 
 from discreet import load
-from discreet.tabular.files import CsvSource
-from discreet.tabular.model import TableModel
+from discreet.curator.tables.table_files import CsvSource
+from discreet.models.table_model import TableModel
 from tests.cli.tables import MARK, NUMBERS, hidden, poison, write_parquet, write_table
 
 PREDICT = ("predict", "model", "table.csv")

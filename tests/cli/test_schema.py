@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from discreet.tabular.limits import SchemaError
-from discreet.tabular.schema import Schema
+from discreet.schema.limits import SchemaError
+from discreet.schema.schema import Schema
 from tests.cli.tables import HEADER, MARK, NUMBERS, SCHEMA, poison, write_parquet
 
 NEW = ("schema", "new")

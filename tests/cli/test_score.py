@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from discreet.tabular.model import TableModel
+from discreet.models.table_model import TableModel
 from tests.cli.tables import BOUGHT, LEDGER, MARK, NUMBERS, PERSONS, charges, write_table
 
 SCORE = ("score", "model", "table.csv")

@@ -18,8 +18,8 @@ import pytest
 
 import discreet
 from discreet import DPLogisticRegression, GradientDescent
-from discreet.cli.escaped import EscapedStream, escaped, escaped_streams, stdout_for_data
-from discreet.tabular.toml import quoted
+from discreet.cli.terminal_text import EscapedStream, escaped, escaped_streams, stdout_for_data
+from discreet.schema.toml import quoted
 from tests.cli.tables import SCHEMA, write_table
 
 HOSTILE = {

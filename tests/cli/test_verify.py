@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from discreet import DPLogisticRegression
-from discreet.curator.entropy import SeededEntropy, use_entropy
-from discreet.experiments.synthetic import hospital
+from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.datasets.hospital import hospital
 
 
 def tampered(path, change):

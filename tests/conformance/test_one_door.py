@@ -1,4 +1,4 @@
-"""Tables reach commands through one door, ``cli/tables.py``, which opens containers and reads no row."""
+"""Tables reach commands through one door, ``cli/inputs.py``, which opens containers and reads no row."""
 
 import ast
 from pathlib import Path
@@ -9,12 +9,19 @@ import discreet
 
 CLI = Path(discreet.__file__).parent / "cli"
 DOOR = "tables.py"
-READERS = {"csv", "pandas", "polars", "pyarrow", "discreet.tabular.files", "discreet.tabular.sources"}
+READERS = {
+    "csv",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "discreet.curator.tables.table_files",
+    "discreet.curator.tables.sources",
+}
 CALLS = {"load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_table", "open_csv"}
 ALLOWED = {
-    ("tune.py", "discreet.tabular.sources"): "a table that is only planned",
-    ("price.py", "discreet.tabular.sources"): "a table that is only planned",
-    ("predict.py", "discreet.tabular.sources"): "keeps columns of what the door opened",
+    ("tune.py", "discreet.curator.tables.sources"): "a table that is only planned",
+    ("price.py", "discreet.curator.tables.sources"): "a table that is only planned",
+    ("predict.py", "discreet.curator.tables.sources"): "keeps columns of what the door opened",
     ("predict.py", "pyarrow"): "writes predictions",
     ("predict.py", "pyarrow.csv"): "writes predictions",
     ("predict.py", "pyarrow.parquet"): "writes predictions",

@@ -82,7 +82,9 @@ def _ran(folder: Path, words: list[str], around: Callable[[], Any] | None, termi
     sys.argv = ["discreet", *words]
     try:
         with ExitStack() as stack:
-            stack.enter_context(patch("discreet.report.table.outlook", lambda *_, **__: None))  # it takes seconds
+            stack.enter_context(
+                patch("discreet.report.table_report.outlook", lambda *_, **__: None)
+            )  # it takes seconds
             if around is not None:
                 stack.enter_context(around())
             main()

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from discreet import Budget, BudgetExceeded, Ledger
 from discreet.accounting.events import Gaussian, to_dict
 from discreet.errors import LedgerError
-from discreet.ledger import books
+from discreet.ledger import rows
 from discreet.ledger.store import OVER_CAP, OverCap
 from tests.crash.charges import BUDGET, DATASET, charge
 from tests.crash.children import Child
@@ -71,7 +71,7 @@ def check_then_charge(ledger: Ledger, meet: Callable[[], None], *, moves: bool) 
     events = (Gaussian(5.0),)
     cost = ledger.account(DATASET).charge(events, BUDGET)
     with ledger._store.reading() as at:
-        account = books.account(at, DATASET)
+        account = rows.account(at, DATASET)
         assert account is not None
         allowed = account.charged(cost).is_within
     meet()

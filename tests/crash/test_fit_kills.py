@@ -44,16 +44,16 @@ RESERVE = "discreet.curator.private_data/PrivateData:reserve"
 POINTS = {
     "before the charge": (Point(RESERVE), 0, False),
     "after the charge": (Point(RESERVE, after=True), 1, False),
-    "while rows are read": (Point("discreet.tabular.layout/Layout:encode"), 1, False),
+    "while rows are read": (Point("discreet.curator.tables.layout/Layout:encode"), 1, False),
     "when rows were read": (Point("discreet.curator.private_data:admit_stream", after=True), 1, False),
     "in the steps": (Point("discreet.curator.answers.sums/Sums:noisy_gradient", nth=3), 1, False),
-    "after the fit": (Point("discreet.tabular.model/TableModel:fit", after=True), 1, False),
-    "in the report": (Point("discreet.report.table:report_of"), 1, False),
-    "before the model's file": (Point("discreet.tabular.folder:save_estimator"), 1, False),
-    "after the model's file": (Point("discreet.tabular.folder:save_estimator", after=True), 1, False),
-    "before the sums": (Point("discreet.tabular.folder:_sum", nth=2), 1, False),
-    "after the sums": (Point("discreet.tabular.folder:write", after=True), 1, False),
-    "while the disk is told": (Point("discreet.tabular.folder:sync", nth=3), 1, False),
+    "after the fit": (Point("discreet.models.table_model/TableModel:fit", after=True), 1, False),
+    "in the report": (Point("discreet.report.table_report:report_of"), 1, False),
+    "before the model's file": (Point("discreet.models.model_folder:save_estimator"), 1, False),
+    "after the model's file": (Point("discreet.models.model_folder:save_estimator", after=True), 1, False),
+    "before the sums": (Point("discreet.models.model_folder:_sum", nth=2), 1, False),
+    "after the sums": (Point("discreet.models.model_folder:write", after=True), 1, False),
+    "while the disk is told": (Point("discreet.models.model_folder:sync", nth=3), 1, False),
     "before the folder's name": (Point("os:rename"), 1, False),
     "after the folder's name": (Point("os:rename", after=True), 1, True),
     "before the last words": (Point("discreet.cli.fit:_show"), 1, True),
@@ -71,7 +71,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     verified("budget", "init", place / "budget.db")
     verified("budget", "grant", "people", "--epsilon", 9, "--delta", 1e-4, "--ledger", place / "budget.db")
     words = (place / "table.csv", "-s", place / "schema.toml", "-o", place / "warm")
-    with patch("discreet.report.table.outlook", lambda *_, **__: None):
+    with patch("discreet.report.table_report.outlook", lambda *_, **__: None):
         verified("fit", *words)
     shutil.rmtree(place / "warm")
     return place
@@ -306,7 +306,7 @@ def test_a_signal_at_the_very_start_is_one_clean_line(place: Path, number: signa
 @contextmanager
 def full(size: int) -> Iterator[None]:
     """While the folder is written, no file may be longer."""
-    with Point("discreet.tabular.folder:write").meets(
+    with Point("discreet.models.model_folder:write").meets(
         lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     ):
         try:
@@ -332,7 +332,7 @@ def test_a_full_disk(place: Path, size: int) -> None:
 
 def taken(make: Callable[[Path], Any], place: Path) -> Callable[[], Any]:
     """Somebody makes the place while the fit is under way."""
-    return lambda: Point("discreet.tabular.folder:write").meets(lambda: make(place / "new"))
+    return lambda: Point("discreet.models.model_folder:write").meets(lambda: make(place / "new"))
 
 
 def test_a_place_that_is_taken_meanwhile(place: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from discreet import BudgetExceeded, DPLogisticRegression, GradientDescent, Ledger
 from discreet.accounting.certificate import Certificate
 from discreet.curator.curator import Curator
-from discreet.curator.observation import Measurement, observe
+from discreet.curator.observer import Measurement, observe
 from discreet.errors import LedgerError
 from tests.crash.charges import DATASET, MULTIPLIERS, multiplier_of
 from tests.crash.children import forked

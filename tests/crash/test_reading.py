@@ -23,7 +23,7 @@ from discreet import (
     MissingBounds,
     Unsupported,
 )
-from discreet.curator.entropy import SystemEntropy, use_entropy
+from discreet.curator.lattice.entropy import SystemEntropy, use_entropy
 from tests.crash.children import forked
 from tests.crash.fits import (
     CAP_DELTA,

@@ -14,7 +14,7 @@ from discreet import Ledger
 from discreet.accounting.certificate import Certificate
 from discreet.errors import LedgerError
 from discreet.ledger.chain import Entry
-from discreet.ledger.currency import Amounts
+from discreet.ledger.privacy_filters import Amounts
 from tests.crash.charges import DATASET, charge
 from tests.crash.observing import CURRENCIES, raw, snapshot
 from tests.crash.test_kills import model, records

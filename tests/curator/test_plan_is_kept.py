@@ -12,7 +12,7 @@ import pytest
 from discreet.accounting.plan import Plan, Release
 from discreet.budget import Budget
 from discreet.curator.engines.base import Limits
-from discreet.curator.observation import observe
+from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Softmax

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from discreet.accounting.plan import Plan, Release
-from discreet.curator.entropy import SeededEntropy, use_entropy
-from discreet.curator.observation import observe
+from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
 from discreet.errors import DiscreetError
 from discreet.losses import Logistic

@@ -8,13 +8,13 @@ import numpy as np
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.curator import containers, door
 from discreet.curator.engines.base import GradientQuery
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
-from discreet.curator.lattice import COEFFICIENT_LIMIT, place_weights, unit_for
-from discreet.curator.observation import observe
+from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, place_weights, unit_for
+from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
+from discreet.curator.records import admission, containers
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import derivatives
 
@@ -51,8 +51,8 @@ def size(measurement):
 def records_of(X, targets, bounds, groups=None, intercept=True):
     """The private copy, without a curator."""
     X = containers.two_dimensional(X)
-    scaling = door.scaling_for(bounds, X.shape[1], None, intercept)
-    return door.admit(X, np.asarray(targets, dtype=np.float64), scaling, groups)
+    scaling = admission.scaling_for(bounds, X.shape[1], None, intercept)
+    return admission.admit(X, np.asarray(targets, dtype=np.float64), scaling, groups)
 
 
 def query_for(records, loss, w, *, clip=0.3, z=2.0, n=1000, use_l1=False, units=None):

@@ -6,17 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.curator import door
 from discreet.curator.kernels.clip import bound_vector
-from tests.equivalence.reference import (
-    LOSSES,
-    bounds_for,
-    contribution,
-    encode_row,
-    engine_for,
-    query_for,
-    records_of,
-)
+from discreet.curator.records import admission
+from tests.equivalence.reference import LOSSES, bounds_for, contribution, encode_row, engine_for, query_for, records_of
 
 EDGES = [np.nan, np.inf, 1e308, -1e308, 5e-324, 0.0, 1.0, -1.0, 0.5 / 16384, 1.5 / 16384, -2.5 / 16384]
 cells = st.one_of(st.sampled_from(EDGES), st.floats(-1.5, 1.5), st.floats(width=64))
@@ -25,7 +17,7 @@ rows = st.lists(st.lists(cells, min_size=3, max_size=3), min_size=1, max_size=5)
 
 def plain_total(X, y, bounds, groups, query, intercept):
     """The whole path from floats to the sum, in Python."""
-    scaling = door.scaling_for(bounds, X.shape[1], None, intercept)
+    scaling = admission.scaling_for(bounds, X.shape[1], None, intercept)
     total = np.zeros(query.weights.integers.shape, dtype=object)
     for row, target, name in zip(X.tolist(), y, groups, strict=True):
         integers = encode_row(row, np.isfinite(target), scaling)

@@ -14,10 +14,10 @@ from discreet.accounting import gaussian
 from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, PureDP, TotalVariation
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
-from discreet.ledger import books
+from discreet.ledger import rows
 from discreet.ledger.account import Account
 from discreet.ledger.chain import Entry
-from discreet.ledger.currency import CURRENCIES, FREE, NEVER, UNIT, Amounts
+from discreet.ledger.privacy_filters import CURRENCIES, FREE, NEVER, UNIT, Amounts
 from discreet.ledger.store import OverCap
 
 PLAN = Plan([Release("noisy_gradient", 10)])
@@ -172,7 +172,7 @@ def test_the_trigger_alone_moves_accounts_as_python_does(seed):
             after = account.charged(charge)
             try:
                 with ledger._store.writing() as at:
-                    books.append(at, Entry.after(*books.last(at), "charge", "a", {}, charge=charge))
+                    rows.append(at, Entry.after(*rows.last(at), "charge", "a", {}, charge=charge))
                 account, granted = after, granted + 1
                 assert after.is_within
             except OverCap:
@@ -188,7 +188,7 @@ def test_negative_charges_are_refused_by_the_database():
         ledger = Ledger(":memory:")
         ledger.grant("a", 1.0, 1e-6)
         with pytest.raises(LedgerError), ledger._store.writing() as at:
-            books.append(at, Entry.after(*books.last(at), "charge", "a", {}, charge=replace(FREE, **{name: -1})))
+            rows.append(at, Entry.after(*rows.last(at), "charge", "a", {}, charge=replace(FREE, **{name: -1})))
 
 
 def test_sums_stop_where_nothing_has_a_price():

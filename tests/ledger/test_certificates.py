@@ -21,12 +21,12 @@ from discreet import (
     private_score,
 )
 from discreet.accounting.certificate import ESTIMATED, LATER
-from discreet.accounting.filters import Charge
-from discreet.curator.entropy import SeededEntropy, use_entropy
-from discreet.experiments.synthetic import hospital
+from discreet.accounting.zcdp_filter import Charge
+from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.datasets.hospital import hospital
 from discreet.ledger import ledger as ledger_module
 from discreet.models.defaults import NAMES
-from discreet.tabular.schema import Schema
+from discreet.schema.schema import Schema
 
 RELEASED_LATER = ("trace", "created")
 """What may be changed on a certificate without the ledger's notice; the reference to the ledger may not."""
@@ -153,7 +153,7 @@ def test_a_selection_is_compared_as_a_whole_whichever_candidate_won(ledger: Ledg
 
 
 def test_a_selection_without_a_run_was_promised_too(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.models.selection._best", lambda runs, paid: None)
+    monkeypatch.setattr("discreet.models.selection.private_search._best", lambda runs, paid: None)
     base = DPLogisticRegression(bounds=TABLE.bounds)
     selection = DPSelectCV(base, {"alpha": [1e-4, 1e-2]}, epsilon=1.0, delta=1e-7, ledger=ledger, dataset="stays")
     certificate = selection.fit(TABLE.X, TABLE.y).certificate_

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold, cross_val_score
 
 from discreet import Bounds, DPLogisticRegression, GradientDescent, Ledger
-from discreet.curator.fingerprint import fingerprint_of
+from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger.fingerprint import NOTICEABLE, SKETCH, Fingerprint
 from discreet.models.persistence import save

@@ -5,16 +5,8 @@ import sqlite3
 import numpy as np
 import pytest
 
-from discreet import (
-    BudgetExceeded,
-    DPLogisticRegression,
-    DPSelectCV,
-    ExponentialMechanism,
-    Ledger,
-    LedgerError,
-    load,
-)
-from discreet.experiments.synthetic import hospital
+from discreet import BudgetExceeded, DPLogisticRegression, DPSelectCV, ExponentialMechanism, Ledger, LedgerError, load
+from discreet.datasets.hospital import hospital
 
 TABLE = hospital(600)
 

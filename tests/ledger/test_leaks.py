@@ -27,7 +27,7 @@ from discreet import (
     Release,
     StochasticGradientDescent,
 )
-from discreet.curator.fingerprint import fingerprint_of
+from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import AlreadyReleased, BudgetExceeded, DiscreetError, LedgerError
 from discreet.ledger import ledger as ledger_module
 from discreet.ledger.sqlite import SQLiteStore

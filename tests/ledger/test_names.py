@@ -7,7 +7,7 @@ import pytest
 
 from discreet import Budget, Ledger, LedgerError, Unsupported
 from discreet.accounting.events import Gaussian
-from discreet.ledger import books
+from discreet.ledger import rows
 from discreet.ledger.account import Account
 from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.names import name_of
@@ -112,7 +112,7 @@ def test_a_name_of_an_older_ledger_is_reached_as_it_is_and_has_no_twin(older: st
         new = Account.opened(older, 3.0, 1e-6, "replace_one", "record")
         body = {"epsilon": 3.0, "delta": 1e-6, "orders": list(new.orders), "caps": list(new.caps)}
         ledger._append(at, "grant", older, {**body, "neighbors": "replace_one", "unit": "record"})
-        books.add(at, new)
+        rows.add(at, new)
     ledger.reserve(older, EVENTS, BUDGET)
     assert ledger.spent(older).fits == 1
     assert ledger.grant(older, 4.0).epsilon == 4.0

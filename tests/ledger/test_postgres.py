@@ -22,9 +22,9 @@ from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger import postgres
 from discreet.ledger.account import Account
 from discreet.ledger.chain import Entry
-from discreet.ledger.currency import CURRENCIES, Amounts
 from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.postgres import LOCK, SCHEMA, PostgresStore, grants_for
+from discreet.ledger.privacy_filters import CURRENCIES, Amounts
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tested: no psycopg", exc_type=ImportError)
 

@@ -9,7 +9,7 @@ from discreet import Ledger, Plan, Release
 from discreet.accounting.events import Gaussian, PureDP, TotalVariation
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded
-from discreet.ledger.currency import UNIT
+from discreet.ledger.privacy_filters import UNIT
 from tests.ledger.test_account import a_fit
 
 PLAN = Plan([Release("noisy_gradient", 10)])

@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
 from discreet import DPLogisticRegression, DPRidge, DPSelectCV, Ledger, LedgerError, PrivateData
-from discreet.experiments.synthetic import hospital
-from discreet.ledger.settings import kept
+from discreet.datasets.hospital import hospital
+from discreet.ledger.default_ledger import kept
 
 PASSWORD = "hunter2"
 URLS = {

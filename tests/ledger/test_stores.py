@@ -12,8 +12,8 @@ from discreet.accounting.events import Gaussian, Laplace, PoissonSampled
 from discreet.budget import Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger.chain import GENESIS, Entry
-from discreet.ledger.currency import CURRENCIES, NEVER, Amounts
 from discreet.ledger.fingerprint import Fingerprint
+from discreet.ledger.privacy_filters import CURRENCIES, NEVER, Amounts
 from discreet.ledger.store import OverCap
 
 CAP = {"epsilon": 3.0, "delta": 1e-6}

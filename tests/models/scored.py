@@ -3,7 +3,7 @@
 import numpy as np
 
 from discreet import Bounds, DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge
-from discreet.curator.stream import Block, RecordStream
+from discreet.curator.records.stream import Block, RecordStream
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
 RANGES = [(-1.0, 1.0), (0.0, 4.0), (-2.0, 1.0)]

@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from discreet import Bounds, DPLogisticRegression, DPSelectCV, InvalidBudget, Ledger, private_score
 from discreet.models.fitting import LARGEST_DEFAULT_DELTA, budget_of
-from discreet.models.forecast import forecast
+from discreet.models.forecast.forecast import forecast
 
 N = 50
 BOUNDS = Bounds(features=[(-1, 1)] * 2, classes=(0, 1))

@@ -19,7 +19,7 @@ from discreet import (
     StochasticGradientDescent,
     Unsupported,
 )
-from discreet.curator.observation import observe
+from discreet.curator.observer import observe
 from tests.models.declared import CLASSIFIERS, GD, REGRESSORS, every, fit, make
 
 # -------------------------------------------------------------------------------------------- certificates

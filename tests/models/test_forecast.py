@@ -26,12 +26,12 @@ from discreet import (
     MissingBounds,
     Unsupported,
 )
-from discreet.curator.entropy import current_entropy
+from discreet.curator.lattice.entropy import current_entropy
 from discreet.models import forecast as forecasting
-from discreet.models.forecast import point_of
-from discreet.models.forecasting.law import Classes, Counts, Numbers, Stream, indicator_groups, rehearsal
-from discreet.models.forecasting.result import summary
-from discreet.models.forecasting.setting import setting_of
+from discreet.models.forecast.forecast import point_of
+from discreet.models.forecast.forecast_result import summary
+from discreet.models.forecast.setting import setting_of
+from discreet.models.forecast.synthetic import Classes, Counts, Numbers, Stream, indicator_groups, rehearsal
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 3}
 

@@ -21,9 +21,9 @@ from discreet import (
     Softmax,
     Squared,
 )
-from discreet.models.forecast import point_of
-from discreet.models.forecasting.rates import certain, theory_of
-from discreet.models.forecasting.setting import setting_of
+from discreet.models.forecast.forecast import point_of
+from discreet.models.forecast.risk_bounds import certain, theory_of
+from discreet.models.forecast.setting import setting_of
 from discreet.penalties import L2, NoPenalty
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 2}

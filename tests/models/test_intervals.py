@@ -30,8 +30,8 @@ from discreet import (
     VarianceReducedDescent,
 )
 from discreet.accounting.pricing import remembered_prices
-from discreet.curator.entropy import use_entropy
-from discreet.curator.observation import observe
+from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.observer import observe
 from discreet.models.fitting import Fitted
 from discreet.models.intervals import log_concave_quantile
 from discreet.models.persistence import UnreadableModel

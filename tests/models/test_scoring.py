@@ -20,10 +20,10 @@ from discreet import (
     public_score,
 )
 from discreet.accounting.pricing import remembered_prices
-from discreet.curator.entropy import SeededEntropy, use_entropy
-from discreet.models.scoring import buying, roc
-from discreet.models.scoring.laws import Noise, Spectrum
-from discreet.models.scoring.rows import released
+from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.metrics import noisy_sums, roc
+from discreet.curator.metrics.noise_bounds import Noise, Spectrum
+from discreet.models.scoring.released import released
 from tests.models.scored import METRICS, RELATIONS, Stream, by_hand, model_of, table
 
 ALL = [
@@ -179,7 +179,7 @@ def test_they_are_not_wider_than_they_need_to_be(metric, name, relation):
 @pytest.mark.parametrize(("metric", "name"), [("accuracy", "logistic"), ("r2", "ridge")])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_half_the_noise_in_the_interval_is_found(metric, name, delta, monkeypatch):
-    monkeypatch.setattr(buying, "GUARD", 0.5)
+    monkeypatch.setattr(noisy_sums, "GUARD", 0.5)
     assert coverage(metric, name, "replace_one", 0.8, delta=delta) < least(0.8, metric)
 
 

@@ -76,12 +76,12 @@ MUTANTS = (
         "What a fit costs is rounded down to the ledger's unit.",
         (
             Edit(
-                "ledger/currency.py",
+                "ledger/privacy_filters.py",
                 "return min(math.ceil(value * UNIT), NEVER)",
                 "return min(math.floor(value * UNIT), NEVER)",
             ),
         ),
-        ("tests/ledger/test_currency.py::test_charges_are_just_above_the_references[zcdp-orders0]",),
+        ("tests/ledger/test_privacy_filters.py::test_charges_are_just_above_the_references[zcdp-orders0]",),
         "assert exact <= charged",
     ),
     Mutant(
@@ -89,7 +89,7 @@ MUTANTS = (
         "Each of the ledger's filters has the whole delta, as if it were the only one.",
         (
             Edit(
-                "ledger/currency.py",
+                "ledger/privacy_filters.py",
                 "GAUSSIAN_SHARE, RENYI_SHARE = 0.5, 0.25",
                 "GAUSSIAN_SHARE, RENYI_SHARE = 1.0, 1.0",
             ),

@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Edit, Mutant
 
-_COUNTS = "curator/counts.py"
+_COUNTS = "curator/queries/counts.py"
 _REPLAY = "tests/privacy/test_replay_counts.py"
 _MOVES = "of its sensitivity"
 _NOISE = "        drawn = session.noise(release, unit, size)\n"
@@ -66,7 +66,7 @@ MUTANTS = (
         "a cell counted as often as it is named",
         "A row that names a cell twice is in it twice.",
         (Edit("curator/kernels/counts.py", " and seen[cell] != row:", ":"),),
-        ("tests/curator/test_counts.py::test_the_sum_is_that_of_pythons_integers",),
+        ("tests/curator/queries/test_counts.py::test_the_sum_is_that_of_pythons_integers",),
         "a compiled kernel disagrees with its source",
     ),
     Mutant(
@@ -76,14 +76,14 @@ MUTANTS = (
             Edit("curator/kernels/counts.py", "cell >= 0 and cell < out.size and seen", "cell >= 0 and seen"),
             Edit("curator/kernels/counts.py", "cell = cells[i, e]", "cell = min(cells[i, e], out.size - 1)"),
         ),
-        ("tests/curator/test_counts.py::test_the_sum_is_that_of_pythons_integers",),
+        ("tests/curator/queries/test_counts.py::test_the_sum_is_that_of_pythons_integers",),
         "a compiled kernel disagrees with its source",
     ),
     Mutant(
         "noise of counts drawn after the records were read",
         "How long the noise takes, and whether it fails, comes after the exact counts are in memory.",
         (Edit(_COUNTS, _NOISE + _SUM, _SUM + _NOISE),),
-        ("tests/curator/test_counts.py::test_noise_is_drawn_before_a_record_is_read",),
+        ("tests/curator/queries/test_counts.py::test_noise_is_drawn_before_a_record_is_read",),
         'assert events[-1] == "records"',
     ),
     Mutant(
@@ -97,7 +97,9 @@ MUTANTS = (
         "noise of counts rescaled to one cell",
         "The noise is that of a record in a single cell, as the lattice's step has it.",
         (Edit(_COUNTS, "exact + drawn, factor", "exact + drawn // math.isqrt(per_record), factor"),),
-        ("tests/curator/test_counts.py::test_the_noise_is_what_was_planned_and_what_is_said[False-replace_one]",),
+        (
+            "tests/curator/queries/test_counts.py::test_the_noise_is_what_was_planned_and_what_is_said[False-replace_one]",
+        ),
         "assert stats.kstest(found.counts, law.cdf).pvalue > 1e-6",
     ),
 )

@@ -79,7 +79,13 @@ MUTANTS = (
     Mutant(
         "an unknown label is a class",
         "A label outside the declared set counts as the first class.",
-        (Edit("curator/door.py", "    out = np.full(len(labels), np.nan)\n", "    out = np.zeros(len(labels))\n"),),
+        (
+            Edit(
+                "curator/records/admission.py",
+                "    out = np.full(len(labels), np.nan)\n",
+                "    out = np.zeros(len(labels))\n",
+            ),
+        ),
         (
             "tests/privacy/test_bad_input.py"
             "::test_a_label_outside_the_declared_makes_its_record_null[one output-ndarray-int8]",
@@ -91,7 +97,7 @@ MUTANTS = (
         "A cell that is no number is named in an error.",
         (
             Edit(
-                "curator/scalars.py",
+                "scalars.py",
                 "    try:\n        return convert(cell)\n"
                 "    except Exception:  # an integer beyond doubles, a signaling NaN, a text that is no number\n"
                 "        return math.nan\n",
@@ -108,7 +114,7 @@ MUTANTS = (
         "Records that do not count are mentioned in a warning.",
         (
             Edit(
-                "curator/door.py",
+                "curator/records/admission.py",
                 "    valid = np.isfinite(targets)\n",
                 "    valid = np.isfinite(targets)\n"
                 "    if not valid.all():\n"

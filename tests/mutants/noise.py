@@ -66,7 +66,7 @@ MUTANTS = (
         "Random words are fetched in advance, and a forked process inherits those that its parent will use.",
         (
             Edit(
-                "curator/entropy.py",
+                "curator/lattice/entropy.py",
                 "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)\n",
                 "        pool = SystemEntropy.__dict__.get('pool', b'')\n"
                 "        if len(pool) < 8 * count:\n"
@@ -83,12 +83,12 @@ MUTANTS = (
         "The random linear term of objective perturbation gets the root of its standard deviation.",
         (
             Edit(
-                "curator/one_shot.py",
+                "curator/queries/minimizers.py",
                 "math.nextafter(multiplier * sensitivity, math.inf) * 2.0**-40",
                 "math.nextafter(math.sqrt(multiplier * sensitivity), math.inf) * 2.0**-40",
             ),
         ),
-        ("tests/one_shot/test_noise.py::test_the_linear_term_has_the_planned_scale[replace_one]",),
+        ("tests/solvers/perturbation/test_noise.py::test_the_linear_term_has_the_planned_scale[replace_one]",),
         "assert two_sided(float(np.square(terms).sum()), terms.size) > CHANCE",
     ),
     Mutant(
@@ -96,7 +96,7 @@ MUTANTS = (
         "Gaussian noise is drawn with numpy and rounded to the lattice: it has holes where doubles have.",
         (
             Edit(
-                "curator/noise.py",
+                "curator/lattice/noise.py",
                 "    return _fill(samplers.rounded_gaussian, _normal_table(), count, m, 9, entropy)\n",
                 "    drawn = np.random.default_rng(entropy.words(4)).standard_normal(count)\n"
                 "    return np.rint(drawn * 2.0**m).astype(np.int64)\n",
@@ -109,7 +109,7 @@ MUTANTS = (
         "noise a tenth too small",
         "Gaussian noise has nine tenths of the deviation that was priced.",
         (Edit("curator/session.py", _DRAW, "        return draw(count, unit.m, self.entropy) * 9 // 10\n"),),
-        ("tests/adaptive/test_noise.py::test_a_gradient_has_the_noise_of_its_rho[1e-09-3.0-replace_one]",),
+        ("tests/solvers/agd/test_noise.py::test_a_gradient_has_the_noise_of_its_rho[1e-09-3.0-replace_one]",),
         "deviation_p(",
     ),
     Mutant(
@@ -143,7 +143,7 @@ MUTANTS = (
         "The sampler of pure noise is off by a factor of two: a curator does not even open.",
         (
             Edit(
-                "curator/noise.py",
+                "curator/lattice/noise.py",
                 "_fill(samplers.discrete_laplace, _geometric_table(), count, m, 6, entropy)",
                 "_fill(samplers.discrete_laplace, _geometric_table(), count, m - 1, 6, entropy)",
             ),
@@ -156,7 +156,7 @@ MUTANTS = (
         "The noise of fused coordinate steps is divided by n, and then the noisy sum is.",
         (
             Edit(
-                "curator/coordinates.py",
+                "curator/queries/coordinates.py",
                 "        noise=session.noise(release, unit, columns.size, answers=columns.size),\n",
                 "        noise=session.noise(release, unit, columns.size, answers=columns.size) // int(n),\n",
             ),
@@ -182,7 +182,7 @@ MUTANTS = (
         "How many gradients are within a clip is told exactly.",
         (
             Edit(
-                "curator/coordinates.py",
+                "curator/queries/coordinates.py",
                 "return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)",
                 "return float(session.release(release, unit, exact, exact)[0] * unit.step)",
             ),
@@ -195,12 +195,12 @@ MUTANTS = (
         "The least score is found by negation, and the noise is on one side only.",
         (
             Edit(
-                "curator/candidates.py",
+                "curator/queries/candidates.py",
                 "exact + noise.discrete_laplace(len(points), unit.m, session.entropy)",
                 "exact - np.abs(noise.discrete_laplace(len(points), unit.m, session.entropy))",
             ),
         ),
-        ("tests/adaptive/test_choice.py::test_frequencies_are_those_of_the_law[noisy_max]",),
+        ("tests/solvers/agd/test_choice.py::test_frequencies_are_those_of_the_law[noisy_max]",),
         "assert choice_p(choice) > SIGNIFICANCE",
     ),
     Mutant(
@@ -242,7 +242,7 @@ MUTANTS = (
                 "        return Measured(found / max(float(np.linalg.norm(found)), 1e-300), rho)\n",
             ),
         ),
-        ("tests/adaptive/test_agd.py::test_the_measured_gradient_keeps_its_length",),
+        ("tests/solvers/agd/test_agd.py::test_the_measured_gradient_keeps_its_length",),
         "Not equal to tolerance rtol=1e-09",
     ),
 )

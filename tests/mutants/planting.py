@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.mutants.mutant import SOURCE, Mutant, edited
 
 _KERNELS = "curator/kernels/"
-_INLINED = ("losses/", "penalties/", "dispatch.py", "curator/scores.py")
+_INLINED = ("losses/", "penalties/", "numba_dispatch.py", "curator/queries/scores.py")
 """Code that numba compiles into kernels of other files, whose caches do not notice that it changed."""
 _IMPORTED = re.compile(r"^from discreet\.curator\.kernels(?:\.(\w+))? import (.+)$", re.MULTILINE)
 

@@ -47,7 +47,7 @@ MUTANTS = (
         "A minimizer that fails is given back, although its failure was an answer.",
         (
             Edit(
-                "curator/one_shot.py",
+                "curator/queries/minimizers.py",
                 "    point = minimize(session.engine, objective, tau).point\n",
                 "    try:\n"
                 "        point = minimize(session.engine, objective, tau).point\n"
@@ -56,7 +56,9 @@ MUTANTS = (
                 "        raise\n",
             ),
         ),
-        ("tests/one_shot/test_fail_closed.py::test_an_error_after_the_charge_leaves_the_budget_spent[output]",),
+        (
+            "tests/solvers/perturbation/test_fail_closed.py::test_an_error_after_the_charge_leaves_the_budget_spent[output]",
+        ),
         "DID NOT RAISE PlanViolation",
     ),
     Mutant(
@@ -64,7 +66,7 @@ MUTANTS = (
         "Objective perturbation is priced by its noise alone: the change of variables is left out.",
         (
             Edit(
-                "accounting/objective.py",
+                "accounting/objective_perturbation.py",
                 "    return math.log1p(event.curvature) * _UP\n",
                 "    return 0.0\n",
             ),
@@ -77,7 +79,7 @@ MUTANTS = (
         "Objective perturbation's curvature takes the bound on a row once, where it enters twice.",
         (
             Edit(
-                "accounting/perturbation.py",
+                "accounting/perturbation_constants.py",
                 "loss.sharpness * bound * bound * steepest",
                 "loss.sharpness * bound * steepest",
             ),
@@ -92,7 +94,7 @@ MUTANTS = (
         "The search for the noise ends on a price a little above the budget.",
         (
             Edit(
-                "accounting/search.py",
+                "accounting/root_finding.py",
                 "        if spent <= target:\n",
                 "        if spent <= target * (1 + tolerance):\n",
             ),
@@ -118,17 +120,17 @@ MUTANTS = (
         "The best of several runs costs what one of them costs.",
         (
             Edit(
-                "models/tuning.py",
+                "models/selection/search_price.py",
                 "(RepeatedSelection(kinds((*releases, scored)), law.mean, law.shape),)",
                 "kinds((*releases, scored))[0]",
             ),
             Edit(
-                "models/tuning.py",
+                "models/selection/search_price.py",
                 "mu = selection.run_mu(law, total.epsilon, total.delta)",
                 "mu = gaussian.mu_of(total.epsilon, total.delta)",
             ),
         ),
-        ("tests/models/test_selection.py::test_the_certificate",),
+        ("tests/models/selection/test_private_search.py::test_the_certificate",),
         "assert isinstance(event, RepeatedSelection)",
     ),
     Mutant(
@@ -136,12 +138,12 @@ MUTANTS = (
         "Charges to an adaptive run's total are rounded down, so that many tiny ones are free.",
         (
             Edit(
-                "accounting/filters.py",
+                "accounting/zcdp_filter.py",
                 "math.ceil(Fraction(rho) * 2**_UNIT_BITS)",
                 "math.floor(Fraction(rho) * 2**_UNIT_BITS)",
             ),
         ),
-        ("tests/adaptive/test_filter.py::test_many_tiny_charges_are_each_rounded_up",),
+        ("tests/accounting/test_zcdp_filter.py::test_many_tiny_charges_are_each_rounded_up",),
         "assert budget.spent == 1000 * UNIT",
     ),
     Mutant(
@@ -149,7 +151,7 @@ MUTANTS = (
         "The minimizer's sensitivity is divided by the number of records twice.",
         (
             Edit(
-                "curator/one_shot.py",
+                "curator/queries/minimizers.py",
                 "    sensitivity = (session.factor * bound + 2 * tau) / problem.total\n",
                 "    sensitivity = (session.factor * bound + 2 * tau) / problem.total / problem.n\n",
             ),
@@ -186,7 +188,7 @@ MUTANTS = (
                 "    seeded = () if entropy.is_private else (",
                 "    seeded = () if True else (",
             ),
-            Edit("curator/entropy.py", '    name = "seeded ChaCha20 (for tests)"\n', '    name = "ChaCha20"\n'),
+            Edit("curator/lattice/entropy.py", '    name = "seeded ChaCha20 (for tests)"\n', '    name = "ChaCha20"\n'),
         ),
         ("tests/models/test_facts.py::test_seeded_noise_is_stamped[DPLogisticRegression]",),
         'assert certificate.stamp.startswith("NOT PRIVATE")',

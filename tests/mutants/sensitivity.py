@@ -58,7 +58,13 @@ MUTANTS = (
     Mutant(
         "a person for every missing name",
         "Rows whose person is not named are as many persons as rows.",
-        (Edit("curator/door.py", "key = name if is_name(name) and not is_nothing(name) else None", "key = name"),),
+        (
+            Edit(
+                "curator/records/admission.py",
+                "key = name if is_name(name) and not is_nothing(name) else None",
+                "key = name",
+            ),
+        ),
         ("tests/mutants/test_killers.py::test_rows_without_a_name_are_one_person[names0]",),
         "assert len(grouping(names, 3)[1]) - 1 == 2",
     ),
@@ -107,7 +113,7 @@ MUTANTS = (
     Mutant(
         "duplicate sparse entries not added up",
         "An entry stored in two parts is clipped and measured part by part.",
-        (Edit("curator/door.py", "        csr.sum_duplicates()\n", ""),),
+        (Edit("curator/records/admission.py", "        csr.sum_duplicates()\n", ""),),
         ("tests/privacy/test_exact_inputs.py::test_duplicate_entries_are_added_before_the_norm_is_taken[csr-f8]",),
         "assert 0 < size(one) <= 1",
     ),
@@ -116,12 +122,14 @@ MUTANTS = (
         "The smaller factor of squares is used for sums of signed rows, too.",
         (
             Edit(
-                "curator/moments.py",
+                "curator/queries/moments.py",
                 "ROOT_TWO if power == 2 and session.factor == 2",
                 "ROOT_TWO if session.factor == 2",
             ),
         ),
-        ("tests/shape/test_sensitivity.py::test_the_factor_is_that_of_the_docstring[noisy_mean-replace_one]",),
+        (
+            "tests/solvers/whitened/test_sensitivity.py::test_the_factor_is_that_of_the_docstring[noisy_mean-replace_one]",
+        ),
         "assert expected <= factor <= expected * (1 + 1e-9)",
     ),
     Mutant(
@@ -136,12 +144,12 @@ MUTANTS = (
         "The minimizer is only approximate, and its noise is that of an exact one.",
         (
             Edit(
-                "curator/one_shot.py",
+                "curator/queries/minimizers.py",
                 "    sensitivity = (session.factor * bound + 2 * tau) / problem.total\n",
                 "    sensitivity = session.factor * bound / problem.total\n",
             ),
         ),
-        ("tests/one_shot/test_sensitivity.py::test_a_loose_tolerance_is_paid_for",),
+        ("tests/solvers/perturbation/test_sensitivity.py::test_a_loose_tolerance_is_paid_for",),
         "assert 0.99 <= moved(*pair)[1] <= 1.0",
     ),
     Mutant(
@@ -149,13 +157,13 @@ MUTANTS = (
         "The certificate of the minimizer is not waited for.",
         (
             Edit(
-                "curator/minimize.py",
+                "curator/certified/minimize.py",
                 "return Minimum(found.w, found.bound) if found.bound <= tolerance else None",
                 "return Minimum(found.w, found.bound)",
             ),
         ),
         (
-            "tests/one_shot/test_fail_closed.py::test_a_newton_method_that_fails_changes_nothing_that_can_be_seen[output]",
+            "tests/solvers/perturbation/test_fail_closed.py::test_a_newton_method_that_fails_changes_nothing_that_can_be_seen[output]",
         ),
         "assert answers[0] == pytest.approx(answers[1], abs=1e-6)",
     ),
@@ -164,12 +172,14 @@ MUTANTS = (
         "Points inside the ball are scaled up to its surface, so that close points are torn apart before the noise.",
         (
             Edit(
-                "curator/one_shot.py",
+                "curator/queries/minimizers.py",
                 "return w if self.radius is None else L2Ball(self.radius).prox(w, 1.0)",
                 "return w if self.radius is None else w * (self.radius / np.linalg.norm(w))",
             ),
         ),
-        ("tests/one_shot/test_sensitivity.py::test_projection_onto_the_ball_is_before_the_noise_and_never_stretches",),
+        (
+            "tests/solvers/perturbation/test_sensitivity.py::test_projection_onto_the_ball_is_before_the_noise_and_never_stretches",
+        ),
         "assert 0.99 <= moved(*linear_pair(short))[1] <= 1.0",
     ),
     Mutant(
@@ -177,12 +187,12 @@ MUTANTS = (
         "Scores of coordinates may move apart by twice what one may move: the choice is made for once.",
         (
             Edit(
-                "curator/greedy.py",
+                "curator/queries/greedy.py",
                 "int((1 << m) * Fraction(epsilon) / 2) - _SLACK",
                 "int((1 << m) * Fraction(epsilon)) - _SLACK",
             ),
         ),
-        ("tests/coordinates/test_selection.py::test_the_lattice_of_scores[1-1e-06]",),
+        ("tests/solvers/coordinates/test_selection.py::test_the_lattice_of_scores[1-1e-06]",),
         "assert Fraction(2 * (step + 2), 1 << m) <= Fraction(epsilon)",
     ),
     Mutant(
@@ -190,13 +200,13 @@ MUTANTS = (
         "A choice among points under replace_one has the scale of one record more or less.",
         (
             Edit(
-                "curator/candidates.py",
+                "curator/queries/candidates.py",
                 "unit_for(session.multiplier(release), session.factor, loss_bound",
                 "unit_for(session.multiplier(release), 1, loss_bound",
             ),
         ),
         (
-            "tests/adaptive/test_choice.py::test_likelihood_ratios_of_neighbors_are_within_the_claim[replace_one-exponential]",
+            "tests/solvers/agd/test_choice.py::test_likelihood_ratios_of_neighbors_are_within_the_claim[replace_one-exponential]",
         ),
         "assert spread <= epsilon * (1 + 1e-9)",
     ),

@@ -9,16 +9,16 @@ import pytest
 from discreet import Bounds, Budget, CoordinateDescent, DPLogisticRegression, Ledger, MissingBounds, PrivateData, audit
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
-from discreet.accounting.perturbation import perturbation_of
+from discreet.accounting.perturbation_constants import perturbation_of
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
-from discreet.curator.door import grouping
+from discreet.curator.records.admission import grouping
 from discreet.errors import LedgerError
 from discreet.ledger import sqlite
 from discreet.losses import Logistic, Squared
-from discreet.solvers.smoothness import Geometry
+from discreet.solvers.coordinate_geometry import Geometry
 from tests.replaying import window
 
 SURE = 1 - 1e-6

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.curator.entropy import SystemEntropy
-from discreet.curator.noise import exponential_choice, permute_and_flip_choice
+from discreet.curator.lattice.entropy import SystemEntropy
+from discreet.curator.lattice.noise import exponential_choice, permute_and_flip_choice
 
 SIGNIFICANCE = 1e-6
 TRIALS = 20_000

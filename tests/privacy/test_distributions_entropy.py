@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from discreet.accounting.plan import Plan, Release
-from discreet.curator.entropy import SeededEntropy, SystemEntropy, chacha20_blocks, current_entropy, use_entropy
-from discreet.curator.noise import discrete_laplace, exponential_choice, poisson_sample, rounded_gaussian
+from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy, chacha20_blocks, current_entropy, use_entropy
+from discreet.curator.lattice.noise import discrete_laplace, exponential_choice, poisson_sample, rounded_gaussian
 from discreet.curator.private_data import PrivateData
 from discreet.losses import Logistic
 from tests.equivalence.reference import ZERO_OUT, bounds_for

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.curator.entropy import SystemEntropy
-from discreet.curator.noise import discrete_laplace, rounded_gaussian
+from discreet.curator.lattice.entropy import SystemEntropy
+from discreet.curator.lattice.noise import discrete_laplace, rounded_gaussian
 
 SIGNIFICANCE = 1e-6
 pytestmark = pytest.mark.statistical

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.curator.entropy import SystemEntropy
-from discreet.curator.noise import _gap_table, poisson_sample
+from discreet.curator.lattice.entropy import SystemEntropy
+from discreet.curator.lattice.noise import _gap_table, poisson_sample
 
 SIGNIFICANCE = 1e-6
 ONE = 1 << 16

@@ -8,7 +8,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from discreet.curator.kernels.encode import ceil_sqrt
-from discreet.curator.lattice import COARSE, FINE, PRIVATE_N_CAP, place_weights, realized_noise_multiplier, unit_for
+from discreet.curator.lattice.lattice import (
+    COARSE,
+    FINE,
+    PRIVATE_N_CAP,
+    place_weights,
+    realized_noise_multiplier,
+    unit_for,
+)
 from discreet.errors import Unsupported
 
 LARGEST = 2**63 - 1

@@ -12,9 +12,9 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.curator.entropy import SeededEntropy, SystemEntropy, use_entropy
-from discreet.curator.lattice import PRIVATE_N_CAP, unit_for
-from discreet.curator.noise import discrete_laplace, rounded_gaussian
+from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy, use_entropy
+from discreet.curator.lattice.lattice import PRIVATE_N_CAP, unit_for
+from discreet.curator.lattice.noise import discrete_laplace, rounded_gaussian
 from discreet.curator.private_data import PrivateData
 from discreet.losses import Logistic
 

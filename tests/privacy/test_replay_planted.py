@@ -11,11 +11,13 @@ from scipy import sparse
 
 from discreet import Bounds, Budget, DPLogisticRegression, Logistic, Neighbors, NoPenalty, PrivateData
 from discreet.accounting.plan import Plan, Release
-from discreet.curator import door, noise, private_data, session
+from discreet.curator import private_data, session
 from discreet.curator.engines import base
 from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.lattice import COEFFICIENT_LIMIT, unit_for
-from discreet.solvers.descent import Descent
+from discreet.curator.lattice import noise
+from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, unit_for
+from discreet.curator.records import admission
+from discreet.solvers.gradient_loop import Descent
 from discreet.testing import fresh_noise, neighbor_pairs, replay
 from tests.testing.small_fits import bounds_of, fit_of, prices_remembered, table
 
@@ -53,8 +55,8 @@ def patched_sum(monkeypatch, change):
 
 def patched_records(monkeypatch, change):
     """Let the door hand in ``change(records)``."""
-    honest = door.admit
-    monkeypatch.setattr(door, "admit", lambda *args: change(honest(*args)))
+    honest = admission.admit
+    monkeypatch.setattr(admission, "admit", lambda *args: change(honest(*args)))
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -182,13 +184,13 @@ def test_ranges_read_from_data(monkeypatch):
 
 def test_missing_cells_filled_in(monkeypatch):
     """A record with a missing cell is kept, and so the null record contributes."""
-    honest = door.encode.encode_rows
-    monkeypatch.setattr(door.encode, "encode_rows", lambda block, *rest: honest(np.nan_to_num(block), *rest))
+    honest = admission.encode.encode_rows
+    monkeypatch.setattr(admission.encode, "encode_rows", lambda block, *rest: honest(np.nan_to_num(block), *rest))
     assert "sensitivity" in kinds(fit_of("logistic", "gd", "zero_out"), table("logistic"), "zero_out")
 
 
 def test_missing_cells_raise(monkeypatch):
-    honest = door.numbers
+    honest = admission.numbers
 
     def checked(values):
         array = honest(values)
@@ -196,31 +198,31 @@ def test_missing_cells_raise(monkeypatch):
             raise ValueError("Input X contains NaN.")
         return array
 
-    monkeypatch.setattr(door, "numbers", checked)
+    monkeypatch.setattr(admission, "numbers", checked)
     assert "raised" in kinds(fit_of("logistic"), table("logistic"), only="missing")
 
 
 def test_a_value_in_an_exception(monkeypatch):
     """Both runs raise, with different texts."""
-    honest = door.admit
+    honest = admission.admit
 
     def refused(X, *rest):
         honest(X, *rest)
         raise ValueError(f"cannot use {X[0, 0]}")
 
-    monkeypatch.setattr(door, "admit", refused)
+    monkeypatch.setattr(admission, "admit", refused)
     assert kinds(fit_of("logistic"), table("logistic"), only="first: replaced by high") == {"raised", "vacuous"}
 
 
 def test_a_warning_about_values(monkeypatch):
-    honest = door.admit
+    honest = admission.admit
 
     def warned(X, *rest):
         if not np.isfinite(X).all():
             warnings.warn("some records are incomplete", stacklevel=2)
         return honest(X, *rest)
 
-    monkeypatch.setattr(door, "admit", warned)
+    monkeypatch.setattr(admission, "admit", warned)
     assert kinds(fit_of("logistic"), table("logistic"), only="replaced by missing") == {"warned"}
 
 
@@ -229,7 +231,7 @@ def test_a_line_about_values(monkeypatch, stream, kind):
     import logging
     import sys
 
-    honest = door.admit
+    honest = admission.admit
 
     def talking(X, *rest):
         line = f"largest value {np.nanmax(X)}"
@@ -239,7 +241,7 @@ def test_a_line_about_values(monkeypatch, stream, kind):
             print(line, file=sys.stderr if stream == "err" else sys.stdout)
         return honest(X, *rest)
 
-    monkeypatch.setattr(door, "admit", talking)
+    monkeypatch.setattr(admission, "admit", talking)
     assert kinds(fit_of("logistic"), table("logistic"), only="far outside") == {kind}
 
 
@@ -275,7 +277,7 @@ def test_the_exact_sum_used_beside_the_noisy_one(monkeypatch):
 
     monkeypatch.setattr(noise, "poisson_sample", seen)
     monkeypatch.setattr(Descent, "solve", solve)
-    monkeypatch.setattr("discreet.solvers.descent.count_release", lambda domain: ())
+    monkeypatch.setattr("discreet.solvers.gradient_loop.count_release", lambda domain: ())
     data = table("logistic")
     reports = [
         replay(fit_of("logistic", "sgd", "add_remove"), pair.data, pair.neighbor, "add_remove", seed=seed)
@@ -308,8 +310,8 @@ def test_early_stopping_on_data():
 def test_noise_from_the_data(monkeypatch):
     """Noise scaled to what this data set happens to contain."""
     largest = []
-    admit = door.admit
-    monkeypatch.setattr(door, "admit", lambda X, *rest: largest.append(float(np.nanmax(X))) or admit(X, *rest))
+    admit = admission.admit
+    monkeypatch.setattr(admission, "admit", lambda X, *rest: largest.append(float(np.nanmax(X))) or admit(X, *rest))
     monkeypatch.setattr(
         session, "unit_for", lambda z, factor, clip, n: unit_for(z * (1 + (largest[-1] > 20)), factor, clip, n)
     )

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from discreet import private_score
 from discreet.accounting.pricing import remembered_prices
-from discreet.models.scoring import buying, roc
+from discreet.curator.metrics import noisy_sums, roc
 from discreet.testing import Pair, assert_fresh_noise, neighbor_pairs
 from tests.models.scored import METRICS, RELATIONS, Stream, model_of, table
 from tests.replaying import worst_ratio
@@ -90,8 +90,10 @@ def test_a_statistic_of_the_whole_table_is_found(monkeypatch):
 
 def test_noise_below_the_price_is_found(monkeypatch):
     """All three purchases at the noise of one."""
-    whole = buying.plan_of
-    monkeypatch.setattr(buying, "calibrate", lambda plan, budget: whole((1.0,), pure=False).releases[0].relative_noise)
+    whole = noisy_sums.plan_of
+    monkeypatch.setattr(
+        noisy_sums, "calibrate", lambda plan, budget: whole((1.0,), pure=False).releases[0].relative_noise
+    )
     with pytest.raises(AssertionError, match="less noise"):
         worst_ratio(asked("auc", "logistic", "zero_out"), pairs_of("logistic", "zero_out")[:1], "zero_out")
 

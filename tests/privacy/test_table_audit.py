@@ -23,15 +23,16 @@ from discreet import (
     Target,
     make_private_pipeline,
 )
+from discreet.curator.metrics.predictions import Released
+from discreet.curator.tables import cells
+from discreet.curator.tables.layout import Layout
+from discreet.curator.tables.sources import FrameSource
+from discreet.curator.tables.table_files import open_table
 from discreet.errors import DiscreetError, LedgerError, Unsupported
 from discreet.models import base
-from discreet.models.scoring.rows import Released
-from discreet.tabular import cells
-from discreet.tabular.files import open_table
-from discreet.tabular.layout import Layout
-from discreet.tabular.sources import FrameSource
+from discreet.schema.cell_meaning import MISSING_TEXTS
 
-MISSING = frozenset(cells.MISSING_TEXTS)
+MISSING = frozenset(MISSING_TEXTS)
 PLAIN = Schema({"a": Number((-3, 3))}, Target("t", classes=("n", "y")))
 
 

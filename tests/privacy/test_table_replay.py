@@ -17,10 +17,10 @@ import pytest
 
 from discreet import DPLogisticRegression, DPRidge, GradientDescent
 from discreet.accounting.pricing import remembered_prices
-from discreet.tabular import cells as cells_module
-from discreet.tabular.columns import Boolean, Category, Number, Ordinal, Target
-from discreet.tabular.model import TableModel
-from discreet.tabular.schema import Schema
+from discreet.curator.tables import cells as cells_module
+from discreet.models.table_model import TableModel
+from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
+from discreet.schema.schema import Schema
 from discreet.testing import Pair, assert_fresh_noise, assert_replay
 from tests.replaying import worst_ratio
 

@@ -7,8 +7,8 @@ from discreet.accounting.events import Gaussian, NonPrivate
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.ledger.account import Spent
-from discreet.report.model import Coefficient, Fact, ModelReport, Score
-from discreet.report.outlook import Outlook, Simulated
+from discreet.report.forecast_section import Outlook, Simulated
+from discreet.report.model_report import Coefficient, Fact, ModelReport, Score
 
 EVIL = "</script><script>alert(\"x\")</script><!--<img src='http://example.org/x'>&amp;"
 HEBREW = "\u05e2\u05d9\u05e8 \u05de\u05d2\u05d5\u05e8\u05d9\u05dd"

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from discreet.experiments.synthetic import hospital
+from discreet.datasets.hospital import hospital
 from discreet.models import DPLogisticRegression
-from discreet.report.model import Coefficient, ModelReport, outlook
+from discreet.report.model_report import Coefficient, ModelReport, outlook
 from tests.report import samples
 from tests.report.browser import CHROMIUM, Browser
 

@@ -6,18 +6,10 @@ import pytest
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import ZCDP, Gaussian
-from discreet.accounting.filters import Charge
+from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
 from discreet.errors import DiscreetError
-from discreet.report.figures import (
-    DARK,
-    LIGHT,
-    MissingPlots,
-    budget_trace,
-    save,
-    svg,
-    total_rho,
-)
+from discreet.report.figures import DARK, LIGHT, MissingPlots, budget_trace, save, svg, total_rho
 
 TRACE = (
     Charge("noisy_gradient", 0.01, 1),

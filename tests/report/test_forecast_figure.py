@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from discreet.models.forecasting.result import Forecast, ForecastRow
+from discreet.models.forecast.forecast_result import Forecast, ForecastRow
 from discreet.report.figures import DARK, LIGHT, MissingPlots, save, svg
-from discreet.report.forecast import forecast_figure
+from discreet.report.forecast_figure import forecast_figure
 
 
 def row(n, epsilon, gap):

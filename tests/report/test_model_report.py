@@ -10,14 +10,14 @@ import pytest
 from discreet.accounting.events import Gaussian, Laplace, PoissonSampled, PureDP
 from discreet.models import DPLogisticRegression, DPRidge
 from discreet.models.intervals import ALL_NOISE, covers, rounded
-from discreet.report import promise as promises
-from discreet.report.coefficients import Coefficient, _rows, coefficient_figure, in_order
-from discreet.report.markup import number, round_ticks, short
-from discreet.report.model import Fact, ModelReport, certificate_in, outlook
-from discreet.report.outlook_figure import outlook_section
+from discreet.report import guarantee_section as promises
+from discreet.report.budget_section import plan_section, shares
+from discreet.report.coefficients_section import Coefficient, _rows, coefficient_figure, in_order
+from discreet.report.css import DARK, LIGHT
+from discreet.report.forecast_curves import outlook_section
+from discreet.report.html import number, round_ticks, short
+from discreet.report.model_report import Fact, ModelReport, certificate_in, outlook
 from discreet.report.page import POLICY
-from discreet.report.spending import plan_section, shares
-from discreet.report.style import DARK, LIGHT
 from tests.report import samples
 
 ALL = {"plain": samples.plain, "hard": samples.hard, "not_private": samples.not_private}

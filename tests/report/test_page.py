@@ -5,11 +5,11 @@ import pytest
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import ZCDP, Gaussian, NonPrivate
-from discreet.accounting.filters import Charge
 from discreet.accounting.pricing import epsilon_of
+from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
-from discreet.report.model import ModelReport
-from discreet.report.promise import promise
+from discreet.report.guarantee_section import promise
+from discreet.report.model_report import ModelReport
 
 
 def certificate(**facts):

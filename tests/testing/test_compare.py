@@ -8,7 +8,7 @@ import pytest
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
-from discreet.audit.compare import differences
+from discreet.audit.deep_diff import differences
 from discreet.budget import Neighbors
 
 

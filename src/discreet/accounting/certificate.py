@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import composition
-from discreet.accounting.checks import CHECKED, checked_in
+from discreet.accounting import textbook
+from discreet.accounting.cell_counts import CHECKED, checked_in
 from discreet.accounting.coverage import not_covered, weaknesses
 from discreet.accounting.events import (
     ZCDP,
@@ -28,9 +28,9 @@ from discreet.accounting.events import (
     event_from_dict,
     to_dict,
 )
-from discreet.accounting.filters import Charge
+from discreet.accounting.number_of_runs import Stopping
 from discreet.accounting.pricing import epsilon_of
-from discreet.accounting.stopping import Stopping
+from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
 
@@ -168,7 +168,7 @@ class Certificate:
 
     def group(self, size: int) -> tuple[float, float]:
         """The (epsilon, delta) that holds for ``size`` records (persons) together."""
-        return composition.group(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
+        return textbook.group(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
 
     def verify(self) -> Verification:
         """Price the events again, with both accountants; raise AccountingError if the claim is below."""

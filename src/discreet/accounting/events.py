@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from discreet.accounting.stopping import Stopping
+from discreet.accounting.number_of_runs import Stopping
 from discreet.errors import AccountingError
 
 SAMPLING_DENOMINATOR = 2**16
@@ -76,7 +76,7 @@ class Laplace:
     A hockey-stick divergence that is smaller at every order dominates the privacy loss, so that all prices (Renyi
     divergences, too, which are mixtures of hockey-stick divergences) follow. So a scalar with discrete noise of scale
     t and whole sensitivity D is entered here with a noise_multiplier of at most t/(D + 1); a vector (or a pure claim)
-    with t/D. The curator's lattice keeps to it (``curator/lattice.py``).
+    with t/D. The curator's lattice keeps to it (``curator/lattice/lattice.py``).
     """
 
     kind: ClassVar[str] = "laplace"
@@ -138,7 +138,7 @@ class ZCDP:
 
 
 SLOPES = ("logistic", "one_signed", "two_signed", "softmax")
-"""What is known of a record's slope f' in objective perturbation (see ``accounting/objective.py``)."""
+"""What is known of a record's slope f' in objective perturbation (see ``accounting/objective_perturbation.py``)."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class PerturbedMinimum:
     """The exact minimizer of a sum of convex losses of linear models, plus (lambda/2) ||w||^2 + b.w with a random b.
 
     Its privacy loss has a part from the noise and a part from the curvature (the density's Jacobian), so that it
-    is no Gaussian event: ``accounting/objective.py`` has the proof and the price.
+    is no Gaussian event: ``accounting/objective_perturbation.py`` has the proof and the price.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class PoissonSampled:
 
 @dataclass(frozen=True)
 class RepeatedSelection:
-    """The best outcome of a random, secret number of runs, and nothing of the others (``accounting/selection.py``).
+    """The best outcome of a random, secret number of runs, and nothing of the others (``repeated_selection.py``).
 
     Parameters
     ----------

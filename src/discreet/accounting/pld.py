@@ -33,7 +33,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from discreet.accounting import objective, rdp
+from discreet.accounting import objective_perturbation, rdp
 from discreet.accounting.events import (
     SAMPLING_DENOMINATOR,
     ZCDP,
@@ -113,7 +113,7 @@ def _width(event: Event) -> float:
     inner = event.event if isinstance(event, PoissonSampled) else event
     if isinstance(inner, PerturbedMinimum):
         mu = 1 / inner.noise_multiplier
-        return 10 * mu + mu * mu + objective.determinant_term(inner)
+        return 10 * mu + mu * mu + objective_perturbation.determinant_term(inner)
     if not isinstance(inner, Gaussian):
         return 0.0
     mu = (math.sqrt(inner.count) if inner is unwrapped(event) else 1.0) / inner.noise_multiplier
@@ -154,7 +154,7 @@ def _single(event: Event, neighbors: Neighbors, interval: float) -> tuple[Any, i
             event.count,
         )
     if isinstance(event, PerturbedMinimum):
-        masses, beyond = objective.loss_bound(event, neighbors).masses(interval)
+        masses, beyond = objective_perturbation.loss_bound(event, neighbors).masses(interval)
         build = privacy_loss_distribution.PrivacyLossDistribution.create_from_rounded_probability
         return build(masses, beyond, interval), 1
     if isinstance(event, Laplace) and not _is_rounded_up(was, neighbors):

@@ -27,7 +27,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from discreet.accounting import gaussian, objective, pure, rdp, selection
+from discreet.accounting import gaussian, objective_perturbation, pure_dp, rdp, repeated_selection
 from discreet.accounting.events import (
     ZCDP,
     BoundedRange,
@@ -43,7 +43,7 @@ from discreet.accounting.events import (
     merged,
 )
 from discreet.accounting.plan import Plan
-from discreet.accounting.search import solve
+from discreet.accounting.root_finding import solve
 from discreet.budget import Budget, Neighbors
 from discreet.errors import AccountingError, Unsupported
 
@@ -99,11 +99,11 @@ def _price(listed: tuple[Event, ...], delta: float, relation: Neighbors) -> Pric
     distance = math.fsum(event.distance for event in listed if isinstance(event, TotalVariation))
     if distance:
         return _assuming_price(listed, delta, relation, distance)
-    if selected := selection.price_of(listed, delta, relation):
+    if selected := repeated_selection.price_of(listed, delta, relation):
         return Price(*selected)
     if delta == 0:
         return _pure_price(listed)
-    listed = merged(objective.simplified(event, relation) for event in listed)
+    listed = merged(objective_perturbation.simplified(event, relation) for event in listed)
     gaussians = [event for event in listed if isinstance(event, Gaussian)]
     if len(gaussians) == len(listed):
         return _gaussian_price(gaussians, delta)
@@ -145,7 +145,7 @@ def _calibrated(plan: Plan, budget: Budget) -> float:
         inner = replace(budget, epsilon=budget.epsilon * (1 - 1e-8), delta=rest)
         return calibrate(replace(plan, total_variation=0.0), inner)
     events = plan.events(1.0, pure=budget.is_pure)
-    floor = objective.least_epsilon(events)
+    floor = objective_perturbation.least_epsilon(events)
     if budget.epsilon <= floor:
         raise Unsupported("no noise in the objective meets this epsilon: take a larger regularization or epsilon")
 
@@ -153,7 +153,7 @@ def _calibrated(plan: Plan, budget: Budget) -> float:
         return price(plan, noise_multiplier, budget.delta, budget.neighbors)
 
     if budget.is_pure:
-        spent = math.fsum(count_of(event) * pure.epsilon_of(event) for event in events)
+        spent = math.fsum(count_of(event) * pure_dp.epsilon_of(event) for event in events)
         start = (spent - floor) / (budget.epsilon - floor)
         return solve(cost, budget.epsilon * _SHY, start, tolerance=1e-9)
     if all(isinstance(event, Gaussian) for event in events):
@@ -196,11 +196,13 @@ def _is_integrable(events: tuple[Event, ...]) -> bool:
 
 def _perturbed_price(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> Price:
     """The integral, between Gaussian DP at the same noise and Renyi DP, whose slack is that of a few mu (by a scan)."""
-    from discreet.accounting import lower
+    from discreet.accounting import lower_bounds
 
-    bound = next(objective.loss_bound(event, neighbors) for event in events if isinstance(event, PerturbedMinimum))
+    bound = next(
+        objective_perturbation.loss_bound(event, neighbors) for event in events if isinstance(event, PerturbedMinimum)
+    )
     exact, renyi = bound.epsilon_of(delta, _gaussian_mu(events)), rdp.epsilon_of(events, delta, neighbors)
-    refuted = lower.epsilon_of(events, delta, neighbors)
+    refuted = lower_bounds.epsilon_of(events, delta, neighbors)
     mu = math.hypot(_gaussian_mu(events), *(1 / e.noise_multiplier for e in events if isinstance(e, PerturbedMinimum)))
     _must_hold(refuted <= exact * (1 + 1e-9), "a test refutes the loss integral")
     _must_hold(exact <= renyi * (1 + 1e-6) + 1e-12, "the loss integral exceeds Renyi DP")
@@ -211,11 +213,11 @@ def _perturbed_price(events: tuple[Event, ...], delta: float, neighbors: Neighbo
 
 def _delta_of(events: Iterable[Event], budget: Budget) -> float:
     """The delta at the budget's epsilon of Gaussian releases with at most one perturbed minimum."""
-    listed = [objective.simplified(event, budget.neighbors) for event in events]
+    listed = [objective_perturbation.simplified(event, budget.neighbors) for event in events]
     mu = _gaussian_mu(listed)
     for event in listed:
         if isinstance(event, PerturbedMinimum):
-            return objective.loss_bound(event, budget.neighbors).delta_with_gaussian(budget.epsilon, mu)
+            return objective_perturbation.loss_bound(event, budget.neighbors).delta_with_gaussian(budget.epsilon, mu)
     return gaussian.delta_of(budget.epsilon, mu)
 
 
@@ -268,9 +270,9 @@ def _assuming_price(events: tuple[Event, ...], delta: float, neighbors: Neighbor
 
 
 def _numerical_price(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> Price:
-    from discreet.accounting import lower, pld
+    from discreet.accounting import lower_bounds, pld
 
-    renyi, refuted = rdp.epsilon_of(events, delta, neighbors), lower.epsilon_of(events, delta, neighbors)
+    renyi, refuted = rdp.epsilon_of(events, delta, neighbors), lower_bounds.epsilon_of(events, delta, neighbors)
     distribution = None if _selects(events) else _distribution(events, delta, neighbors)
     if distribution is None:
         _must_hold(refuted <= renyi * (1 + 1e-9), "a test refutes Renyi DP")
@@ -351,7 +353,7 @@ def zcdp_of(event: Event) -> float:
 
 def _pure_price(events: tuple[Event, ...]) -> Price:
     """Basic composition, summed exactly and rounded up; checked in decimals by another formula."""
-    epsilon, checked = pure.composed(events), pure.composed_in_decimals(events)
+    epsilon, checked = pure_dp.composed(events), pure_dp.composed_in_decimals(events)
     _must_hold(checked <= epsilon <= checked * (1 + 1e-10), "pure epsilon in floats and in decimals")
     return Price(epsilon, {"basic": epsilon, "decimal": checked})
 
@@ -361,16 +363,16 @@ def _pure_price(events: tuple[Event, ...]) -> Price:
 
 def _calibrate_numerically(plan: Plan, budget: Budget) -> float:
     """A guess between what Renyi DP allows and what tests refute; from there the distribution decides."""
-    from discreet.accounting import lower
+    from discreet.accounting import lower_bounds
 
     def released(noise_multiplier: float) -> tuple[Event, ...]:
         events = plan.events(noise_multiplier, pure=False)
-        return tuple(objective.simplified(event, budget.neighbors) for event in events)
+        return tuple(objective_perturbation.simplified(event, budget.neighbors) for event in events)
 
     def guess(noise_multiplier: float) -> float:
         events = released(noise_multiplier)
         allowed = rdp.epsilon_of(events, budget.delta, budget.neighbors)
-        refuted = lower.epsilon_of(events, budget.delta, budget.neighbors)
+        refuted = lower_bounds.epsilon_of(events, budget.delta, budget.neighbors)
         return refuted * math.sqrt(min(allowed / refuted, 2.0)) if refuted > 0 else allowed
 
     def numerical(noise_multiplier: float) -> float:

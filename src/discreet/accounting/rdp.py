@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from discreet.accounting import objective
+from discreet.accounting import objective_perturbation
 from discreet.accounting.events import (
     ZCDP,
     BoundedRange,
@@ -250,7 +250,7 @@ def amplified_pure(epsilon: float, probability: float) -> float:
 def moments_of(event: Event, neighbors: Neighbors, alphas: Array | None = None) -> Array:
     """The log-moments of an event at whole orders: ``orders()`` unless others are given."""
     alphas = orders() if alphas is None else alphas
-    event = objective.simplified(unwrapped(event), neighbors)
+    event = objective_perturbation.simplified(unwrapped(event), neighbors)
     probability = 1.0
     if isinstance(event, PoissonSampled):
         probability, event = float(event.probability), event.event
@@ -261,11 +261,11 @@ def moments_of(event: Event, neighbors: Neighbors, alphas: Array | None = None) 
     if isinstance(event, ZCDP):
         return (alphas - 1) * alphas * event.rho
     if isinstance(event, PerturbedMinimum):
-        return objective.loss_bound(event, neighbors).log_moments(alphas - 1)
+        return objective_perturbation.loss_bound(event, neighbors).log_moments(alphas - 1)
     if isinstance(event, RepeatedSelection):
-        from discreet.accounting import selection
+        from discreet.accounting import repeated_selection
 
-        return selection.moments(event, neighbors, alphas)
+        return repeated_selection.moments(event, neighbors, alphas)
     if isinstance(event, NonPrivate):
         return np.full_like(alphas, np.inf)
     if isinstance(event, TotalVariation):

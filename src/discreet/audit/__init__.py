@@ -12,11 +12,11 @@ Audits run on synthetic data. What a finding says may depend on the records: nam
 audit on real ones, and keep the result with them.
 """
 
-from discreet.audit.black_box import model
-from discreet.audit.canary import gradient
-from discreet.audit.history import transcript
-from discreet.audit.many_canaries import one_run
-from discreet.audit.replaying import replay
-from discreet.audit.result import NOT_REFUTED, REFUTED, Audit
+from discreet.audit.audit_result import NOT_REFUTED, REFUTED, Audit
+from discreet.audit.gradient_audit import gradient
+from discreet.audit.model_audit import model
+from discreet.audit.one_run_audit import one_run
+from discreet.audit.replay_audit import replay
+from discreet.audit.transcript_audit import transcript
 
 __all__ = ["NOT_REFUTED", "REFUTED", "Audit", "gradient", "model", "one_run", "replay", "transcript"]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import tables
+from discreet.audit import row_edits
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 
@@ -61,7 +61,7 @@ def neighbor_pairs(
     """
     y = np.asarray(y)
     kind = Neighbors(relation)
-    if kind is Neighbors.ZERO_OUT and any(cell.kind not in "fO" for cell in tables.cell_types(X)):
+    if kind is Neighbors.ZERO_OUT and any(cell.kind not in "fO" for cell in row_edits.cell_types(X)):
         raise ValueError("zero_out needs features that can be missing: pass them as floats")
     records = list(_extreme_records(X, y, bounds))
     if groups is None:
@@ -72,7 +72,7 @@ def neighbor_pairs(
 
 
 def _extreme_records(X: Any, y: NDArray[Any], bounds: Bounds) -> Iterator[_Record]:
-    names = [str(name) for name in X.columns] if tables.is_frame(X) else None
+    names = [str(name) for name in X.columns] if row_edits.is_frame(X) else None
     low, high = bounds.ranges(X.shape[1], names)
     first, last = _extreme_targets(y, bounds)
     yield _Record("high", high, last)
@@ -82,20 +82,20 @@ def _extreme_records(X: Any, y: NDArray[Any], bounds: Bounds) -> Iterator[_Recor
     yield _Record("small", high * _SMALL, first)
     yield _Record("zeros", np.zeros_like(high), last)
     yield _Record("far outside", (np.abs(high) + np.abs(low)) * _FAR, first)
-    largest = np.array([_largest(cell) for cell in tables.cell_types(X)])
+    largest = np.array([_largest(cell) for cell in row_edits.cell_types(X)])
     yield _Record("huge", largest, first)
     yield _Record("minus huge", -largest, last)
     yield _Record("infinite", np.full_like(high, np.inf), first)
     yield _Record("minus infinite", np.full_like(high, -np.inf), last)
     yield _Record("missing", np.full_like(high, np.nan), first)
     yield _Record("one cell missing", np.append(high[:-1], np.nan), first)
-    if any(cell.kind == "O" for cell in tables.cell_types(X)):
+    if any(cell.kind == "O" for cell in row_edits.cell_types(X)):
         yield _Record("text", np.array(["no number"] * len(high), dtype=object), first)
     for name, target in _strange_targets(y, bounds):
         yield _Record(name, high, target)
     middle = len(y) // 2
     if len(y):
-        yield _Record("twin of another", tables.dense_row(X, middle), y[middle])
+        yield _Record("twin of another", row_edits.dense_row(X, middle), y[middle])
 
 
 def _largest(cell: np.dtype[Any]) -> Any:
@@ -124,7 +124,7 @@ def _strange_targets(y: NDArray[Any], bounds: Bounds) -> Iterator[tuple[str, Any
 
 def _with(data: Data, start: int, stop: int, record: _Record, count: int = 1, person: Any = None) -> Data:
     """Rows ``start`` to ``stop - 1`` exchanged for ``count`` copies of a record."""
-    X = tables.splice(data.X, start, stop, np.repeat(record.features[None, :], count, axis=0))
+    X = row_edits.splice(data.X, start, stop, np.repeat(record.features[None, :], count, axis=0))
     y = _spliced(data.y, start, stop, [record.target] * count)
     groups = None if data.groups is None else _spliced(data.groups, start, stop, [person] * count)
     return Data(X, y, groups)
@@ -141,7 +141,7 @@ def _spliced(column: NDArray[Any], start: int, stop: int, values: list[Any]) -> 
 
 def _without(data: Data, start: int) -> Data:
     mask = np.arange(len(data.y)) != start
-    return Data(tables.keep(data.X, mask), data.y[mask])
+    return Data(row_edits.keep(data.X, mask), data.y[mask])
 
 
 def _blank(data: Data, template: _Record) -> _Record:
@@ -190,14 +190,14 @@ def _added_and_removed(data: Data, records: list[_Record], bounds: Bounds, sampl
 
 def _stored_twice(data: Data, relation: Neighbors, bounds: Bounds, i: int, place: str) -> Iterator[Pair]:
     """Compressed rows may store a cell in parts: the norm of the parts is not that of the row."""
-    if not tables.is_sparse(data.X):
+    if not row_edits.is_sparse(data.X):
         return
     _, high = bounds.ranges(data.X.shape[1])
     columns = np.tile(np.arange(len(high))[::-1], 3)
     parts = (columns, np.tile(0.5 * high[::-1], 3))
     stop = i if relation is Neighbors.ADD_REMOVE else i + 1
     target = _extreme_targets(data.y, bounds)[0]
-    parted = Data(tables.splice_stored(data.X, i, stop, [parts]), _spliced(data.y, i, stop, [target]))
+    parted = Data(row_edits.splice_stored(data.X, i, stop, [parts]), _spliced(data.y, i, stop, [target]))
     if relation is Neighbors.ZERO_OUT:
         blank = _Record("blank", np.full_like(high, np.nan), target)
         yield Pair(f"{place}: cells stored in parts, blanked", parted, _with(data, i, stop, blank))
@@ -267,4 +267,4 @@ def _of_persons(data: Data, relation: Neighbors, records: list[_Record], sampled
 
 def _leave_out(data: Data, person: Any) -> Data:
     mask = data.groups != person
-    return Data(tables.keep(data.X, mask), data.y[mask], data.groups[mask])
+    return Data(row_edits.keep(data.X, mask), data.y[mask], data.groups[mask])

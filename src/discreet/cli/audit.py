@@ -34,7 +34,7 @@ from discreet.cli.errors import NO, Refused
 
 if TYPE_CHECKING:
     from discreet.audit import Audit
-    from discreet.audit.subjects import Subject
+    from discreet.audit.solver_cases import Subject
 
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -116,7 +116,7 @@ def _replayed(
 
     from discreet.accounting.events import PoissonSampled
     from discreet.audit import replay as audit_replay
-    from discreet.audit.subjects import BOUNDS
+    from discreet.audit.solver_cases import BOUNDS
     from discreet.errors import DiscreetError
 
     if subject.name in DRAWS:
@@ -266,7 +266,7 @@ def _fits(
     """Audit a solver's fits at a level of the user's choice."""
     from dataclasses import replace
 
-    from discreet.audit.table import audited
+    from discreet.audit.solver_table import audited
 
     subject = replace(named(solver), level=level, effort=1.0)
     epsilon, delta = claimed

@@ -13,7 +13,7 @@ from discreet.cli.errors import Refused
 from discreet.cli.forecast import FORMATS
 
 if TYPE_CHECKING:
-    from discreet.audit.subjects import Subject
+    from discreet.audit.solver_cases import Subject
 
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="The claim that is audited.")]
 Delta = Annotated[float, typer.Option("--delta", "-d", help="Its failure probability.")]
@@ -35,7 +35,7 @@ Figure = Annotated[Path | None, typer.Option("--figure", help="Write the picture
 
 def subjects() -> "tuple[Subject, ...]":
     """All that can be audited by name."""
-    from discreet.audit.subjects import SUBJECTS
+    from discreet.audit.solver_cases import SUBJECTS
 
     return SUBJECTS
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from discreet.audit import Audit
-    from discreet.audit.subjects import Subject
+    from discreet.audit.solver_cases import Subject
 
 NAME = "audits"
 """Of the markers between which a page holds the generated table."""
@@ -45,7 +45,7 @@ def table(
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from discreet.audit.table import markdown
+    from discreet.audit.solver_table import markdown
     from discreet.cli.console import Console
     from discreet.experiments.coordinate_tables import into_page
 
@@ -90,7 +90,7 @@ def _audits(
     bar: "Progress",
 ) -> "Iterator[Audit | str]":
     """An audit for each solver and relation, or the reason why there is none."""
-    from discreet.audit.table import audited
+    from discreet.audit.solver_table import audited
     from discreet.errors import DiscreetError
 
     task = bar.add_task("", total=None)

@@ -23,7 +23,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def named_address(address: str | None, ledger: str | None = None) -> str:
     """The address that is meant: given, or configured."""
-    from discreet.ledger.settings import default_address
+    from discreet.ledger.default_ledger import default_address
     from discreet.ledger.stores import MEMORY
 
     if address and ledger and address != ledger:

@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+from discreet.atomic_files import beside
 from discreet.cli.errors import Refused
-from discreet.durable import beside
 
 
 def check_default(address: str) -> None:
@@ -35,7 +35,7 @@ def write_default(address: str) -> Path:
 
 
 def _file() -> Path:
-    from discreet.ledger.settings import config_file
+    from discreet.ledger.default_ledger import config_file
 
     return config_file().resolve()  # behind a link, what it points to is changed
 

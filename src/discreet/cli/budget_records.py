@@ -118,7 +118,7 @@ def export(
 def _verified(ledger: "Ledger", file: Path | None, *, prices: bool) -> "Verified":
     if file is None:
         return ledger.verify(prices=prices)
-    from discreet.cli.files import read
+    from discreet.cli.model_files import read
 
     certificate = read(file).certificate
     held = ledger.verify(certificate, prices=prices)

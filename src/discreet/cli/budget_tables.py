@@ -153,7 +153,7 @@ def released(events: Iterable[dict[str, Any]]) -> str:
 
 def exported(entry: "Entry") -> dict[str, Any]:
     """All that is hashed, in the order in which it is, and the hash."""
-    from discreet.ledger.currency import CURRENCIES
+    from discreet.ledger.privacy_filters import CURRENCIES
 
     facts = {"seq": entry.seq, "kind": entry.kind, "dataset": entry.dataset, "request": entry.request}
     charge = {name: getattr(entry.charge, name) for name in CURRENCIES}

@@ -1,4 +1,4 @@
-"""rich's console, which keeps the signs that command a terminal to itself: see ``cli/escaped.py``."""
+"""rich's console, which keeps the signs that command a terminal to itself: see ``cli/terminal_text.py``."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from discreet.cli.escaped import escaped
+from discreet.cli.terminal_text import escaped
 
 
 class Console(RichConsole):

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from discreet.cli.escaped import escaped, escaped_streams
+from discreet.cli.terminal_text import escaped, escaped_streams
 from discreet.errors import DiscreetError
 
 NO, UNSERVED, INTERNAL = 1, 2, 3

@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.account import AllowLargeDelta, Dataset, Delta, LedgerAddress, account, check_budget, refuse_both
+from discreet.cli.choices import Model, Solver, model_named, show_quote
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
+from discreet.cli.ledger_options import (
+    AllowLargeDelta,
+    Dataset,
+    Delta,
+    LedgerAddress,
+    account,
+    check_budget,
+    refuse_both,
+)
 from discreet.cli.memory import check_memory, memory_facts
-from discreet.cli.quote import Model, Solver, model_named, show_quote
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
-    from discreet.tabular.model import TableModel
-    from discreet.tabular.schema import Schema
+    from discreet.models.table_model import TableModel
+    from discreet.schema.schema import Schema
 
 
 def fit(
@@ -113,8 +121,8 @@ def fit(
 
 
 def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
-    from discreet.cli.tables import table_of
-    from discreet.tabular.schema import Schema
+    from discreet.cli.inputs import table_of
+    from discreet.schema.schema import Schema
 
     declared = Schema.load(schema)
     source = table_of(table, declared)
@@ -124,7 +132,7 @@ def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
 
 def _fitted(model: "TableModel", source: Any, out: Path, request: str | None, title: str) -> "TableModel":
     """The fit, and its folder: whole or not at all, the place found free before anything is charged."""
-    from discreet.tabular.folder import new_folder, write
+    from discreet.models.model_folder import new_folder, write
 
     stopped: list[BaseException] = []
     with new_folder(out) as folder:
@@ -140,8 +148,8 @@ def _page(model: "TableModel", title: str, stopped: list[BaseException]) -> dict
 
     Who interrupts it is told so, once the model is written: ``stopped`` keeps the interruption until then.
     """
-    from discreet.report.table import report_of
-    from discreet.tabular.folder import REPORT
+    from discreet.models.model_folder import REPORT
+    from discreet.report.table_report import report_of
 
     try:
         return {REPORT: report_of(model, title, _spent(model)).html()}
@@ -154,7 +162,7 @@ def _page(model: "TableModel", title: str, stopped: list[BaseException]) -> dict
 
 def _left(model: "TableModel", out: Path, report: bool) -> str:
     """What there is of a fit that was interrupted."""
-    from discreet.tabular.folder import REPORT, is_folder
+    from discreet.models.model_folder import REPORT, is_folder
 
     if not hasattr(model, "estimator_") or not is_folder(out):
         return "no model was written"
@@ -173,7 +181,7 @@ def _title(model: "TableModel", table: list[Path]) -> str:
 
 
 def _show(model: "TableModel", out: Path, as_json: bool) -> None:
-    from discreet.tabular.folder import REPORT
+    from discreet.models.model_folder import REPORT
 
     certificate = model.certificate_
     if as_json:

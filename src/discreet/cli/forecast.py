@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.account import AllowLargeDelta, Delta
 from discreet.cli.errors import Refused
+from discreet.cli.ledger_options import AllowLargeDelta, Delta
 
 if TYPE_CHECKING:
     from discreet.cli.console import Console
-    from discreet.models.forecasting.result import Forecast
+    from discreet.models.forecast.forecast_result import Forecast
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -132,9 +132,9 @@ def _model(task: Task, classes: int, settings: dict[str, Any]) -> Any:
 
 def _declared(schema: Path, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The model of a schema's target, with the schema's bounds, and which of its features are indicators."""
-    from discreet.cli.quote import model_named
-    from discreet.tabular.layout import Layout
-    from discreet.tabular.schema import Schema
+    from discreet.cli.choices import model_named
+    from discreet.curator.tables.layout import Layout
+    from discreet.schema.schema import Schema
 
     declared = Schema.load(schema)
     declared.check()
@@ -148,7 +148,7 @@ def _forecast(model: Any, rows: int, **options: Any) -> "Forecast":
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from discreet.cli.console import Console
-    from discreet.models.forecast import forecast as simulate
+    from discreet.models.forecast.forecast import forecast as simulate
 
     columns = (TextColumn("Rehearsing"), BarColumn(), MofNCompleteColumn(), TextColumn("fits"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -187,7 +187,7 @@ def _print(found: "Forecast", plot: Path | None, console: "Console") -> None:
 
 def _picture(found: "Forecast", path: Path) -> None:
     from discreet.report.figures import save
-    from discreet.report.forecast import forecast_figure
+    from discreet.report.forecast_figure import forecast_figure
 
     path.parent.mkdir(parents=True, exist_ok=True)
     save(forecast_figure(found), path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from discreet.cli.files import Contents
+    from discreet.cli.model_files import Contents
 
 
 class Units(StrEnum):
@@ -36,7 +36,7 @@ def inspect(
     ± the half-width of a 95% interval for the privacy noise alone, where that is known. They are in the columns' own
     units, rounded to the noise; `--json` has all digits. This does not check the price: see `discreet verify`.
     """
-    from discreet.cli.files import read
+    from discreet.cli.model_files import read
     from discreet.models.intervals import LEVEL, covers
 
     contents = read(file)
@@ -104,7 +104,7 @@ def _print_table(coefficients: dict[str, dict[str, Any]]) -> None:
 
     from discreet.cli.console import Console
     from discreet.models.intervals import ALL_NOISE, all_noise, covers
-    from discreet.tabular.encoder import INTERCEPT
+    from discreet.models.table_encoder import INTERCEPT
 
     table = Table("", *coefficients, "", title="Coefficients", title_justify="left", box=None)
     table.columns[0].overflow = "fold"

@@ -6,12 +6,12 @@ from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
-    from discreet.tabular.schema import Schema
+    from discreet.schema.schema import Schema
 
 
 def memory_facts(schema: "Schema", source: Any, neighbors: Neighbors) -> dict[str, int | None]:
     """Bytes that the fit will take, by an estimate from public facts, and bytes that this machine has left."""
-    from discreet.tabular.memory import available_memory, needed_memory
+    from discreet.curator.tables.memory import available_memory, needed_memory
 
     return {"needed": needed_memory(schema, source, neighbors), "available": available_memory()}
 

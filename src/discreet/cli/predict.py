@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.atomic_files import passing
 from discreet.cli.errors import Refused
-from discreet.cli.escaped import stdout_for_data
-from discreet.durable import passing
+from discreet.cli.terminal_text import stdout_for_data
 
 if TYPE_CHECKING:
-    from discreet.tabular.model import TableModel
+    from discreet.models.table_model import TableModel
 
 
 def predict(
@@ -36,7 +36,7 @@ def predict(
 
     Example: `discreet predict model new.csv --keep patient --out predictions.csv`
     """
-    from discreet.cli.tables import model_of, table_of
+    from discreet.cli.inputs import model_of, table_of
 
     known = model_of(model)
     if probabilities and not hasattr(known.estimator_, "predict_proba"):
@@ -58,7 +58,7 @@ def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[st
     import numpy as np
     import pyarrow as pa
 
-    from discreet.tabular.sources import Keeping
+    from discreet.curator.tables.sources import Keeping
 
     keeping = Keeping(source, keep)
     classes = getattr(known.estimator_, "classes_", None)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Budget, Neighbors
-from discreet.cli.account import AllowLargeDelta
+from discreet.cli.choices import Model, model_named, show_quote
 from discreet.cli.errors import Refused
-from discreet.cli.quote import Model, model_named, show_quote
+from discreet.cli.ledger_options import AllowLargeDelta
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
@@ -102,8 +102,8 @@ def price(
 
 def _price_fit(schema: Path, rows: int | None, model: str, settings: dict[str, Any], as_json: bool) -> None:
     """The plan of a fit from declarations alone."""
-    from discreet.tabular.schema import Schema
-    from discreet.tabular.sources import DeclaredSource
+    from discreet.curator.tables.sources import DeclaredSource
+    from discreet.schema.schema import Schema
 
     declared = Schema.load(schema)
     declared.check()

@@ -10,7 +10,7 @@ import typer
 from discreet.cli.errors import NO, Refused
 
 if TYPE_CHECKING:
-    from discreet.tabular.schema import Schema
+    from discreet.schema.schema import Schema
 
 schema = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -43,9 +43,9 @@ def new(
     Only the names are read: the first line of a CSV file, the footer of a Parquet file. The file explains what to fill
     in for each column. Example: `discreet schema new patients.csv --target returned`
     """
-    from discreet.cli.tables import table_of
-    from discreet.tabular.limits import some
-    from discreet.tabular.toml import skeleton
+    from discreet.cli.inputs import table_of
+    from discreet.schema.limits import some
+    from discreet.schema.toml import skeleton
 
     names = list(dict.fromkeys(table_of(table).names))
     if target is not None and target not in names:
@@ -82,8 +82,8 @@ def check(
 
     Example: `discreet schema check schema.toml patients.csv`, and then `discreet fit patients.csv --schema schema.toml`
     """
-    from discreet.cli.tables import table_of
-    from discreet.tabular.schema import Schema
+    from discreet.cli.inputs import table_of
+    from discreet.schema.schema import Schema
 
     found = Schema.load(file)
     source = table_of(table, found) if table else None
@@ -106,7 +106,7 @@ def check(
 
 def _made(found: "Schema") -> dict[str, Any]:
     """What the schema makes of the columns: features and the bounds of a row."""
-    from discreet.tabular.layout import Layout
+    from discreet.curator.tables.layout import Layout
 
     if not found.columns:
         return {"features": [], "row_norm": None}
@@ -122,8 +122,8 @@ def _print(found: "Schema") -> None:
     from rich.table import Table as Grid
 
     from discreet.cli.console import Console
-    from discreet.tabular.features import describe
-    from discreet.tabular.limits import some
+    from discreet.schema.description import describe
+    from discreet.schema.limits import some
 
     made = _made(found)
     widths = Counter(feature["column"] for feature in made["features"])

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.account import AllowLargeDelta, Dataset, Delta, LedgerAddress, account, check_budget, refuse_both
 from discreet.cli.errors import Refused
+from discreet.cli.ledger_options import (
+    AllowLargeDelta,
+    Dataset,
+    Delta,
+    LedgerAddress,
+    account,
+    check_budget,
+    refuse_both,
+)
 
 if TYPE_CHECKING:
     from discreet.models.scoring import PrivateScore
@@ -48,7 +56,7 @@ def score(
     if private == public_data:
         raise Refused("say whose rows these are: --private (people's), or --public-data (everybody may see them)")
     refuse_both(public_data, ledger, dataset)
-    from discreet.cli.tables import model_of, table_of
+    from discreet.cli.inputs import model_of, table_of
 
     known = model_of(model)
     if private:

@@ -124,7 +124,7 @@ def _ledger(task: Task, unit: str = "record") -> tuple[Path, tuple[Any, ...]]:
 
 
 def _schema(task: Task, **how: bool) -> Path:
-    from discreet.tabular.toml import to_toml
+    from discreet.schema.toml import to_toml
 
     path = task.out / "schema.toml"
     path.write_text(to_toml(schema_of(task.n, **how)), encoding="utf-8")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.account import (
+from discreet.cli.errors import Refused
+from discreet.cli.ledger_options import (
     AllowLargeDelta,
     Dataset,
     Delta,
@@ -21,12 +22,11 @@ from discreet.cli.account import (
     check_budget,
     refuse_both,
 )
-from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
-    from discreet.models.tuning import Offer
-    from discreet.tabular.schema import Schema
-    from discreet.tabular.selection import Selected, TableSelection
+    from discreet.models.selection.search_price import Offer
+    from discreet.models.selection.table_selection import Selected, TableSelection
+    from discreet.schema.schema import Schema
 
 DEMO_ROWS = 8000
 DEMO = {"candidates": {"alpha": [1e-5, 1e-3, 1e-1], "solver": ["gd", "cd"]}}
@@ -106,7 +106,7 @@ def tune(
 
 
 def _described(schema: Path | None, settings: Path | None) -> tuple["Schema", dict[str, Any]]:
-    from discreet.tabular.schema import Schema
+    from discreet.schema.schema import Schema
 
     assert schema is not None
     assert settings is not None
@@ -115,9 +115,9 @@ def _described(schema: Path | None, settings: Path | None) -> tuple["Schema", di
 
 def _demonstrated() -> tuple["Schema", dict[str, Any]]:
     """Return the synthetic hospital's schema, with a range for every column, and candidates."""
-    from discreet.experiments.synthetic import CODEBOOK
-    from discreet.experiments.synthetic_file import schema_text
-    from discreet.tabular.schema import Schema
+    from discreet.datasets.hospital import CODEBOOK
+    from discreet.datasets.hospital_file import schema_text
+    from discreet.schema.schema import Schema
 
     declared = Schema.from_toml(schema_text())
     return declared.with_ranges({name: CODEBOOK[name][:2] for name in declared.private_columns}), DEMO
@@ -126,10 +126,10 @@ def _demonstrated() -> tuple["Schema", dict[str, Any]]:
 @contextmanager
 def _opened(declared: "Schema", table: list[Path], rows: int | None, *, demo: bool, dry_run: bool) -> Iterator[Any]:
     """Yield the table: synthetic, only planned where --rows says how large it will be, or the one in the files."""
-    from discreet.cli.tables import table_of
-    from discreet.experiments.synthetic import hospital
-    from discreet.experiments.synthetic_file import write_csv
-    from discreet.tabular.sources import DeclaredSource
+    from discreet.cli.inputs import table_of
+    from discreet.curator.tables.sources import DeclaredSource
+    from discreet.datasets.hospital import hospital
+    from discreet.datasets.hospital_file import write_csv
 
     if dry_run and (rows or demo):
         declared.check()
@@ -161,9 +161,9 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _selection(declared: "Schema", found: dict[str, Any], **words: Any) -> "TableSelection":
-    from discreet.cli.quote import Model, model_named
-    from discreet.models.selection import DPSelectCV
-    from discreet.tabular.selection import TableSelection
+    from discreet.cli.choices import Model, model_named
+    from discreet.models.selection.private_search import DPSelectCV
+    from discreet.models.selection.table_selection import TableSelection
 
     name, shared = found.get("model", "auto"), found.get("estimator", {})
     if name not in list(Model):
@@ -177,7 +177,7 @@ def _selection(declared: "Schema", found: dict[str, Any], **words: Any) -> "Tabl
 
 def _tuned(selection: "TableSelection", source: Any, out: Path) -> "Selected":
     """Select, and write the folder whole or not at all; that its place is free is found out before the charge."""
-    from discreet.tabular.folder import new_folder, write
+    from discreet.models.model_folder import new_folder, write
 
     with new_folder(out) as folder:
         selected = selection.fit(source)

@@ -61,7 +61,7 @@ def verify(
 
 
 def _verified(file: Path, ledger: str | None) -> dict[str, Any]:
-    from discreet.cli.files import read
+    from discreet.cli.model_files import read
 
     whole = None
     try:

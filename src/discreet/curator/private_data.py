@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.cell_counts import CHECKED
 from discreet.accounting.certificate import BOUGHT, Certificate
-from discreet.accounting.checks import CHECKED
 from discreet.accounting.events import Event
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
-from discreet.curator import containers, door
-from discreet.curator.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
 from discreet.curator.curator import Curator
 from discreet.curator.engines.choice import engine_for
-from discreet.curator.fingerprint import Sketcher, fingerprint_of
-from discreet.curator.selftest import check_kernels
+from discreet.curator.known_answers.gradients import check_kernels
+from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
+from discreet.curator.records import admission, containers
+from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
+from discreet.curator.records.stream import Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
 from discreet.curator.session import check_answers_match_prices
-from discreet.curator.stream import Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
 from discreet.curator.wall import promise
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
+from discreet.ledger.default_ledger import account_of
 from discreet.ledger.reservation import Reservation, settled
-from discreet.ledger.settings import account_of
 
 Cells = NDArray[np.int64]
 
@@ -94,7 +94,7 @@ class PrivateData:
         self.n_columns = int(self.__X.shape[1])
         if self.n_columns == 0:
             raise Unsupported("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
-        self.scaling = door.scaling_for(bounds, self.n_columns, self.__names(), fit_intercept)
+        self.scaling = admission.scaling_for(bounds, self.n_columns, self.__names(), fit_intercept)
         if self.__stream is None and len(self.__y) != self.__X.shape[0]:
             raise Unsupported("y must hold one target for each row of X")
 
@@ -109,7 +109,7 @@ class PrivateData:
         if self.unit == "record":
             n = int(self.__X.shape[0])
         else:
-            n = len(door.grouping(self.__persons(), self.__X.shape[0])[1]) - 1
+            n = len(admission.grouping(self.__persons(), self.__X.shape[0])[1]) - 1
         if n == 0:
             raise Unsupported("Found array with 0 sample(s) while a minimum of 1 is required.")
         if declared is not None and declared != n:
@@ -200,9 +200,9 @@ class PrivateData:
             found = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, found)
 
-    def __admitted(self, loss: Any, reservation: Reservation | None, opened: "_Opened") -> door.Records:
+    def __admitted(self, loss: Any, reservation: Reservation | None, opened: "_Opened") -> admission.Records:
         if self.__stream is None:
-            records = door.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
+            records = admission.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
             self.recognize(reservation)
             return records
         sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), self.__stream.shape[0])
@@ -254,7 +254,7 @@ class PrivateData:
             containers.check_targets(
                 self.__target_kinds, self.bounds.classes if loss.task == "classification" else None
             )
-            door.check_containers(self.__X, self.__groups, self.scaling)
+            admission.check_containers(self.__X, self.__groups, self.scaling)
 
     def open_to_settle(
         self, plan: Plan, budget: Budget, loss: Any, *, claim: Mapping[str, Any] | None = None, **words: Any
@@ -320,8 +320,8 @@ class PrivateData:
         if loss.task == "classification":
             if self.bounds.classes is None:
                 raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
-            return self.__scaled(door.class_indices(self.__y, self.bounds.classes), loss)
-        return self.__scaled(door.numbers(self.__y), loss)
+            return self.__scaled(admission.class_indices(self.__y, self.bounds.classes), loss)
+        return self.__scaled(admission.numbers(self.__y), loss)
 
     def __scaled(self, y: NDArray[np.float64], loss: Any) -> NDArray[np.float64]:
         """Positions of classes, or numbers, in training coordinates; NaN stays."""

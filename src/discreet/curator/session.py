@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
-from discreet.accounting.filters import Filter
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
+from discreet.accounting.zcdp_filter import Filter
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator import noise
 from discreet.curator.engines.base import Engine
-from discreet.curator.entropy import Entropy, current_entropy
-from discreet.curator.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
-from discreet.curator.observation import Measurement, current_observer
+from discreet.curator.lattice import noise
+from discreet.curator.lattice.entropy import Entropy, current_entropy
+from discreet.curator.lattice.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
+from discreet.curator.observer import Measurement, current_observer
 from discreet.errors import PlanViolation, Unsupported
 
 Integers = NDArray[np.int64]

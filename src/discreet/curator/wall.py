@@ -15,8 +15,8 @@ from discreet.accounting.pricing import epsilon_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator.engines.base import Engine
-from discreet.curator.entropy import current_entropy
-from discreet.curator.observation import current_observer
+from discreet.curator.lattice.entropy import current_entropy
+from discreet.curator.observer import current_observer
 from discreet.curator.session import Session, doubts, idealised
 from discreet.ledger.reservation import Reservation
 

@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from discreet.curator.entropy import use_entropy
+from discreet.curator.lattice.entropy import use_entropy
+from discreet.datasets.hospital import hospital
 from discreet.errors import DiscreetError, Unsupported
 from discreet.experiments import declared
 from discreet.experiments.accuracy_scores import references, scores, table_facts
 from discreet.experiments.declared import DeclaredTable
 from discreet.experiments.replay import Replayed
-from discreet.experiments.synthetic import hospital
 from discreet.models import DPLinearRegression, DPLogisticRegression
 from discreet.models.defaults import NAMES
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from discreet.experiments.coordinate_problems import DEVIATIONS, Problem
 from discreet.solvers.cd import CoordinateDescent
+from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.sgd import StochasticGradientDescent
-from discreet.solvers.smoothness import Geometry
 
 BATCH = 0.1  # DP-SGD's sampling probability
 

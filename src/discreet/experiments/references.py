@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from discreet.experiments.synthetic import Table
+from discreet.datasets.hospital import Table
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Budget, Neighbors
-from discreet.curator.entropy import use_entropy
+from discreet.curator.lattice.entropy import use_entropy
+from discreet.datasets.hospital import Table
 from discreet.errors import Unsupported
 from discreet.experiments.replay import Replayed
-from discreet.experiments.synthetic import Table
 from discreet.experiments.tables import TITLES
 from discreet.models import DPLogisticRegression
 from discreet.solvers.agd import AdaptiveDescent

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
+from discreet.datasets.hospital import CLASSES, Table, hospital
 from discreet.errors import DiscreetError
-from discreet.experiments.synthetic import CLASSES, Table, hospital
 
 SYNTHETIC = "synthetic"
 FOLDER = Path("data")

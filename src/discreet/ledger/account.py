@@ -8,8 +8,8 @@ from discreet.accounting import gaussian
 from discreet.accounting.events import Event
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
-from discreet.ledger import currency
-from discreet.ledger.currency import FREE, UNIT, WHOLE_DELTA, Amounts
+from discreet.ledger import privacy_filters
+from discreet.ledger.privacy_filters import FREE, UNIT, WHOLE_DELTA, Amounts
 
 UNITS = ("record", "person")
 
@@ -70,8 +70,8 @@ class Account:
         cap = _cap(epsilon, delta, neighbors)
         if unit not in UNITS:
             raise Unsupported(f"the unit of privacy is one of {', '.join(UNITS)}")
-        orders = currency.orders_for(cap.epsilon, cap.delta)
-        caps = currency.caps_for(cap.epsilon, cap.delta, orders)
+        orders = privacy_filters.orders_for(cap.epsilon, cap.delta)
+        caps = privacy_filters.caps_for(cap.epsilon, cap.delta, orders)
         return cls(name, cap.epsilon, cap.delta, cap.neighbors, unit, orders, caps)
 
     def part(self, name: str) -> "Account":
@@ -81,11 +81,11 @@ class Account:
     def granted(self, epsilon: float) -> "Account":
         """With another cap on epsilon; delta and the currencies stay those that it was opened with."""
         cap = _cap(epsilon, self.delta, self.neighbors)
-        return replace(self, epsilon=cap.epsilon, caps=currency.caps_for(cap.epsilon, self.delta, self.orders))
+        return replace(self, epsilon=cap.epsilon, caps=privacy_filters.caps_for(cap.epsilon, self.delta, self.orders))
 
     def charge(self, events: Sequence[Event], budget: Budget) -> Amounts:
         """What a fit costs this account that releases these events under this budget."""
-        return currency.charge_of(events, budget, self.orders, self.delta)
+        return privacy_filters.charge_of(events, budget, self.orders, self.delta)
 
     def charged(self, charge: Amounts) -> "Account":
         """After a charge, granted or not; the first one decides whether epsilons are added up."""
@@ -104,7 +104,7 @@ class Account:
         """What was spent, for a person."""
         added, composed = self.spent.epsilon / UNIT, 0.0
         if self.charges:
-            composed = math.inf if self.adds else currency.epsilon_spent(self.spent, self.delta, self.orders)
+            composed = math.inf if self.adds else privacy_filters.epsilon_spent(self.spent, self.delta, self.orders)
             composed = min(composed, added) if self.spent.delta <= self.caps.delta else composed
         return Spent(
             dataset=self.name,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from discreet.ledger.currency import FREE, Amounts
+from discreet.ledger.privacy_filters import FREE, Amounts
 
 GENESIS = "0" * 64
 KINDS = ("grant", "part", "charge")

@@ -14,7 +14,7 @@ from discreet.accounting.plan import Plan
 from discreet.accounting.pricing import calibrate, epsilon_of
 from discreet.budget import Budget, Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
-from discreet.ledger import books
+from discreet.ledger import rows
 from discreet.ledger.account import Account, Spent
 from discreet.ledger.chain import Entry, canonical
 from discreet.ledger.fingerprint import NOTICEABLE, Fingerprint, Notice
@@ -117,12 +117,12 @@ class Ledger:
         """
         with self._store.writing() as at:
             dataset = _meant(at, dataset)
-            found = books.account(at, dataset)
+            found = rows.account(at, dataset)
             if found is None:
                 _check_new(at, dataset)
                 new = Account.opened(dataset, epsilon, delta or 0.0, neighbors or "replace_one", unit or "record")
                 self._append(at, "grant", dataset, _cap(new))
-                books.add(at, new)
+                rows.add(at, new)
                 return new
             if found.parent is not None:
                 raise LedgerError("a part has the cap of the whole: grant to the whole")
@@ -132,11 +132,11 @@ class Ledger:
                 or (found.delta if delta is None else delta) != found.delta
             ):
                 raise LedgerError("delta, the relation and the unit of a data set cannot be changed: only epsilon can")
-            changed = [one.granted(epsilon) for one in books.family(at, dataset)]
+            changed = [one.granted(epsilon) for one in rows.family(at, dataset)]
             if not all(one.is_within for one in changed):
                 raise LedgerError("more than this cap is spent already: a cap cannot be lowered below that")
             self._append(at, "grant", dataset, _cap(changed[0]))
-            books.set_caps(at, changed)
+            rows.set_caps(at, changed)
             return next(one for one in changed if one.name == dataset)
 
     def divide(self, dataset: str, parts: Sequence[str]) -> list[Account]:
@@ -153,16 +153,16 @@ class Ledger:
             whole = self._account(at, dataset)
             if whole.parent is not None:
                 raise LedgerError("a part cannot be divided: declare finer parts of the whole")
-            if len(books.family(at, whole.name)) > 1:
+            if len(rows.family(at, whole.name)) > 1:
                 raise LedgerError("the data set is divided already: whoever were in parts of both would have two caps")
             made = []
             for name in map(name_of, parts):
-                if books.account(at, name) is not None:
+                if rows.account(at, name) is not None:
                     raise LedgerError(f"there is a data set {name!r} already: choose another name for the part")
                 _check_new(at, name)
                 made.append(whole.part(name))
                 self._append(at, "part", name, {"of": whole.name})
-                books.add(at, made[-1])
+                rows.add(at, made[-1])
             return made
 
     def bind(self) -> None:
@@ -235,9 +235,9 @@ class Ledger:
             body["certificates"] = sorted({one.public_digest() for one in certificates})
         try:
             with self._store.writing() as at:
-                if request is not None and (old := books.entry_of_request(at, request)):
+                if request is not None and (old := rows.entry_of_request(at, request)):
                     return self._again(at, old, dataset, body)
-                family = books.family(at, dataset)
+                family = rows.family(at, dataset)
                 if not all(one.charged(charge).is_within for one in family):
                     raise OverCap
                 entry = self._append(at, "charge", dataset, body, request=request, charge=charge)
@@ -280,13 +280,13 @@ class Ledger:
     def accounts(self) -> list[Account]:
         """All accounts, by name."""
         with self._store.reading() as at:
-            return books.accounts(at)
+            return rows.accounts(at)
 
     def spent(self, dataset: str) -> Spent:
         """What was spent on a data set, added up and composed, and what is left: for a whole, in its fullest part."""
         with self._store.reading() as at:
             own = self._account(at, dataset).statement()
-            family = [one.statement() for one in books.family(at, own.dataset)]
+            family = [one.statement() for one in rows.family(at, own.dataset)]
         least = min(family, key=lambda one: one.left)
         return replace(own, left=least.left, left_delta=least.left_delta, share=max(one.share for one in family))
 
@@ -295,7 +295,7 @@ class Ledger:
         if limit is not None and limit < 0:
             raise Unsupported("limit is how many entries to show: 0 or more")
         with self._store.reading() as at:
-            return books.entries(at, None if dataset is None else _meant(at, dataset), limit)
+            return rows.entries(at, None if dataset is None else _meant(at, dataset), limit)
 
     def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
         """Work the whole ledger out again from its entries; LedgerError names the first thing that is wrong.
@@ -307,7 +307,7 @@ class Ledger:
         can tell.
         """
         with self._store.reading() as at:
-            name, entries, accounts = self._name(at), books.entries(at), books.accounts(at)
+            name, entries, accounts = self._name(at), rows.entries(at), rows.accounts(at)
         found = verified(entries, accounts, prices=prices)
         if certificate is None:
             return found
@@ -324,7 +324,7 @@ class Ledger:
 
     @staticmethod
     def _account(at: Connection, dataset: str) -> Account:
-        found = books.account(at, _meant(at, dataset))
+        found = rows.account(at, _meant(at, dataset))
         if found is None:
             raise LedgerError(
                 f"the ledger has no data set {dataset!r}: its owner registers it with `discreet budget grant`"
@@ -333,8 +333,8 @@ class Ledger:
 
     @staticmethod
     def _append(at: Connection, kind: str, dataset: str, body: dict[str, Any], **more: Any) -> Entry:
-        entry = Entry.after(*books.last(at), kind, dataset, {**body, "time": _now(), "nonce": _nonce()}, **more)
-        books.append(at, entry)
+        entry = Entry.after(*rows.last(at), kind, dataset, {**body, "time": _now(), "nonce": _nonce()}, **more)
+        rows.append(at, entry)
         return entry
 
     def _reservation(self, at: Connection, entry: Entry, release: str | None = None) -> Reservation:
@@ -411,12 +411,12 @@ def _exhausted(spent: Spent) -> str:
 
 def _meant(at: Connection, dataset: str) -> str:
     """The name that is meant. Older ledgers may know a data set by a name that would be refused today."""
-    older = isinstance(dataset, str) and dataset.isprintable() and books.account(at, dataset) is not None
+    older = isinstance(dataset, str) and dataset.isprintable() and rows.account(at, dataset) is not None
     return dataset if older else name_of(dataset)
 
 
 def _check_new(at: Connection, name: str) -> None:
-    if any(looks_like(name, one.name) for one in books.accounts(at)):
+    if any(looks_like(name, one.name) for one in rows.accounts(at)):
         raise LedgerError("there is a data set already whose name looks like this one: use it, or choose another name")
 
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from discreet.durable import beside, sync
+from discreet.atomic_files import beside, sync
 from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning, Unsupported
 from discreet.ledger import place
-from discreet.ledger.rules import create
+from discreet.ledger.sqlite_schema import create
 from discreet.ledger.store import OVER_CAP, Connection, OverCap
 
 PATIENCE, FORK_PATIENCE = 60.0, 10.0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from discreet.ledger.currency import CURRENCIES, NEVER
+from discreet.ledger.privacy_filters import CURRENCIES, NEVER
 
 FORMAT = 1
 OVER_CAP = "within_the_cap"

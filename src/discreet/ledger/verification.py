@@ -10,7 +10,7 @@ from discreet.budget import Budget
 from discreet.errors import DiscreetError, LedgerError
 from discreet.ledger.account import Account
 from discreet.ledger.chain import GENESIS, Entry
-from discreet.ledger.currency import Amounts
+from discreet.ledger.privacy_filters import Amounts
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from decimal import Decimal
 from functools import singledispatch
 from typing import Any, Protocol, runtime_checkable
 
-from discreet.dispatch import scalar_function
 from discreet.errors import Unsupported
+from discreet.numba_dispatch import scalar_function
 
 value = scalar_function("value")
 derivative = scalar_function("derivative")

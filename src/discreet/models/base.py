@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.curator.containers import container_of
-from discreet.curator.stream import is_stream
+from discreet.curator.records.containers import container_of
+from discreet.curator.records.stream import is_stream
 from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_repeated_fits
 from discreet.models.fitting import Quote, declared, fit_model, penalty_of, prepare
@@ -24,7 +24,7 @@ from discreet.models.parameters import NamedParameters
 from discreet.models.progress import progress_bar
 
 if TYPE_CHECKING:
-    from discreet.models.forecasting.result import Forecast
+    from discreet.models.forecast.forecast_result import Forecast
 
 
 _SETTINGS = ("solver", "epsilon", "delta", "neighbors", "allow_large_delta", "fit_intercept", "ledger", "dataset")
@@ -148,7 +148,7 @@ class DPLinearModel(NamedParameters, Charged):
         max_cells
             Larger tables are simulated with fewer rows at the same signal-to-noise.
         """
-        from discreet.models.forecast import forecast
+        from discreet.models.forecast.forecast import forecast
 
         with progress_bar(f"{type(self).__name__}, forecast", self.epsilon, self.verbose) as progress:
             return forecast(

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from discreet.ledger.settings import kept
+from discreet.ledger.default_ledger import kept
 
 
 class Charged(BaseEstimator):

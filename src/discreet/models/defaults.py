@@ -35,7 +35,7 @@ row norm, the loss. No rule looks at a record. Training coordinates have |x_j| <
     epsilon. Chosen on six public data sets (credit default, electricity, spambase, bank marketing, IPUMS-BR, Adult),
     among some 25 settings.
 ``whitened``
-    In ``solvers/whitened_rules.py``.
+    In ``solvers/whitened_defaults.py``.
 ``auto``
     The table in ``automatic``: ``whitened`` wherever it applies.
 ``epsilon=inf``
@@ -61,19 +61,19 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.agd import AdaptiveDescent
 from discreet.solvers.base import Solver
 from discreet.solvers.cd import CoordinateDescent
-from discreet.solvers.descent import Descent
+from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.exponential import ExponentialMechanism
 from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
+from discreet.solvers.gradient_loop import Descent
 from discreet.solvers.objective import ObjectivePerturbation
-from discreet.solvers.one_shot import OneShot
 from discreet.solvers.output import OutputPerturbation
+from discreet.solvers.perturbation_base import OneShot
 from discreet.solvers.sgd import StochasticGradientDescent
-from discreet.solvers.smoothness import Geometry
 from discreet.solvers.svrg import VarianceReducedDescent
 from discreet.solvers.whitened import WhitenedDescent
+from discreet.solvers.whitened_defaults import UNKNOWN_N, WIDEST, form_for
 from discreet.solvers.whitened_newton import WhitenedNewton
-from discreet.solvers.whitened_rules import UNKNOWN_N, WIDEST, form_for
 
 NAMES = ("auto", "whitened", "gd", "sgd", "cd", "gcd", "svrg", "agd", "output", "objective", "exponential")
 

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakSet
 
 from discreet.errors import PrivacyWarning
-from discreet.ledger.settings import account_of
+from discreet.ledger.default_ledger import account_of
 
 REPEATING = (
     *("sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection", "sklearn.model_selection"),

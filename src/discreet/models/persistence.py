@@ -33,9 +33,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import __version__
 from discreet.accounting.certificate import Certificate
+from discreet.atomic_files import passing, sync
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.durable import passing, sync
 from discreet.errors import DiscreetError, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.base import DPLinearModel
@@ -51,13 +51,13 @@ from discreet.models.regression import (
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers.agd import AdaptiveDescent
 from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
+from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.exponential import ExponentialMechanism
 from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.objective import ObjectivePerturbation
 from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.sgd import StochasticGradientDescent
-from discreet.solvers.smoothness import Geometry
 from discreet.solvers.svrg import VarianceReducedDescent
 from discreet.solvers.whitened import WhitenedDescent
 from discreet.solvers.whitened_newton import WhitenedNewton

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.dispatch import scalar_function
+from discreet.numba_dispatch import scalar_function
 
 prox_coordinate = scalar_function("prox_coordinate")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 
 from discreet.accounting.certificate import Certificate
+from discreet.report.css import STYLE
 from discreet.report.figures import DARK, LIGHT, MissingPlots, budget_trace, svg, total_rho
-from discreet.report.style import STYLE
 
 _OPENING = '<script type="application/json" id="certificate">'
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"

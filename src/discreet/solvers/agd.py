@@ -10,7 +10,7 @@ where a filter is needed, and spend 97 % on choosing steps; in the authors' code
                  else: measure again with gamma rho_g more, and average in proportion to precision; rho_g grows
         every tau rounds: alpha_max follows the steps taken
 
-Released: gradients and choices, in a number that the run finds out. Privacy: a zCDP filter (``accounting/filters.py``):
+Released: gradients and choices, in a number that the run finds out. Privacy: a zCDP filter (``zcdp_filter.py``):
 no answer is given that would cross the total, so the run is total-zCDP whatever it decides. Cost: one pass a gradient,
 one for each candidate step. Wins where no step size or number of steps is known beforehand.
 """

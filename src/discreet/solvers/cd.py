@@ -29,8 +29,8 @@ from discreet.errors import Unsupported
 from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, RiskBound, Solution, count_release, public_count
-from discreet.solvers.smoothness import Geometry
-from discreet.solvers.spread import noise_deviation
+from discreet.solvers.coordinate_geometry import Geometry
+from discreet.solvers.uncertainty.propagation import noise_deviation
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator

@@ -24,8 +24,8 @@ from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.exponential import LEAST_ACCEPTANCE, expected_acceptance
-from discreet.curator.one_shot import Problem
+from discreet.curator.queries.minimizers import Problem
+from discreet.curator.queries.sampling import LEAST_ACCEPTANCE, expected_acceptance
 from discreet.errors import Unsupported
 from discreet.losses import Squared
 from discreet.losses.base import least, values
@@ -33,7 +33,7 @@ from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, count_release, public_count
-from discreet.solvers.one_shot import vector_deviation
+from discreet.solvers.perturbation_base import vector_deviation
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator

@@ -29,7 +29,7 @@ from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, RiskBound, Solution, count_release, public_count
 from discreet.solvers.cd import prox_one
-from discreet.solvers.smoothness import Geometry
+from discreet.solvers.coordinate_geometry import Geometry
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator

@@ -20,7 +20,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_bound
-from discreet.solvers.descent import Descent
+from discreet.solvers.gradient_loop import Descent
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Sources: Chaudhuri, Monteleoni & Sarwate 2011; Kifer, Smith & Thakurta 2012; Iyengar et al. 2019 (approximate minima);
 Redberg, Koskela & Wang 2023; the USC lecture, which leaves out the Jacobian. The bounds used are this project's own,
-proven in ``accounting/objective.py``, not reviewed by others.
+proven in ``accounting/objective_perturbation.py``, not reviewed by others.
 
     w = argmin sum_i l_i(w) + (lambda/2) ||w||^2 + b.w,  b ~ N(0, (z a L)^2 I);   release w + (small) noise
 
@@ -24,12 +24,12 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.one_shot import Problem
+from discreet.curator.queries.minimizers import Problem
 from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import RiskBound
-from discreet.solvers.one_shot import OneShot, vector_deviation
+from discreet.solvers.perturbation_base import OneShot, vector_deviation
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator

@@ -25,12 +25,12 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.one_shot import STEPS_NEED_N, Problem
+from discreet.curator.queries.minimizers import STEPS_NEED_N, Problem
 from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import RiskBound, count_release
-from discreet.solvers.one_shot import OneShot, vector_deviation
+from discreet.solvers.perturbation_base import OneShot, vector_deviation
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
-from discreet.solvers.descent import Descent
+from discreet.solvers.gradient_loop import Descent
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, count_release, public_count
-from discreet.solvers.descent import average_weights, nesterov_weight, project
-from discreet.solvers.spread import noise_deviation, responses, tells_noise
+from discreet.solvers.gradient_loop import average_weights, nesterov_weight, project
+from discreet.solvers.uncertainty.propagation import noise_deviation, responses, tells_noise
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator

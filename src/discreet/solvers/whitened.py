@@ -26,18 +26,18 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.recoding import Recoding
+from discreet.curator.records.recoding import Recoding
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
 from discreet.losses.base import derivative
 from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
-from discreet.solvers import whitened_rules as rules
+from discreet.solvers import whitened_defaults as rules
 from discreet.solvers.base import Progress, Solution, count_release, public_count
-from discreet.solvers.calibration import calibrate
-from discreet.solvers.descent import project
-from discreet.solvers.shape import (
+from discreet.solvers.gradient_loop import project
+from discreet.solvers.probability_calibration import calibrate
+from discreet.solvers.standardize import (
     check_settings,
     declared_shape,
     noise_of,
@@ -46,8 +46,8 @@ from discreet.solvers.shape import (
     shares_to_noise,
     step_release,
 )
-from discreet.solvers.spread import noise_deviation, taken_back
-from discreet.solvers.whitened_noise import Spectrum, Steps, deviations, margins_of
+from discreet.solvers.uncertainty.propagation import noise_deviation, taken_back
+from discreet.solvers.uncertainty.whitened_noise import Spectrum, Steps, deviations, margins_of
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator

@@ -25,16 +25,16 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.recoding import Recoding
+from discreet.curator.records.recoding import Recoding
 from discreet.errors import Unsupported
 from discreet.losses import Huber
 from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
-from discreet.solvers import whitened_rules as rules
+from discreet.solvers import whitened_defaults as rules
 from discreet.solvers.base import Progress, Solution, count_release, public_count
 from discreet.solvers.metric_prox import metric_prox
-from discreet.solvers.shape import (
+from discreet.solvers.standardize import (
     check_settings,
     noise_of,
     seen_shape,

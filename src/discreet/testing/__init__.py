@@ -23,31 +23,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.audit.frozen import (
-        Finding,
-        ReplayReport,
-        assert_fresh_noise,
-        assert_replay,
-        fresh_noise,
-        replay,
-    )
     from discreet.audit.neighbors import Data, Pair, neighbor_pairs
+    from discreet.audit.replay_pair import Finding, ReplayReport, assert_fresh_noise, assert_replay, fresh_noise, replay
     from discreet.testing.checks import Privacy, Refuted
     from discreet.testing.contexts import noiseless, seeded
 
 _HOME = {
     "Data": "discreet.audit.neighbors",
-    "Finding": "discreet.audit.frozen",
+    "Finding": "discreet.audit.replay_pair",
     "Pair": "discreet.audit.neighbors",
     "Privacy": "discreet.testing.checks",
     "Refuted": "discreet.testing.checks",
-    "ReplayReport": "discreet.audit.frozen",
-    "assert_fresh_noise": "discreet.audit.frozen",
-    "assert_replay": "discreet.audit.frozen",
-    "fresh_noise": "discreet.audit.frozen",
+    "ReplayReport": "discreet.audit.replay_pair",
+    "assert_fresh_noise": "discreet.audit.replay_pair",
+    "assert_replay": "discreet.audit.replay_pair",
+    "fresh_noise": "discreet.audit.replay_pair",
     "neighbor_pairs": "discreet.audit.neighbors",
     "noiseless": "discreet.testing.contexts",
-    "replay": "discreet.audit.frozen",
+    "replay": "discreet.audit.replay_pair",
     "seeded": "discreet.testing.contexts",
 }
 

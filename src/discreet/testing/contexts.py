@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.entropy import SeededEntropy, use_entropy
-from discreet.curator.observation import Measurement, observe
+from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.observer import Measurement, observe
 
 
 @contextmanager

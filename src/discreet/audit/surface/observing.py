@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.compare import differences
+from discreet.audit.deep_diff import differences
+from discreet.audit.recorder import run
 from discreet.audit.surface.values import CHARGED, TOUCHED, TRACES
-from discreet.audit.transcripts import run
 from discreet.budget import Neighbors
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.reservation import Reservation

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.audit.result import NOT_REFUTED, REFUTED
+from discreet.audit.audit_result import NOT_REFUTED, REFUTED
 from discreet.audit.surface.harness import Difference, Outcome
 from discreet.audit.surface.observing import BROKE
 from discreet.budget import Neighbors

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator import candidates, greedy
-from discreet.curator import coordinates as coordinates_of
+from discreet.curator.queries import candidates, greedy
+from discreet.curator.queries import coordinates as coordinates_of
 from discreet.curator.wall import Wall
 from discreet.penalties import NoPenalty
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator import exponential, one_shot
-from discreet.curator.one_shot import Problem
+from discreet.curator.queries import minimizers, sampling
+from discreet.curator.queries.minimizers import Problem
 from discreet.curator.wall import Wall
 
 
@@ -29,7 +29,7 @@ class Points(Wall):
         """
         session = self._session
         with session.lock:
-            return one_shot.noisy_minimizer(session, self.loss, problem)
+            return minimizers.noisy_minimizer(session, self.loss, problem)
 
     def noisy_descent(self, problem: Problem, *, n_steps: int, step_size: float) -> NDArray[np.float64]:
         """Output perturbation of ``n_steps`` projected gradient steps from zero: needs no minimizer.
@@ -46,7 +46,7 @@ class Points(Wall):
         """
         session = self._session
         with session.lock:
-            return one_shot.noisy_descent(session, self.loss, problem, n_steps, step_size)
+            return minimizers.noisy_descent(session, self.loss, problem, n_steps, step_size)
 
     def perturbed_minimizer(self, problem: Problem) -> NDArray[np.float64]:
         """Objective perturbation: the minimizer of the mean loss + (regularization/2) ||w||^2 + b.w / n, b random.
@@ -56,7 +56,7 @@ class Points(Wall):
         Privacy
         -------
         Sensitivity: of the sum of gradients, a C. The minimizer's density has a Jacobian, whose ratio for neighbors is
-        at most 1 + beta/lambda for one row a record; ``accounting/objective.py`` has the privacy loss of both.
+        at most 1 + beta/lambda for one row a record; the price of both: ``accounting/objective_perturbation.py``.
         Mechanism: b = round(2^m N(0, I)) in lattice steps (Gamma length for pure budgets), minimize, then noise on the
         point: its gradient is certified to be at most tau, so it is within (tau + ||rounding of b||) / lambda of the
         ideal minimizer for the ideal b, whatever the solver did, and the second noise covers twice that.
@@ -67,7 +67,7 @@ class Points(Wall):
         """
         session = self._session
         with session.lock:
-            return one_shot.perturbed_minimizer(session, self.loss, problem)
+            return minimizers.perturbed_minimizer(session, self.loss, problem)
 
     def sample_minimizer(self, problem: Problem, *, sampler: str) -> NDArray[np.float64]:
         """The exponential mechanism: one draw from the density exp(-k (sum of losses + (lambda/2) ||w||^2)) on a ball.
@@ -86,4 +86,4 @@ class Points(Wall):
         """
         session = self._session
         with session.lock:
-            return exponential.sample(session, self.loss, problem, sampler)
+            return sampling.sample(session, self.loss, problem, sampler)

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator import moments
 from discreet.curator.engines.choice import engine_for
-from discreet.curator.recode import recoded
-from discreet.curator.recoding import Recoding
-from discreet.curator.shapetest import check_shape_kernels
+from discreet.curator.known_answers.moments import check_shape_kernels
+from discreet.curator.queries import moments
+from discreet.curator.records.recode import recoded
+from discreet.curator.records.recoding import Recoding
 from discreet.curator.wall import Wall
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Huber, Squared

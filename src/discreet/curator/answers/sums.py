@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator import coordinates as coordinates_of
-from discreet.curator import scores
-from discreet.curator.coordinates import CoordinateRun
 from discreet.curator.engines.base import GradientQuery
 from discreet.curator.engines.sparse import SparseEngine
-from discreet.curator.lattice import place_weights
-from discreet.curator.selftest import check_change_kernels
+from discreet.curator.known_answers.gradients import check_change_kernels
+from discreet.curator.lattice.lattice import place_weights
+from discreet.curator.queries import coordinates as coordinates_of
+from discreet.curator.queries import scores
+from discreet.curator.queries.coordinates import CoordinateRun
 from discreet.curator.wall import Wall
 from discreet.errors import PlanViolation, Unsupported
 

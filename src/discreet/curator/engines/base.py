@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.certified.float_passes import Smooth
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
-from discreet.curator.engines.smooth import Smooth
-from discreet.curator.lattice import COEFFICIENT_LIMIT, Grid, Weights
+from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, Grid, Weights
 
 if TYPE_CHECKING:
-    from discreet.curator.door import Records
+    from discreet.curator.records.admission import Records
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Which engine reads which records."""
 
-from discreet.curator.door import Records
 from discreet.curator.engines.base import Engine
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.records.admission import Records
 
 
 def engine_for(records: Records, *, threads: int | None = None) -> Engine:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.door import Records
+from discreet.curator.records.admission import Records
 
 Doubles = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.door import Records
+from discreet.curator.certified.float_passes import DenseSmooth
 from discreet.curator.engines.base import (
     GradientQuery,
     Limits,
@@ -27,7 +27,6 @@ from discreet.curator.engines.coordinates import (
     unit_bounds,
 )
 from discreet.curator.engines.moments import diagonal_sum, mean_sum, outer_sum
-from discreet.curator.engines.smooth import DenseSmooth
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.batch import gradient_over_batch
 from discreet.curator.kernels.changes import change_over_rows
@@ -37,6 +36,7 @@ from discreet.curator.kernels.squares import square_sums
 from discreet.curator.kernels.tiles import gradient_over_tiles, tile_margins
 from discreet.curator.kernels.values import values_over_rows, values_over_tiles
 from discreet.curator.kernels.within import within_sum
+from discreet.curator.records.admission import Records
 
 _TILE_BYTES = 1 << 18
 _MOST_TILE_ROWS = 2048

@@ -5,17 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.door import Records
 from discreet.curator.engines.base import MomentQuery, coefficient_limits, row_weights
 from discreet.curator.engines.coordinates import unit_bounds
 from discreet.curator.engines.threads import Workers
-from discreet.curator.kernels.moments import (
-    clipped_square_sums,
-    row_sums,
-    sparse_clipped_square_sums,
-    sparse_row_sums,
-)
+from discreet.curator.kernels.moments import clipped_square_sums, row_sums, sparse_clipped_square_sums, sparse_row_sums
 from discreet.curator.kernels.outer import outer_sums
+from discreet.curator.records.admission import Records
 from discreet.errors import Unsupported
 
 Integers = NDArray[np.int64]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.door import Records
+from discreet.curator.certified.float_passes import SparseSmooth
 from discreet.curator.engines.base import (
     GradientQuery,
     Limits,
@@ -28,7 +28,6 @@ from discreet.curator.engines.coordinates import (
     unit_bounds,
 )
 from discreet.curator.engines.moments import diagonal_sum, mean_sum, outer_sum
-from discreet.curator.engines.smooth import SparseSmooth
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.changes import change_over_sparse_rows
 from discreet.curator.kernels.coordinates import sparse_coordinate_steps, sparse_coordinate_sums, sparse_margins
@@ -36,6 +35,7 @@ from discreet.curator.kernels.rows import gradient_over_sparse_batch, gradient_o
 from discreet.curator.kernels.squares import sparse_square_sums
 from discreet.curator.kernels.values import values_over_sparse_rows
 from discreet.curator.kernels.within import within_sum
+from discreet.curator.records.admission import Records
 
 
 class SparseEngine:

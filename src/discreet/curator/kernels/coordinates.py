@@ -10,7 +10,7 @@ import numpy as np
 from numba import int64, njit
 
 from discreet.curator.kernels.clip import rounded_bits, within
-from discreet.curator.kernels.loops import interleaved
+from discreet.curator.kernels.interleave import interleaved
 from discreet.losses.base import derivative
 from discreet.penalties.base import prox_coordinate
 

@@ -9,18 +9,19 @@ from typing import Any
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.pricing import calibrate
 from discreet.budget import Budget
-from discreet.curator.containers import container_of
+from discreet.curator.metrics import accuracy, r_squared, roc
+from discreet.curator.metrics.measurement import Measured
+from discreet.curator.metrics.noisy_sums import Buyer, plan_of
+from discreet.curator.metrics.predictions import Released, read
 from discreet.curator.private_data import PrivateData
-from discreet.curator.stream import is_stream
+from discreet.curator.records.containers import container_of
+from discreet.curator.records.stream import is_stream
 from discreet.curator.wall import promise
 from discreet.errors import MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.fitting import budget_of
-from discreet.models.scoring import accuracy, r_squared, roc
-from discreet.models.scoring.buying import Buyer, plan_of
-from discreet.models.scoring.measured import Measured
+from discreet.models.scoring.released import released
 from discreet.models.scoring.result import PrivateScore
-from discreet.models.scoring.rows import Released, read, released
 
 METRICS: dict[str, ModuleType] = {"accuracy": accuracy, "auc": roc, "r2": r_squared}
 

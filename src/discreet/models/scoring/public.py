@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.containers import container_of
-from discreet.curator.stream import is_stream
+from discreet.curator.metrics.measurement import Measured, half_width
+from discreet.curator.metrics.predictions import read
+from discreet.curator.records.containers import container_of
+from discreet.curator.records.stream import is_stream
 from discreet.errors import Unsupported
-from discreet.models.scoring.measured import Measured, half_width
 from discreet.models.scoring.private import metric_of, scored
+from discreet.models.scoring.released import released
 from discreet.models.scoring.result import PrivateScore
-from discreet.models.scoring.rows import read, released
 
 Vector = NDArray[np.float64]
 

@@ -1,0 +1,101 @@
+"""``Audit``: what an audit tried, what it found beside what was claimed, and its verdict."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+REFUTED, NOT_REFUTED = "REFUTED", "NOT REFUTED"
+SYNTHETIC = "synthetic"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The scores of the runs on the two neighbors, and the threshold that tells them apart: for a picture."""
+
+    without: tuple[float, ...]
+    inside: tuple[float, ...]
+    threshold: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """The result of an audit. It can refute a claim; it never proves one.
+
+    Parameters
+    ----------
+    level
+        ``"replay"``, ``"gradient"``, ``"transcript"``, ``"model"`` or ``"one_run"``.
+    subject
+        What was audited.
+    neighbors
+        The relation of the two data sets.
+    claimed, delta
+        The claim.
+    bound
+        The lower bound on epsilon that the runs prove; None where the level is deterministic.
+    confidence
+        The chance that a bound does not exceed the truth.
+    runs
+        On each side.
+    findings
+        What was found without statistics: each of them refutes.
+    data
+        ``"synthetic"``, or the name that the user gave to what was audited on.
+    settings
+        What else it takes to do the same again.
+    """
+
+    level: str
+    subject: str
+    neighbors: str
+    claimed: float
+    delta: float
+    bound: float | None = None
+    confidence: float = 1.0
+    runs: int = 0
+    findings: tuple[str, ...] = ()
+    data: str = SYNTHETIC
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    sides: Sides | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim cannot be true (at the stated confidence)."""
+        return bool(self.findings) or (self.bound is not None and self.bound > self.claimed)
+
+    @property
+    def verdict(self) -> str:
+        """``REFUTED`` or ``NOT REFUTED``; never more."""
+        return REFUTED if self.refuted else NOT_REFUTED
+
+    def to_json(self) -> str:
+        """Everything but the scores, as JSON."""
+        stored = asdict(self)
+        del stored["sides"]
+        stored["claimed"] = self.claimed if math.isfinite(self.claimed) else "inf"
+        return json.dumps({**stored, "verdict": self.verdict}, indent=2, sort_keys=True, default=str)
+
+    def __str__(self) -> str:
+        lines = [f"{self.verdict}: {self.subject}, {self.level}, {self.neighbors}"]
+        lines.append(f"  claimed   epsilon = {self.claimed:.4g}, delta = {self.delta:.3g}")
+        if self.bound is not None:
+            lines.append(f"  proved    epsilon >= {self.bound:.4g} at a confidence of {self.confidence:g}")
+            runs = "one run" if self.runs == 1 else f"{self.runs} runs on each side"
+            lines.append(f"  from      {runs}, on {self.data} data")
+        else:
+            lines.append(f"  from      {self.runs} pairs of neighbors, on {self.data} data, without statistics")
+        lines += [f"  found     {finding}" for finding in self.findings]
+        if not self.refuted:
+            lines.append(
+                "  This is no proof: an audit finds what it tries, and the claim rests on the mechanism's proof."
+            )
+        return "\n".join(lines)
+
+    def figure(self, path: str | Path) -> Path:
+        """A picture of the runs' scores on both sides, and of the bound beside the claim (needs matplotlib)."""
+        from discreet.audit.audit_figure import draw
+
+        return draw(self, Path(path))

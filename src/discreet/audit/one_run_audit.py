@@ -1,0 +1,107 @@
+"""Audit by a single release: many canaries, each in or out by a fair coin, and a guess of every coin.
+
+For wide models, where one release is dear. Steinke, Nasr and Jagielski (2023), Theorem 5.2: if the release is
+(epsilon, delta)-DP, the number of right guesses of m independent fair coins, of which r are guessed at all, exceeds v
+with a chance of at most
+
+    P(B >= v) + m delta max_{1 <= i <= v} (2/i) P(v - i <= B < v),   B ~ Binomial(r, e^epsilon / (1 + e^epsilon)).
+
+The largest epsilon at which that chance is below 1 - confidence is refuted. No independence of the noise is assumed.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from discreet.accounting.plan import Plan, Release
+from discreet.accounting.pricing import calibrate
+from discreet.audit.audit_result import Audit, Sides
+from discreet.audit.gradient_audit import CLIP
+from discreet.bounds import Bounds
+from discreet.budget import Budget, Neighbors
+from discreet.curator.lattice.entropy import current_entropy
+from discreet.curator.private_data import PrivateData
+from discreet.losses import Logistic
+
+_SHOWN = 2000
+
+
+def one_run(
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    *,
+    neighbors: str = "replace_one",
+    canaries: int = 1000,
+    guessed: float = 0.2,
+    confidence: float = 0.99,
+) -> Audit:
+    """Audit one noisy gradient of a model with as many features as canaries, from a single release.
+
+    Parameters
+    ----------
+    epsilon, delta, neighbors
+        The claim.
+    canaries
+        Records with a feature of their own, each in or out (or its label one or the other) by a fair coin.
+    guessed
+        The share of coins that is guessed: those of the most extreme coordinates.
+    """
+    relation = Neighbors(neighbors)
+    budget = Budget(epsilon, delta, relation)
+    plan = Plan([Release("noisy_gradient", 1, clip=CLIP)])
+    coins = (current_entropy().words(canaries) >> np.uint64(63)).astype(bool)
+    X, y = _table(relation, coins)
+    data = PrivateData(X, y, Bounds(features=1.0, classes=(0, 1)), fit_intercept=False, ledger=False)
+    released = -data.open(plan, budget, Logistic()).noisy_gradient(np.zeros(canaries), clip=CLIP)
+    middle = 0.0 if relation is Neighbors.REPLACE_ONE else 0.5 * CLIP
+    tried = np.argsort(-np.abs(released - middle))[: max(1, round(guessed * canaries))]
+    right = int(((released[tried] >= middle) == coins[tried]).sum())
+    return Audit(
+        level="one_run",
+        subject=f"one noisy gradient of {canaries} features",
+        neighbors=str(relation),
+        claimed=epsilon,
+        delta=delta,
+        bound=least_epsilon(right, len(tried), canaries, delta, confidence),
+        confidence=confidence,
+        runs=1,
+        settings={
+            "canaries": canaries,
+            "guessed": len(tried),
+            "right": right,
+            "noise_multiplier": calibrate(plan, budget),
+        },
+        sides=Sides(tuple(released[~coins][:_SHOWN].tolist()), tuple(released[coins][:_SHOWN].tolist()), middle),
+    )
+
+
+def _table(relation: Neighbors, coins: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    rows, ones = np.eye(len(coins)), np.ones(len(coins))
+    if relation is Neighbors.REPLACE_ONE:
+        return rows, np.where(coins, 1.0, 0.0)
+    if relation is Neighbors.ZERO_OUT:
+        rows[~coins] = np.nan
+        return rows, ones
+    return np.vstack([np.zeros(len(coins)), rows[coins]]), np.ones(1 + int(coins.sum()))
+
+
+def chance_of(right: int, guessed: int, canaries: int, epsilon: float, delta: float) -> float:
+    """An upper bound on the chance of so many right guesses under (epsilon, delta)-DP."""
+    law = binom(guessed, 1 / (1 + math.exp(-epsilon)))
+    below = law.cdf(right - 1 - np.arange(0, right + 1))  # P(B <= v - 1 - i), i = 0..v
+    window = 2 * (below[0] - below[1:]) / np.arange(1, right + 1)
+    return float(law.sf(right - 1) + canaries * delta * (window.max() if right else 0.0))
+
+
+def least_epsilon(right: int, guessed: int, canaries: int, delta: float, confidence: float) -> float:
+    """The epsilon below which so many right guesses would be too much of a chance."""
+    low, high = 0.0, 64.0
+    if chance_of(right, guessed, canaries, low, delta) > 1 - confidence:
+        return 0.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        refuted = chance_of(right, guessed, canaries, middle, delta) <= 1 - confidence
+        low, high = (middle, high) if refuted else (low, middle)
+    return low

@@ -1,0 +1,139 @@
+"""One run of a fit with everything written down: what it asked, what it got, what it returned and said."""
+
+import io
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy, Words, chacha20_blocks, use_entropy
+from discreet.curator.observer import Measurement, observe
+
+Fit = Callable[..., Any]
+"""Called with (X, y, groups); returns the fitted object."""
+
+
+@lru_cache(maxsize=512)  # a series of replays with one seed asks for the same words again and again
+def _stream(seed: int, release: int, request: int, blocks: int) -> Words:
+    key = np.frombuffer(seed.to_bytes(32, "little"), dtype="<u4").astype(np.uint32)
+    words: Words = chacha20_blocks(key, 0, blocks, (release, request, 0)).view(np.uint64)
+    words.flags.writeable = False  # as the operating system's words are: the same compiled samplers run
+    return words
+
+
+class AlignedEntropy:
+    """A seeded stream that starts anew at every release.
+
+    How many words one release draws (a Poisson sample over n or over n + 1 units) then does not shift
+    what the next ones get, so that two runs stay comparable.
+    """
+
+    name = SeededEntropy.name
+    is_private = False
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._release = self._request = 0
+
+    def words(self, count: int) -> Words:
+        self._request += 1
+        return _stream(self._seed, self._release, self._request, -(-count // 8))[:count]
+
+    def next_release(self) -> None:
+        """A release is done."""
+        self._release, self._request = self._release + 1, 0
+
+
+@dataclass
+class Transcript:
+    """What one run did and showed."""
+
+    measurements: list[Measurement] = field(default_factory=list)
+    released: list[NDArray[np.int64]] = field(default_factory=list)
+    fitted: Any = None
+    raised: tuple[str, ...] = ()
+    warned: list[str] = field(default_factory=list)
+    logged: list[str] = field(default_factory=list)
+    printed: str = ""
+    complained: str = ""
+
+
+class _Recorder:
+    """Writes down every release, and answers with ``forced`` ones where they fit."""
+
+    def __init__(self, transcript: Transcript, entropy: Any, forced: Sequence[NDArray[np.int64]]) -> None:
+        self._transcript, self._entropy, self._forced = transcript, entropy, forced
+
+    def __call__(self, measurement: Measurement) -> NDArray[np.int64]:
+        index = len(self._transcript.measurements)
+        answer = measurement.noisy
+        if index < len(self._forced) and self._forced[index].shape == answer.shape:
+            answer = self._forced[index]
+        self._transcript.measurements.append(measurement)
+        self._transcript.released.append(answer.copy())
+        if isinstance(self._entropy, AlignedEntropy):
+            self._entropy.next_release()
+        return answer.copy()
+
+
+class _LogList(logging.Handler):
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__(logging.NOTSET)
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(f"{record.name} {record.levelname}: {record.getMessage()}")
+
+
+@contextmanager
+def _logs(lines: list[str]) -> Iterator[None]:
+    root, compiler, handler = logging.getLogger(), logging.getLogger("numba"), _LogList(lines)
+    levels = root.level, compiler.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    compiler.setLevel(logging.WARNING)  # it tells its whole life at lower levels
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(levels[0])
+        compiler.setLevel(levels[1])
+
+
+def run(fit: Fit, data: Sequence[Any], *, seed: int | None, forced: Sequence[NDArray[np.int64]] = ()) -> Transcript:
+    """Fit once and write it down. ``seed=None`` draws from the operating system.
+
+    Fits that spread over other processes, or over threads that do not inherit the context, are not seen.
+    """
+    transcript = Transcript()
+    entropy: Any = SystemEntropy() if seed is None else AlignedEntropy(seed)
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        use_entropy(entropy),
+        observe(_Recorder(transcript, entropy, forced)),
+        warnings.catch_warnings(record=True) as caught,
+        _logs(transcript.logged),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        warnings.simplefilter("always")
+        try:
+            transcript.fitted = fit(*data)
+        except Exception as error:  # what it says is compared, whatever it is
+            transcript.raised = tuple(_chain(error))
+    transcript.warned = [f"{warning.category.__name__}: {warning.message}" for warning in caught]
+    transcript.printed, transcript.complained = out.getvalue(), err.getvalue()
+    return transcript
+
+
+def _chain(error: BaseException | None) -> Iterator[str]:
+    """An exception and those that its traceback would show with it."""
+    while error is not None:
+        yield f"{type(error).__name__}: {error}"
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

@@ -1,0 +1,60 @@
+"""Audit without statistics: neighbors of the nastiest kinds, with the mechanisms' outputs frozen."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discreet.audit.audit_result import SYNTHETIC, Audit
+from discreet.audit.neighbors import neighbor_pairs
+from discreet.audit.replay_pair import fresh_noise
+from discreet.audit.replay_pair import replay as replay_pair
+from discreet.bounds import Bounds
+from discreet.budget import Neighbors
+
+
+def replay(
+    fit: Callable[..., Any],
+    X: Any,
+    y: Any,
+    groups: Any = None,
+    *,
+    bounds: Bounds,
+    neighbors: str = "replace_one",
+    sampled: bool = False,
+    private: Sequence[str] = (),
+    subject: str = "a fit",
+    named: str = SYNTHETIC,
+) -> Audit:
+    """Replay a fit on every kind of worst neighbor, and look for noise that is missing or comes twice.
+
+    Parameters
+    ----------
+    fit
+        ``fit(X, y, groups)`` returns the fitted object.
+    X, y, groups
+        A small data set: a few rows are enough.
+    bounds
+        The declared ranges, with classes or target: what is extreme.
+    sampled
+        For fits that draw Poisson samples.
+    private
+        Patterns of attributes that are not public and may differ.
+    """
+    relation = Neighbors(neighbors)
+    findings: list[str] = []
+    pairs = list(neighbor_pairs(X, y, groups, relation=str(relation), bounds=bounds, sampled=sampled))
+    claim = getattr(fit(*pairs[0].data), "certificate_", None)  # a fit that is refused is no finding: it raises here
+    for pair in pairs:
+        found = replay_pair(fit, pair.data, pair.neighbor, str(relation), private=private)
+        findings += [f"{pair.name}: {finding}" for finding in found.findings]
+    findings += [str(finding) for finding in fresh_noise(fit, pairs[0].data).findings]
+    return Audit(
+        level="replay",
+        subject=subject,
+        neighbors=str(relation),
+        claimed=math.inf if claim is None else claim.epsilon,
+        delta=0.0 if claim is None else claim.delta,
+        runs=len(pairs),
+        findings=tuple(dict.fromkeys(findings)),
+        data=named,
+    )

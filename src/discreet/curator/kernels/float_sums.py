@@ -1,0 +1,254 @@
+"""Passes of the minimizer over dense tiles, in floating point: margins, slopes, gradients, products with Hessians.
+
+Nothing here is released as it stands: ``minimize.py`` proves how far the computed gradient can be from the true
+one. So sums may be reordered and fused, but only in the two functions that say so. The losses are compiled
+without: their exponential rounds by adding a large constant, which a compiler free to reorder would remove.
+
+Records are numbered through the tiles; ``margins`` and ``states`` hold a row for each, the padding's included.
+``shrinks`` are the factors that records are shrunk by, ``pulls`` are these times the records' weights.
+"""
+
+import numpy as np
+from numba import njit
+
+from discreet.curator.kernels.interleave import interleaved
+from discreet.losses.base import curvature, derivative, derivatives, value, values
+
+COLUMNS = 64
+"""Columns in one plain sum of a margin."""
+BLOCK = 256
+"""Records in one plain sum; the sums of blocks are added with their rounding errors kept."""
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_columns(tile, w, j, last, out):
+    """out += the products with columns j to last, four at a time: a term takes (last - j) / 4 + 6 roundings at most."""
+    rows = tile.shape[1]
+    while j + 4 <= last:
+        x0, x1, x2, x3 = tile[j], tile[j + 1], tile[j + 2], tile[j + 3]
+        w0, w1, w2, w3 = w[j], w[j + 1], w[j + 2], w[j + 3]
+        for i in range(rows):
+            out[i] += float(x0[i]) * w0 + float(x1[i]) * w1 + float(x2[i]) * w2 + float(x3[i]) * w3
+        j += 4
+    while j < last:
+        x0, w0 = tile[j], w[j]
+        for i in range(rows):
+            out[i] += float(x0[i]) * w0
+        j += 1
+
+
+@njit(cache=True, nogil=True)
+def tile_products(tile, w, out):
+    """Each record's x . w by groups of columns: COLUMNS / 4 + 6 roundings in a group, then one a group."""
+    p, rows = tile.shape
+    part = np.empty(rows)
+    out[:] = 0.0
+    _add_columns(tile, w, 0, min(p, COLUMNS), out)
+    for first in range(COLUMNS, p, COLUMNS):
+        part[:] = 0.0
+        _add_columns(tile, w, first, min(p, first + COLUMNS), part)
+        for i in range(rows):
+            out[i] += part[i]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def block_sums(tile, c, first, last, out):
+    """Each feature's sum of c x over the records first to last of a tile, in any order."""
+    p = tile.shape[0]
+    j = 0
+    while j + 4 <= p:
+        x0, x1, x2, x3 = tile[j], tile[j + 1], tile[j + 2], tile[j + 3]
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(first, last):
+            s0 += c[i] * float(x0[i])
+            s1 += c[i] * float(x1[i])
+            s2 += c[i] * float(x2[i])
+            s3 += c[i] * float(x3[i])
+        out[j], out[j + 1], out[j + 2], out[j + 3] = s0, s1, s2, s3
+        j += 4
+    while j < p:
+        x0, s0 = tile[j], 0.0
+        for i in range(first, last):
+            s0 += c[i] * float(x0[i])
+        out[j] = s0
+        j += 1
+
+
+@njit(cache=True, nogil=True)
+def add_exactly(part, high, low):
+    """high + low += part, where ``low`` gathers what rounding takes from ``high`` (Knuth's two-sum)."""
+    for j in range(part.size):
+        a, b = high[j], part[j]
+        s = a + b
+        t = s - a
+        low[j] += (a - (s - t)) + (b - t)
+        high[j] = s
+
+
+@njit(cache=True, nogil=True)
+def add_tile(tile, c, part, high, low):
+    """high + low += the sum of c x over one tile, block by block."""
+    rows = tile.shape[1]
+    for first in range(0, rows, BLOCK):
+        block_sums(tile, c, first, min(rows, first + BLOCK), part)
+        add_exactly(part, high, low)
+
+
+@interleaved
+def _coefficients(i, args):
+    """One record's coefficient: its slope, within its limit, times its pull.
+
+    Comparisons that let NaN through, so that it is seen.
+    """
+    margin, products, target, shrink, pull, limit, loss = args
+    margin[i] = products[i] * shrink[i]
+    slope = derivative(loss, margin[i], target[i])
+    slope = limit[i] if slope > limit[i] else slope
+    slope = -limit[i] if slope < -limit[i] else slope
+    products[i] = slope * pull[i]
+
+
+@njit(cache=True, nogil=True)
+def slopes_over_tiles(tiles, targets, shrinks, pulls, limits, norms, w, loss, margins, out):
+    """Add to ``out`` (p + 1) the sum of coefficients times x, and last the sum of |coefficient| times norm.
+
+    The coefficients hold the shrinking, so ``norms`` are those of x as it is stored.
+    """
+    count, p, rows = tiles.shape
+    c, part, high, low, size = np.empty(rows), np.empty(p), np.zeros(p), np.zeros(p), 0.0
+    for t in range(count):
+        margin = margins[t * rows : (t + 1) * rows, 0]
+        tile_products(tiles[t], w[0], c)
+        _coefficients(rows, (margin, c, targets[t], shrinks[t], pulls[t], limits[t], loss))
+        for i in range(rows):
+            size += abs(c[i]) * norms[t, i]
+        add_tile(tiles[t], c, part, high, low)
+    for j in range(p):
+        out[j] += high[j] + low[j]
+    out[p] += size
+
+
+@njit(cache=True, nogil=True)
+def slopes_of_many_over_tiles(tiles, targets, shrinks, pulls, norms, w, loss, margins, out):
+    """The same for a loss of several outputs (no limits): ``out`` holds K rows of sums, one after the other."""
+    count, p, rows = tiles.shape
+    outputs = w.shape[0]
+    c, part, slopes, size = np.empty((outputs, rows)), np.empty(p), np.empty(outputs), 0.0
+    high, low = np.zeros((outputs, p)), np.zeros((outputs, p))
+    for t in range(count):
+        for k in range(outputs):
+            tile_products(tiles[t], w[k], c[k])
+        for i in range(rows):
+            margin, squares = margins[t * rows + i], 0.0
+            for k in range(outputs):
+                margin[k] = c[k, i] * shrinks[t, i]
+            derivatives(loss, margin, targets[t, i], slopes)
+            for k in range(outputs):
+                c[k, i] = slopes[k] * pulls[t, i]
+                squares += c[k, i] * c[k, i]
+            size += np.sqrt(squares) * norms[t, i]
+        for k in range(outputs):
+            add_tile(tiles[t], c[k], part, high[k], low[k])
+    for k in range(outputs):
+        for j in range(p):
+            out[k * p + j] += high[k, j] + low[k, j]
+    out[outputs * p] += size
+
+
+@njit(cache=True, nogil=True)
+def margins_over_tiles(tiles, shrinks, w, margins):
+    """All records' margins."""
+    rows = tiles.shape[2]
+    products = np.empty(rows)
+    for t in range(tiles.shape[0]):
+        for k in range(w.shape[0]):
+            tile_products(tiles[t], w[k], products)
+            for i in range(rows):
+                margins[t * rows + i, k] = products[i] * shrinks[t, i]
+
+
+@njit(cache=True, nogil=True)
+def product_over_tiles(tiles, weights, states, v, out):
+    """Add to ``out`` (K, p) the product of the losses' Hessian with ``v`` (K, p).
+
+    ``states`` are the records' weighted curvatures; for several outputs their probabilities P, whose Hessian in
+    the margins is weight (diag(P) - P P^T).
+    """
+    count, p, rows = tiles.shape
+    outputs = v.shape[0]
+    c, part = np.empty((outputs, rows)), np.empty(p)
+    for t in range(count):
+        for k in range(outputs):
+            tile_products(tiles[t], v[k], c[k])
+        for i in range(rows):
+            state = states[t * rows + i]
+            if outputs == 1:
+                c[0, i] *= state[0]
+            else:
+                mean = 0.0
+                for k in range(outputs):
+                    mean += state[k] * c[k, i]
+                for k in range(outputs):
+                    c[k, i] = weights[t, i] * state[k] * (c[k, i] - mean)
+        for k in range(outputs):
+            for first in range(0, rows, BLOCK):
+                block_sums(tiles[t], c[k], first, min(rows, first + BLOCK), part)
+                for j in range(p):
+                    out[k, j] += part[j]
+
+
+@njit(cache=True, nogil=True)
+def scale_tile(tile, roots, start, out):
+    """Put the tile's records, each times its root, into the columns of ``out`` from ``start`` on."""
+    p, rows = tile.shape
+    for j in range(p):
+        x, line = tile[j], out[j]
+        for i in range(rows):
+            line[start + i] = x[i] * roots[i]
+
+
+@interleaved
+def _curvature(i, args):
+    """One record's weighted curvature: none where its limit is active."""
+    margin, target, weight, limit, out, loss = args
+    slope = derivative(loss, margin[i], target[i])
+    out[i] = curvature(loss, margin[i], target[i]) * weight[i] if abs(slope) <= limit[i] else 0.0
+
+
+@njit(cache=True, nogil=True)
+def curvatures(margins, targets, weights, limits, loss, out):
+    """Every record's weighted curvature at its margin."""
+    _curvature(out.size, (margins, targets, weights, limits, out, loss))
+
+
+@njit(cache=True, nogil=True)
+def probabilities(margins, targets, loss, out):
+    """Every record's class probabilities: the slopes, and 1 more at the record's own class."""
+    for i in range(margins.shape[0]):
+        derivatives(loss, margins[i], targets[i], out[i])
+        for k in range(margins.shape[1]):
+            out[i, k] += 1.0 if k == targets[i] else 0.0
+
+
+@njit(cache=True, nogil=True)
+def sum_of_values(margins, targets, weights, loss):
+    """The weighted sum of losses of one output, in blocks."""
+    total = 0.0
+    for first in range(0, margins.size, BLOCK):
+        part = 0.0
+        for i in range(first, min(margins.size, first + BLOCK)):
+            part += weights[i] * value(loss, margins[i], targets[i])
+        total += part
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sum_of_values_of_many(margins, targets, weights, loss):
+    """The weighted sum of losses of several outputs, in blocks."""
+    total, n = 0.0, margins.shape[0]
+    for first in range(0, n, BLOCK):
+        part = 0.0
+        for i in range(first, min(n, first + BLOCK)):
+            part += weights[i] * values(loss, margins[i], targets[i])
+        total += part
+    return total

@@ -1,0 +1,1 @@
+"""The lattice: integers that stand for numbers, and exact noise on them."""

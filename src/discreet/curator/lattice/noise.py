@@ -1,0 +1,166 @@
+"""Noise and choices on the lattice: integers, sampled exactly from uniform bits.
+
+The samplers' proofs are in ``kernels/samplers.py``; here are their tables (computed once, to 128
+bits, from exact or 80-digit arithmetic) and the loop that feeds them entropy.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from decimal import Decimal, localcontext
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.kernels import samplers
+from discreet.curator.lattice.entropy import Entropy, Words
+
+Integers = NDArray[np.int64]
+Table = tuple[NDArray[np.int32], Words, Words]  # guide, high words, low words
+
+PROBABILITY_BITS = 16
+"""Sampling probabilities are multiples of 2^-16, so that a Bernoulli trial is exact."""
+
+_MOST_WORDS = 1 << 16
+
+
+class EntropyRefused(RuntimeError):
+    """A sampler met a case it does not decide (probability below 2^-100, from the random bits alone)."""
+
+
+def _table(thresholds: Iterator[int]) -> Table:
+    """Split 128-bit cumulative thresholds into 64-bit words, with a guide to the first one above each prefix."""
+    values = list(thresholds)
+    mask = (1 << 64) - 1
+    high = np.array([v >> 64 for v in values], dtype=np.uint64)
+    low = np.array([v & mask for v in values], dtype=np.uint64)
+    starts = np.arange(1 << samplers.GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - samplers.GUIDE_BITS)
+    return np.searchsorted(high, starts, side="right").astype(np.int32), high, low
+
+
+def _cumulative(weight: Callable[[int], Decimal], terms: int, entries: int) -> Table:
+    with localcontext() as context:
+        context.prec = 80
+        weights = [weight(k) for k in range(terms)]
+        total, running, thresholds = sum(weights, Decimal(0)), Decimal(0), []
+        for k in range(entries):
+            running += weights[k]
+            thresholds.append(int(running / total * (1 << 128)))
+    return _table(iter(thresholds))
+
+
+@lru_cache(maxsize=1)
+def _normal_table() -> Table:
+    """k with probability proportional to exp(-k^2 / 2)."""
+    return _cumulative(lambda k: (Decimal(-k * k) / 2).exp(), terms=40, entries=14)
+
+
+@lru_cache(maxsize=1)
+def _geometric_table() -> Table:
+    """v with probability (1 - 1/e) exp(-v)."""
+    return _cumulative(lambda k: Decimal(-k).exp(), terms=400, entries=90)
+
+
+@lru_cache(maxsize=8)
+def _gap_table(numerator: int) -> Table:
+    """P(a success within j + 1 trials of probability numerator / 2^16), for j below the table's length."""
+    length = max(16, min(4096, 4 * (1 << PROBABILITY_BITS) // numerator))
+    miss, one = (1 << PROBABILITY_BITS) - numerator, 1 << 128
+
+    def thresholds() -> Iterator[int]:
+        power = 1
+        for j in range(1, length + 1):
+            power *= miss  # exactly miss^j over 2^(16 j)
+            yield min(one - 1, one - -((-power << 128) >> (PROBABILITY_BITS * j)))
+
+    return _table(thresholds())
+
+
+def _refuse_if_undecided(cursor: Integers) -> None:
+    if cursor[1]:
+        raise EntropyRefused("the random bits left a comparison undecided; nothing was released: run again")
+
+
+def _fill(sampler: Any, table: Table, count: int, m: int, words_each: int, entropy: Entropy) -> Integers:
+    out, done = np.empty(count, dtype=np.int64), 0
+    while done < count:
+        words = entropy.words(min(_MOST_WORDS, samplers.RESERVE + words_each * (count - done)))
+        cursor = np.zeros(2, dtype=np.int64)
+        done = sampler(out, done, m, *table, words, cursor)
+        _refuse_if_undecided(cursor)
+    return out
+
+
+def rounded_gaussian(count: int, m: int, entropy: Entropy) -> Integers:
+    """``count`` independent draws of round(2^m N(0, 1))."""
+    if not 1 <= m <= 58:
+        raise ValueError("the noise exponent m must lie in 1..58")
+    return _fill(samplers.rounded_gaussian, _normal_table(), count, m, 9, entropy)
+
+
+def discrete_laplace(count: int, m: int, entropy: Entropy) -> Integers:
+    """``count`` independent draws of the discrete Laplace law of scale 2^m."""
+    if not 1 <= m <= 57:
+        raise ValueError("the noise exponent m must lie in 1..57")
+    return _fill(samplers.discrete_laplace, _geometric_table(), count, m, 6, entropy)
+
+
+def poisson_sample(n: int, numerator: int, entropy: Entropy) -> Integers:
+    """The units among 0..n-1 that independent trials of probability numerator / 2^16 choose, in order."""
+    if not 1 <= numerator <= 1 << PROBABILITY_BITS:
+        raise ValueError("the sampling probability must be a multiple of 2^-16 in (0, 1]")
+    if numerator == 1 << PROBABILITY_BITS:
+        return np.arange(n, dtype=np.int64)
+    table = _gap_table(numerator)
+    expected = n * numerator / (1 << PROBABILITY_BITS)
+    chosen = np.empty(int(expected + 6 * math.sqrt(expected) + 64), dtype=np.int64)
+    filled = position = 0
+    while position < n:
+        if filled == chosen.size:
+            chosen = np.concatenate([chosen, np.empty_like(chosen)])
+        left = expected * (1 - position / n)
+        looks = left + (n - position) / len(table[1])
+        words = entropy.words(min(_MOST_WORDS, int(looks + 4 * math.sqrt(looks)) + 16))
+        cursor = np.zeros(2, dtype=np.int64)
+        filled, position = samplers.poisson_sample(chosen, filled, position, n, *table, words, cursor)
+        _refuse_if_undecided(cursor)
+    return chosen[:filled]
+
+
+def _check_scores(scores: Integers, m: int) -> None:
+    if not 1 <= m <= 57 or int(scores.max()) - int(scores.min()) >= 1 << 63:
+        raise ValueError("scores must lie within 63 bits of each other, and m in 1..57")
+
+
+def exponential_choice(scores: Integers, m: int, entropy: Entropy) -> int:
+    """An index drawn with probability proportional to exp(scores / 2^m), exactly.
+
+    Privacy: if one record moves the *differences* of scores by at most D (range D), the choice is
+    D / 2^m bounded range, hence D / 2^m-DP and (D / 2^m)^2 / 8-zCDP.
+    """
+    _check_scores(scores, m)
+    while True:
+        words, cursor = entropy.words(samplers.RESERVE + 16 * scores.size + 64), np.zeros(2, dtype=np.int64)
+        index = samplers.exponential_choice(scores, scores.max(), m, *_geometric_table(), words, cursor)
+        _refuse_if_undecided(cursor)
+        if index >= 0:
+            return int(index)
+
+
+def permute_and_flip_choice(scores: Integers, m: int, entropy: Entropy) -> int:
+    """An index drawn by permute-and-flip with weight 2^-m, exactly.
+
+    Privacy: if one record moves each score by at most D, the choice is 2 D / 2^m-DP (McKenna &
+    Sheldon 2020). It has no bounded-range guarantee: account for it as a pure event.
+    """
+    _check_scores(scores, m)
+    order, at = np.arange(scores.size, dtype=np.int64), 0
+    while True:
+        words, cursor = entropy.words(samplers.RESERVE + 16 * scores.size + 64), np.zeros(2, dtype=np.int64)
+        index, at = samplers.permute_and_flip_choice(
+            scores, scores.max(), order, at, m, *_geometric_table(), words, cursor
+        )
+        _refuse_if_undecided(cursor)
+        if index >= 0:
+            return int(index)

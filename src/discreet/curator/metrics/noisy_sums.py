@@ -1,0 +1,77 @@
+"""Noisy sums of what each row contributes to a score: one curator's query, on a table made of released values.
+
+A row becomes a few numbers, none negative, that depend on that row and on what was released before. Neighboring tables
+so become neighboring tables, null rows null rows, and ``Curator.noisy_mean_squares`` is asked for the sum. As no two
+entries have opposite signs, exchanging a row moves the sum by sqrt(2) times its bound, not twice.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.plan import Plan, Release
+from discreet.accounting.pricing import calibrate
+from discreet.bounds import Bounds
+from discreet.budget import Budget
+from discreet.curator.lattice.lattice import ROOT_TWO
+from discreet.curator.metrics.noise_bounds import GUARD, Noise
+from discreet.curator.private_data import PrivateData
+from discreet.losses import Logistic
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+Vector = NDArray[np.float64]
+
+QUERY = "noisy_mean_squares"
+ROUNDING = 2.0**-19
+"""What a number between 0 and 1 may lose on the lattice, where squares keep 20 bits; 0 and 1 lose nothing."""
+_ROOM = 1 + 2.0**-16
+
+
+def plan_of(shares: tuple[float, ...], *, pure: bool) -> Plan:
+    """One release for each share of the budget: of mu^2 with Gaussian noise, of epsilon with Laplace noise."""
+    return Plan(Release(QUERY, 1, relative_noise=1 / share if pure else math.sqrt(1 / share)) for share in shares)
+
+
+@dataclass
+class Buyer:
+    """Buys the sums of a plan one after another, each with the noise that was planned for it."""
+
+    plan: Plan
+    budget: Budget
+    groups: Any
+    progress: Callable[[int, int], None] | None = None
+    bought: int = 0
+    curator: "Curator | None" = field(default=None, repr=False)
+
+    def sums(self, table: Any, *, length: float = 1.0) -> tuple[Vector, Noise]:
+        """The noisy sum of the squared rows, and its noise; no row of squares is longer than ``length``."""
+        relative, clip = self.plan.releases[self.bought].relative_noise, length * _ROOM
+        planned = calibrate(self.plan, self.budget) * relative
+        asked = Plan((Release(QUERY, 1, clip=clip),), least_noise=lambda _: planned)
+        bounds = Bounds(1.0, classes=(0, 1), scale="global")
+        data = PrivateData(
+            table, np.zeros(table.shape[0]), bounds, groups=self.groups, fit_intercept=False, ledger=False
+        )
+        self.curator = data.open(asked, self.budget, Logistic())
+        found = self.curator.noisy_mean_squares(clip=clip, n=1.0)
+        self.bought += 1
+        if self.progress is not None:
+            self.progress(self.bought, len(self.plan.releases))
+        pure, factor = self.budget.is_pure, self.budget.neighbors.sum_factor
+        sensitivity = clip * float(factor if pure or factor == 1 else ROOT_TWO)
+        return found, Noise(sensitivity * self.curator.noise_multiplier * GUARD, pure)
+
+
+def one_hot(cells: NDArray[np.int64], size: int) -> Any:
+    """Rows with a 1 in their cell, as compressed rows; a negative cell is the null row."""
+    from scipy.sparse import csr_array
+
+    kept = cells >= 0
+    ends = np.concatenate([[0], np.cumsum(kept)])
+    return csr_array((np.ones(int(ends[-1])), cells[kept], ends), shape=(len(cells), size))

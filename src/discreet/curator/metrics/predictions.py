@@ -1,0 +1,116 @@
+"""From rows to what a score needs of each: the released model's prediction beside the target.
+
+What a row becomes depends on that row and on released values only, in every bit: products are added column after
+column, each an operation on single numbers. A matrix product would not do: the last bits of a row's result can depend
+on its neighbors in the block.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Bounds
+from discreet.curator.records import admission, containers
+from discreet.curator.records.row_hashes import Sketcher
+from discreet.curator.records.stream import in_place, is_stream
+from discreet.errors import Unsupported
+from discreet.ledger.reservation import Reservation
+
+Vector = NDArray[np.float64]
+Seen = Callable[[Vector, Vector], Vector]
+"""Of margins (rows, outputs) and targets: the numbers that a metric needs, one row a row; NaN for a null row."""
+
+
+@dataclass(frozen=True)
+class Released:
+    """A fitted model as plain numbers, with the facts that were declared for it."""
+
+    name: str
+    bounds: Bounds
+    loss: Any
+    coef: Vector
+    intercept: Vector
+    low: Vector
+    high: Vector
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether targets are classes."""
+        return bool(self.loss.task == "classification")
+
+    def margins(self, features: Vector) -> Vector:
+        """The linear predictor, one column an output; NaN where a feature is not finite."""
+        n, outputs = len(features), len(self.coef)
+        out = np.broadcast_to(self.intercept, (n, outputs)).copy()
+        finite = np.isfinite(features).all(axis=1)
+        for j in range(features.shape[1]):
+            x = np.clip(np.where(finite, features[:, j], 0.0), self.low[j], self.high[j])
+            for k in range(outputs):
+                out[:, k] += x * self.coef[k, j]
+        out[~finite] = np.nan
+        return out
+
+    def sparse_margins(self, csr: Any) -> Vector:
+        """The same of compressed rows in canonical form, whose absent entries are 0 and within every range."""
+        n, outputs = csr.shape[0], len(self.coef)
+        row = np.repeat(np.arange(n), np.diff(csr.indptr))
+        finite = np.isfinite(csr.data)
+        x = np.clip(np.where(finite, csr.data, 0.0), self.low[csr.indices], self.high[csr.indices])
+        cells = np.concatenate([np.arange(n), row])
+        out = np.empty((n, outputs))
+        for k in range(outputs):  # a row's entries are added in their order, the intercept first
+            terms = np.concatenate([np.full(n, self.intercept[k]), x * self.coef[k, csr.indices]])
+            out[:, k] = np.bincount(cells, terms, minlength=n)
+        out[row[~finite]] = np.nan
+        return out
+
+    def predictions(self, margins: Vector) -> Vector:
+        """The predicted number; one at a time where there is an exponential, whose vector form need not be row-pure."""
+        one = margins[:, 0]
+        if not getattr(self.loss, "log_link", False):
+            return one
+        limit = float(self.loss.limit)
+        return np.array([math.exp(m) for m in np.clip(one, -limit, limit).tolist()], dtype=np.float64)
+
+
+def read(
+    model: Released, X: Any, y: Any, seen: Seen, reservation: Reservation | None = None
+) -> tuple[Vector, NDArray[np.int64] | None]:
+    """What ``seen`` makes of each row, in one pass over blocks; and the persons behind the rows of a stream.
+
+    The features of a stream are shown to the ledger's owner on the way, as a fit would show them.
+    """
+    nothing = seen(np.empty((0, len(model.coef))), np.empty(0))  # a table may be empty
+    if not is_stream(X):
+        return np.concatenate([nothing, *(seen(*block) for block in _array_blocks(model, X, y))]), None
+    sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), X.shape[0])
+    parts, persons = [nothing], []
+    for part, block in in_place(X):
+        parts.append(seen(model.margins(block.features), block.targets))
+        if block.persons is not None:
+            persons.append(block.persons)
+        if sketcher is not None:
+            sketcher.see(part.start, part.stop, block.features)
+    if sketcher is not None and reservation is not None:
+        reservation.ledger.recognize(reservation.dataset, sketcher.result())
+    return np.concatenate(parts), np.concatenate(persons) if persons else None
+
+
+def _array_blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Vector, Vector]]:
+    table = containers.two_dimensional(X)
+    targets = admission.class_indices(y, model.bounds.classes or ()) if model.is_classifier else _numbers(y)
+    if len(targets) != table.shape[0]:
+        raise Unsupported("y must hold one target for each row of X")
+    if containers.is_sparse(table):
+        yield model.sparse_margins(admission.canonical(table)), targets
+        return
+    for first, last, block in admission.blocks(table, *table.shape):
+        yield model.margins(block), targets[first:last]
+
+
+def _numbers(y: Any) -> Vector:
+    return admission.numbers(containers.one_dimensional(y))

@@ -1,0 +1,198 @@
+"""The area under the ROC curve, in three purchases.
+
+1. A rough histogram of the margins, classes together: its quantiles become the bins.
+2. The histogram of both classes in these bins: g+ = h+ + e+ and g- = h- + e-, with noises e.
+3. Two sums. With M(b, c) = 1 for c < b, 1/2 for c = b, 0 else, the concordant pairs (ties in a bin count half) are
+
+       h+' M h-  =  h+' (M g-)  +  (M' g+)' h-  -  g+' M g-  +  e+' M e-,
+
+   and the first two terms are sums over rows of released numbers (M g-)_b and (M' g+)_c: bought together, they cost the
+   noise of four cells instead of that of all bins. What remains is a product of two noises, whose law is public.
+
+The same holds with M - A J for M, J all ones: at the true area A it is 0, and A is kept unless the noise refutes it.
+In a bin any order is possible, so that half of the pairs in equal bins, h+' h-, is added on both sides.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.metrics.inverted_tests import kept
+from discreet.curator.metrics.measurement import Measured, half_width
+from discreet.curator.metrics.noise_bounds import Noise, Spectrum
+from discreet.curator.metrics.noisy_sums import ROUNDING, Buyer, one_hot
+from discreet.curator.metrics.predictions import Released
+
+Vector = NDArray[np.float64]
+
+SHARES = (0.1, 0.5, 0.4)
+"""Of the rough histogram, of that of both classes, of the two sums: measured, and flat around here."""
+SAMPLING = "Hanley and McNeil"
+ROUGH = 64
+REACH = 3.0
+"""Half the width of the rough histogram, in standard deviations of margins of uniform features."""
+LEAST_BINS, MOST_BINS = 8, 128
+NODES = 16
+"""Areas between which the bound on the product of noises is drawn as a line, which lies above it."""
+_UNIFORM = 0.05
+_PARTS = 0.8, 0.12, 0.08
+"""Of alpha: the two sums' noise, the product of noises, the pairs in equal bins."""
+
+
+def seen(model: Released, margins: Vector, targets: Vector) -> Vector:
+    """Margin and class (0 or 1) of each row; NaN for one that cannot be scored."""
+    pair = np.column_stack([margins[:, 0], targets])
+    pair[~np.isfinite(pair).all(axis=1)] = np.nan
+    return pair
+
+
+def measure(model: Released, rows: Vector, buyer: Buyer, level: float) -> Measured:
+    """The area, with ties counted half."""
+    scored = np.isfinite(rows[:, 0])
+    margins, classes = np.where(scored, rows[:, 0], 0.0), np.where(scored, rows[:, 1], 0.0)
+    edges = _bins(model, margins, scored, buyer)
+    bins, size = np.searchsorted(edges, margins, side="right"), len(edges) + 1
+    counts, noise = buyer.sums(one_hot(np.where(scored, bins + size * (classes > 0), -1), 2 * size))
+    rough = _Histogram(counts[size:], counts[:size], noise)
+    sums, noise = buyer.sums(rough.table(bins, classes, scored))
+    return _Area(rough, sums, noise).measured(level)
+
+
+def _bins(model: Released, margins: Vector, scored: NDArray[np.bool_], buyer: Buyer) -> Vector:
+    """Inner edges of bins of about equal mass, as many as the noise to come makes worth having."""
+    spans = (model.high - model.low) * np.abs(model.coef[0])
+    center = float(model.intercept[0] + ((model.low + model.high) / 2) @ model.coef[0])
+    reach = min(REACH * float(np.linalg.norm(spans)) / math.sqrt(12.0), float(spans.sum()) / 2) or 1.0
+    grid = np.linspace(center - reach, center + reach, ROUGH + 1)
+    cells = np.searchsorted(grid[1:-1], margins, side="right")
+    counts, noise = buyer.sums(one_hot(np.where(scored, cells, -1), ROUGH))
+    mass = np.maximum(counts - 0.5 * noise.deviation, 0.0)
+    mass = (1 - _UNIFORM) * mass / (float(mass.sum()) or 1.0) + _UNIFORM / ROUGH
+    size = _worth_having(max(float(counts.sum()), 1.0), noise.deviation * _later(buyer))
+    heights = np.concatenate([[0.0], np.cumsum(mass)]) / float(mass.sum())
+    edges: Vector = np.unique(np.interp(np.arange(1, size) / size, heights, grid))
+    return edges
+
+
+def _later(buyer: Buyer) -> float:
+    """The second purchase's noise over the first's."""
+    first, second = (release.relative_noise for release in buyer.plan.releases[:2])
+    return second / first
+
+
+def _worth_having(count: float, deviation: float) -> int:
+    """Few bins leave pairs in equal bins, 1/(2 q) of all; many make the product of noises grow, as q (noise/count)^2.
+
+    Both are alike at a multiple of count/deviation; which one, was measured.
+    """
+    best = 0.15 * count / deviation if deviation > 0 else MOST_BINS
+    return int(min(max(best, LEAST_BINS), MOST_BINS))
+
+
+@dataclass(frozen=True)
+class _Histogram:
+    """Noisy counts of both classes, from the lowest margins to the highest."""
+
+    positive: Vector
+    negative: Vector
+    noise: Noise
+
+    @property
+    def below(self) -> Vector:
+        """M g-: for a row of the positive class in each bin, the negatives below it."""
+        return np.asarray(np.cumsum(self.negative) - self.negative / 2)
+
+    @property
+    def above(self) -> Vector:
+        """M' g+: for a row of the negative class in each bin, the positives above it."""
+        return np.asarray(np.cumsum(self.positive[::-1])[::-1] - self.positive / 2)
+
+    def table(self, bins: NDArray[np.int64], classes: Vector, scored: NDArray[np.bool_]) -> Vector:
+        """Each row's number between the least and the largest, as two parts of 1: cells of its own for each class."""
+        out = np.zeros((len(bins), 4))
+        for at, values, mine in ((0, self.below, classes > 0), (2, self.above, classes <= 0)):
+            low, high = ends(values)
+            part = np.clip((values - low) / (high - low), 0.0, 1.0)[bins]
+            out[:, at] = np.where(mine & scored, np.sqrt(part), 0.0)
+            out[:, at + 1] = np.where(mine & scored, np.sqrt(1 - part), 0.0)
+        return out
+
+    def ties(self, alpha: float) -> float:
+        """What the pairs in equal bins, h+' h-, do not exceed: g+' g- less three noises, each bounded."""
+        both = np.concatenate([self.positive, self.negative])
+        longest = float(np.linalg.norm(both)) + self.noise.length(both.size, alpha / 3)
+        linear = self.noise.within(longest, alpha / 3)
+        product = self.noise.product(_equal(self.positive.size), alpha / 3)
+        return max(0.0, float(self.positive @ self.negative) + linear + product)
+
+
+@dataclass(frozen=True)
+class _Area:
+    """The two sums, each as two cells, and the histogram that they refine."""
+
+    rough: _Histogram
+    sums: Vector
+    noise: Noise
+
+    def measured(self, level: float) -> Measured:
+        """The area and what the noise does not refute."""
+        weights, steps, constant, total = self._test()
+        pairs = float(weights @ self.sums) - constant
+        product = float(steps @ self.sums) - total
+        positives, negatives = float(self.sums[:2].sum()), float(self.sums[2:].sum())
+        if not (product > 0 and positives > 0 and negatives > 0):
+            return Measured(math.nan, 0.0, 1.0, 1.0)
+        value = min(max(pairs / product, 0.0), 1.0)
+        noise, remainder, equal = (part * (1 - level) for part in _PARTS)
+        ties = self.rough.ties(equal) / 2
+        rounding = ROUNDING * (float(np.abs(self.sums).sum()) + 8 * self.noise.deviation)
+
+        def refuted(area: float) -> bool:
+            combined = weights - area * steps
+            allowed = self.noise.combined(combined, noise) + self._remainder(area, remainder)
+            return abs(pairs - area * product) > allowed + ties + rounding * float(np.abs(combined).sum())
+
+        low, high = (0.0, 1.0) if refuted(value) else (kept(refuted, value, 0.0), kept(refuted, value, 1.0))
+        return Measured(value, low, high, half_width(level) * _spread(value, positives, negatives))
+
+    def _test(self) -> tuple[Vector, Vector, float, float]:
+        """Weights of the cells in concordant pairs and in all pairs, and the released constants to be taken off."""
+        rough = self.rough
+        (least, most), (bottom, top) = ends(rough.below), ends(rough.above)
+        positives, negatives = float(rough.positive.sum()), float(rough.negative.sum())
+        weights = np.array([most, least, top, bottom])
+        steps = np.array([negatives, negatives, positives, positives])
+        return weights, steps, float(rough.positive @ rough.below), positives * negatives
+
+    def _remainder(self, area: float, alpha: float) -> float:
+        at = min(int(area * NODES), NODES - 1)
+        below, above = (_minus_area(self.rough.positive.size, node) for node in (at, at + 1))
+        return self.rough.noise.product(below, alpha, above, area * NODES - at)
+
+
+@lru_cache(maxsize=8 * NODES)
+def _minus_area(size: int, node: int) -> Spectrum:
+    """M - A J at A = node / NODES."""
+    return Spectrum.of(np.tri(size, k=-1) + 0.5 * np.eye(size) - node / NODES)
+
+
+@lru_cache(maxsize=16)
+def _equal(size: int) -> Spectrum:
+    return Spectrum.of(np.eye(size))
+
+
+def ends(values: Vector) -> tuple[float, float]:
+    """The least and the largest, never equal."""
+    low, high = float(values.min()), float(values.max())
+    return low, high if high > low else low + 1.0
+
+
+def _spread(area: float, positives: float, negatives: float) -> float:
+    """The standard error of the area on fresh rows (Hanley and McNeil 1982)."""
+    one, two = area / (2 - area), 2 * area**2 / (1 + area)
+    square = area**2
+    top = area * (1 - area) + (positives - 1) * (one - square) + (negatives - 1) * (two - square)
+    return math.sqrt(max(top, area * (1 - area)) / (max(positives, 1.0) * max(negatives, 1.0)))

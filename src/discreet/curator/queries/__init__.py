@@ -1,0 +1,1 @@
+"""The questions that a curator answers: one file per question, with its proof."""

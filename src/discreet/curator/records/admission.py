@@ -1,0 +1,265 @@
+"""From what a user hands in to the private integer copy: ``Records``.
+
+Nothing here raises, warns or branches visibly on a value. What a container declares is public and checked loudly
+(``containers.py``); a value that is missing, infinite, not a number or not a declared label turns its record into the
+null record, silently: a value-dependent exception is a leak.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Bounds
+from discreet.curator.kernels import encode
+from discreet.curator.lattice.lattice import COARSE, FINE, Grid
+from discreet.curator.records.containers import are_numbers, as_array, cells_of, is_sparse, kinds_of, one_dimensional
+from discreet.errors import Unsupported
+from discreet.scalars import is_name, is_nothing, is_plain, real_number
+
+_BLOCK_VALUES = 1 << 20
+_NARROW = 1 / 16
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The declared affine door: clip to [low, high], divide by ``scale``; the target by ``target_scale``."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    intercept: bool
+    row_norm: float | None
+    grid: Grid
+
+    @property
+    def feature_bounds(self) -> NDArray[np.float64]:
+        """The largest |x_j| in training coordinates, the intercept's last."""
+        extent = np.maximum(np.abs(self.low), np.abs(self.high))
+        bounds = np.divide(extent, self.scale, out=np.zeros_like(extent), where=self.scale > 0)
+        bounds = np.ceil(bounds * self.grid.one) / self.grid.one  # as far as rounding to the grid can go
+        return np.append(bounds, 1.0) if self.intercept else bounds
+
+    @property
+    def ranges(self) -> NDArray[np.float64]:
+        """The declared (low, high) of each feature in training coordinates."""
+        ends = np.column_stack([self.low, self.high])
+        divisor = self.scale[:, None]
+        return np.divide(ends, divisor, out=np.zeros_like(ends), where=divisor > 0)
+
+
+def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, intercept: bool) -> Scaling:
+    """How declared ranges become training coordinates."""
+    low, high = bounds.ranges(n_columns, names)
+    extent = np.maximum(np.abs(low), np.abs(high))
+    away = np.sign(low) * np.sign(high) > 0
+    narrow = away & (np.minimum(np.abs(low), np.abs(high)) > (1 - _NARROW) * extent)  # such as the years 1990 to 2020
+    if bounds.scale == "global":
+        scale, grid = np.full(n_columns, extent.max(initial=0.0)), FINE
+    else:
+        scale, grid = extent, FINE if narrow.any() else COARSE
+    if (n_columns + 1) << (2 * grid.bits) >= 1 << 62:
+        raise Unsupported(
+            "too many columns for one common scale, since the squared norm of a record must fit 62 bits:"
+            " use Bounds(scale='feature') or fewer features"
+        )
+    return Scaling(low, high, scale, intercept, bounds.row_norm, grid)
+
+
+@dataclass(frozen=True, repr=False)
+class Records:
+    """The private copy: integer features by rows, and what each row's clip needs.
+
+    Rows of one unit (a person, or a record) are contiguous: unit u owns rows starts[u] to
+    starts[u + 1] - 1, ``shares`` says how many they are, row by row. ``norms`` and ``sums`` are the
+    rows' L2 norms (ceiling) and L1 norms on the grid.
+    """
+
+    rows: NDArray[np.signedinteger[Any]] | None
+    sparse: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]] | None
+    targets: NDArray[np.float64]
+    norms: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    starts: NDArray[np.int64] | None
+    shares: NDArray[np.int64] | None
+    n_columns: int
+    grid: Grid
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.targets)
+
+    @property
+    def n_units(self) -> int:
+        return self.n_rows if self.starts is None else len(self.starts) - 1
+
+
+def numbers(values: Any) -> NDArray[np.float64]:
+    """Values as float64, NaN where a cell is no real number."""
+    if hasattr(values, "iloc"):
+        return _frame_numbers(values)
+    array = values if isinstance(values, np.ndarray) else as_array(values)
+    if array.dtype.kind in "fiub":
+        with np.errstate(all="ignore"):  # a cast that overflows would warn, and a warning is an answer
+            return np.ascontiguousarray(array, dtype=np.float64)
+    flat = np.array([real_number(value) for value in array.ravel()], dtype=np.float64)
+    return flat.reshape(array.shape)
+
+
+def _frame_numbers(frame: Any) -> NDArray[np.float64]:
+    if all(kind in "fiub" for kind in kinds_of(frame)):
+        with np.errstate(all="ignore"):
+            return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    return numbers(frame.to_numpy(dtype=object))
+
+
+def check_containers(X: Any, groups: Any, scaling: Scaling) -> None:
+    """Refuse what the containers alone show to be wrong, before anything is charged or read."""
+    if groups is not None and not (hasattr(groups, "__len__") and len(groups) == X.shape[0]):
+        raise Unsupported("groups must name one person for each row of X")
+    if is_sparse(X):
+        if X.dtype.kind not in "fiub":
+            raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")
+        if (scaling.low > 0).any() or (scaling.high < 0).any():
+            raise Unsupported(
+                "sparse data needs ranges that contain 0, since absent entries are 0: widen them, or pass a dense array"
+            )
+
+
+def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
+    """Each label's position among the declared classes; NaN for any other label."""
+    labels = one_dimensional(y)
+    numeric = are_numbers(classes)
+    out = np.full(len(labels), np.nan)
+    if labels.dtype.kind in "fiub" and numeric:
+        for index, label in enumerate(classes):
+            out[labels == label] = index
+        return out
+    position = {label: index for index, label in enumerate(classes)}
+    declared = set(map(type, classes))
+    for i, label in enumerate(labels.tolist()):
+        if not (is_plain(label) or type(label) in declared):
+            continue
+        try:
+            out[i] = position.get(label, np.nan)
+        except Exception:  # a signaling NaN has no hash
+            continue
+    return out
+
+
+def blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+    """Runs of rows as numbers, with where they start and end."""
+    step = max(1, _BLOCK_VALUES // max(1, width))
+    for first in range(0, n, step):
+        last = min(n, first + step)
+        part = X.iloc[first:last] if hasattr(X, "iloc") else X[first:last]
+        yield first, last, numbers(part)
+
+
+def _numbered(names: NDArray[Any]) -> NDArray[np.int64]:
+    """Equal names get equal numbers, whatever their types (1, 1.0 and True are one person); missing ones share one.
+
+    So do objects of other classes than Python's, numpy's and pandas': comparing them would run code of their own.
+    """
+    seen: dict[Any, int] = {}
+    numbered = np.empty(len(names), dtype=np.int64)
+    for i, name in enumerate(names.tolist()):
+        key = name if is_name(name) and not is_nothing(name) else None
+        try:
+            numbered[i] = seen.setdefault(key, len(seen))
+        except Exception:  # a signaling NaN
+            numbered[i] = seen.setdefault(None, len(seen))
+    return numbered
+
+
+def names_of(groups: Any) -> NDArray[Any]:
+    """Return the persons' names as an array, each exactly as it is; an empty one where they are no column."""
+    if getattr(groups, "ndim", 1) != 1:
+        return np.asarray(groups)
+    return cells_of(groups) if hasattr(groups, "__len__") else np.empty(0)
+
+
+def grouping(groups: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """An order that puts each person's rows together; where each person starts; each row's number of siblings."""
+    labels = names_of(groups)
+    if labels.shape != (n,):
+        raise Unsupported("groups must name one person for each row of X")
+    if labels.dtype.kind in "OT":
+        labels = _numbered(labels)
+    _, member, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    order = np.argsort(member, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return order.astype(np.int64), starts, np.repeat(counts, counts).astype(np.int64)
+
+
+def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = None) -> Records:
+    """Clip, scale and round every record onto the integer grid: the private copy that engines read.
+
+    ``targets`` hold NaN where a record must become null. Rows are encoded one by one; what a record
+    becomes depends on that record and on declared facts only.
+    """
+    n, n_columns = X.shape
+    if targets.shape != (n,) or n_columns != len(scaling.scale):
+        raise Unsupported("X or y changed its size while it was being read: pass a copy")
+    if is_sparse(X):
+        X = canonical(X)
+    valid = np.isfinite(targets)
+    targets = np.where(valid, targets, 0.0)
+    order = starts = shares = None
+    if groups is not None:
+        order, starts, shares = grouping(groups, n)
+        X = X.iloc[order] if hasattr(X, "iloc") else X[order]
+        targets, valid = targets[order], valid[order]
+    norms, sums = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    declared, width = encoding_of(scaling), n_columns + scaling.intercept
+    if is_sparse(X):
+        sparse = _encode_sparse(X, valid, declared, scaling, norms, sums)
+        return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid)
+    rows = np.empty((n, width), dtype=scaling.grid.dtype)
+    for first, last, block in blocks(X, n, n_columns):
+        part = slice(first, last)
+        encode.encode_rows(block, valid[part], *declared, rows[part], norms[part], sums[part])
+    return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid)
+
+
+def encoding_of(scaling: Scaling) -> tuple[Any, ...]:
+    """The declared numbers that the kernels encode a row by."""
+    one, n_columns = scaling.grid.one, len(scaling.scale)
+    inverse = np.divide(one, scaling.scale, out=np.zeros(n_columns), where=scaling.scale > 0)
+    longest = -1  # no bound but the ranges'
+    if scaling.row_norm is not None:
+        longest = int(min(scaling.row_norm, math.sqrt(n_columns) + 1.0) * one)
+    return scaling.low, scaling.high, inverse, one, longest, scaling.intercept
+
+
+def canonical(X: Any) -> Any:
+    """A copy in compressed rows, its indices checked and its duplicate entries added up."""
+    with np.errstate(all="ignore"):
+        csr = X.astype(np.float64).tocsr(copy=True)
+        try:
+            csr.check_format(full_check=True)
+        except ValueError:
+            raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
+        csr.sum_duplicates()
+    return csr
+
+
+def _encode_sparse(
+    csr: Any, valid: NDArray[np.bool_], declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
+    n, n_columns = csr.shape
+    extra = int(scaling.intercept)
+    indptr = csr.indptr.astype(np.int64)
+    shifted = indptr + extra * np.arange(n + 1, dtype=np.int64)
+    indices = np.empty(csr.nnz + extra * n, dtype=np.int32)
+    data = np.empty(csr.nnz + extra * n, dtype=scaling.grid.dtype)
+    at = np.arange(csr.nnz, dtype=np.int64)
+    if extra:
+        at += np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
+        indices[shifted[1:] - 1] = n_columns
+    indices[at] = csr.indices
+    encode.encode_sparse_rows(indptr, csr.indices.astype(np.int32), csr.data, valid, *declared, data, norms, sums)
+    return shifted, indices, data

@@ -1,0 +1,79 @@
+"""Two parts of the records, by lot: what is fitted on, and what is held out to score with.
+
+Where n is public, a set of records (persons) of a fixed size is drawn by lot for the second part; where it is private,
+every record falls into it with probability numerator / 2^16, by a coin of its own. No data touch lot or coins. A
+neighbor differs in one record, hence, whatever the lot, in one part only: mechanisms that see different parts cost the
+dearer of the two, not their sum. *Proof.* Give the records that both neighbors share the same places. Then the other
+part is the same in both, and the law of everything computed from the two parts differs by the one part's mechanism
+alone; divergences are quasi-convex in the law of the lot, which is the same for both. This holds for ``replace_one``
+and ``zero_out``, where the record keeps its place in any lot; and for ``add_remove``: coins are independent, so that
+those of the records that stay have the same law whether or not one more is there, and answers do not depend on the
+order of records.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.engines.base import rows_of_units
+from discreet.curator.lattice.entropy import current_entropy
+from discreet.curator.lattice.noise import poisson_sample
+from discreet.curator.records import admission, containers
+from discreet.errors import Unsupported
+
+
+@dataclass(frozen=True, repr=False)
+class Part:
+    """Some of the rows, as a fit takes them."""
+
+    X: Any
+    y: Any
+    groups: Any
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are: public where n is."""
+        return len(self.y)
+
+
+def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = None) -> tuple[Part, Part]:
+    """The records not drawn, and those drawn: ``held_units`` of them, or each with probability numerator / 2^16.
+
+    Persons stay together.
+    """
+    table, targets = containers.two_dimensional(X), containers.one_dimensional(y)
+    n = int(table.shape[0])
+    if len(targets) != n:
+        raise Unsupported("y must hold one target for each row of X")
+    names = None if groups is None else admission.names_of(groups)
+    order, starts = np.arange(n), None
+    if names is not None:
+        order, starts, _ = admission.grouping(names, n)
+    n_units = n if starts is None else len(starts) - 1
+    held = np.zeros(n, dtype=bool)
+    entropy = current_entropy()
+    if held_units is None:
+        drawn = poisson_sample(n_units, numerator, entropy)
+    else:
+        drawn = np.sort(np.argsort(entropy.words(n_units), kind="stable")[:held_units])
+    held[order[rows_of_units(drawn, starts)]] = True
+    if containers.is_sparse(table):
+        table = _compressed(table)
+    return _part(table, targets, names, np.flatnonzero(~held)), _part(table, targets, names, np.flatnonzero(held))
+
+
+def _part(table: Any, targets: NDArray[Any], names: Any, rows: NDArray[np.int64]) -> Part:
+    chosen = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+    return Part(chosen, targets[rows], None if names is None else names[rows])
+
+
+def _compressed(table: Any) -> Any:
+    """Compressed rows whose index arrays have been checked: they can be cut."""
+    csr = table.tocsr(copy=True)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError:
+        raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
+    return csr

@@ -1,0 +1,228 @@
+"""Records that come in blocks: what a table on disk looks like to the curator.
+
+A stream stands where ``X`` stands: it has a shape and column names, facts of its container, and its blocks are
+read only behind the wall, each time anew. It brings its own targets and persons, so ``y`` and ``groups`` stay away.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.plan import Plan, Release
+from discreet.curator.kernels import encode
+from discreet.curator.records import admission
+from discreet.errors import Unsupported
+
+Watch = Callable[[int, int, NDArray[np.float64]], None]
+"""Shown the features of rows first to last as they are read."""
+
+Reading = Callable[[int, int], None]
+"""Told (rows read, rows in all) as blocks are read: only where the number of rows is public."""
+
+
+@dataclass(frozen=True, repr=False)
+class Block:
+    """Some rows: features (rows, columns), targets, and the persons behind the rows where there are any.
+
+    A target is a class's position among the declared ones, or a number; NaN makes its record null, as a feature that
+    is not finite does. Equal persons have equal entries, within a block and across blocks. ``checks`` are the cells of
+    the stream's ``Checks`` that each row is in, where it has any.
+    """
+
+    features: NDArray[np.float64]
+    targets: NDArray[np.float64]
+    persons: NDArray[np.int64] | None = None
+    checks: NDArray[np.int64] | None = None
+
+
+class Purchase(Protocol):
+    """What a stream buys before its blocks can be made: counts of cells, in one release beside the plan's.
+
+    ``cells`` gives, block by block, the cells below ``size`` that each row is in, ``per_row`` of them, -1 for none.
+    ``names`` are the columns that it is about.
+    """
+
+    names: tuple[str, ...]
+    size: int
+    per_row: int
+
+    def release(self, plan: Plan, *, pure: bool) -> Release:
+        """The release beside a plan, so that it gets a share of the budget."""
+        ...
+
+    def cells(self) -> Iterator[NDArray[np.int64]]:
+        """Each row's cells, in the order of the rows."""
+        ...
+
+    def settled(self, counts: NDArray[np.float64], noise: float, n: int | None) -> "RecordStream":
+        """The stream that the noisy counts allow; ``noise`` is their standard deviation, ``n`` public or None."""
+        ...
+
+
+class Checks(Protocol):
+    """What a stream counts of its cells while they are read, with noise, in one release next to the plan's.
+
+    Each block brings, row by row, the cells below ``size`` that the row is in, ``per_row`` of them, -1 for none.
+    ``names`` are the columns that it is about.
+    """
+
+    names: tuple[str, ...]
+    size: int
+    per_row: int
+
+    def release(self, plan: Plan, *, pure: bool) -> Release:
+        """Return the release next to a plan, with its share of the budget."""
+        ...
+
+    def described(self, counts: NDArray[np.float64], noise: float) -> dict[str, Any]:
+        """Return the noisy counts by name, for the certificate; ``noise`` is their standard deviation."""
+        ...
+
+
+class RecordStream(ABC):
+    """A table that is read in blocks.
+
+    What a row becomes must depend on that row and on declared (or released) facts only, never on other rows: not on
+    its block's, nor on a type that was guessed from all of them. ``facts`` are declarations for the certificate.
+    """
+
+    shape: tuple[int, int]
+    columns: list[str]
+    has_persons: bool = False
+    facts: Mapping[str, Any] = MappingProxyType({})
+    purchase: Purchase | None = None
+    checks: Checks | None = None
+    reading: Reading | None = None
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in blocks, from the start."""
+
+    @abstractmethod
+    def persons(self) -> NDArray[np.int64]:
+        """The person behind each row, in the order of the rows."""
+
+
+def is_stream(X: Any) -> TypeGuard[RecordStream]:
+    """Whether X is read in blocks."""
+    return isinstance(X, RecordStream)
+
+
+def in_place(stream: RecordStream) -> Iterator[tuple[slice, Block]]:
+    """Yield all blocks with the rows that they are; a stream that is not as long as it says is refused."""
+    (n, n_columns), first = stream.shape, 0
+    for block in stream.blocks():
+        last = first + len(block.targets)
+        if last > n or block.features.shape != (last - first, n_columns):
+            raise Unsupported(CHANGED)
+        yield slice(first, last), block
+        first = last
+    if first != n:
+        raise Unsupported(CHANGED)
+
+
+def gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, Any, Any]:
+    """Read a stream into arrays as a fit takes them: features, targets (labels of ``classes``), and persons or None.
+
+    For what must cut the rows into parts. All of them are held as doubles: call it after the charge.
+    """
+    n, n_columns = stream.shape
+    features, targets = np.empty((n, n_columns)), np.empty(n)
+    persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
+    for rows, block in in_place(stream):
+        features[rows], targets[rows] = block.features, block.targets
+        if persons is not None and block.persons is not None:
+            persons[rows] = block.persons
+    return features, targets if classes is None else _labels(targets, classes), persons
+
+
+def _labels(positions: NDArray[np.float64], classes: Sequence[Any]) -> NDArray[np.object_]:
+    """Return the classes at these positions, None where there is none."""
+    named = np.empty(len(classes) + 1, dtype=object)
+    for i, label in enumerate(classes):
+        named[i] = label
+    return named[np.where(np.isfinite(positions), positions, len(classes)).astype(np.int64)]
+
+
+def exhaust(blocks: Iterator[Block]) -> None:
+    """Read all blocks, and look at none."""
+    for _ in blocks:
+        pass
+
+
+def admit_stream(
+    stream: RecordStream,
+    scaled: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    scaling: admission.Scaling,
+    watch: Watch | None = None,
+    drive: Callable[[Iterator[Block]], None] = exhaust,
+) -> admission.Records:
+    """``door.admit`` for a stream: one pass, and never more than a block of it as numbers.
+
+    ``scaled`` takes targets to training coordinates, NaN where a record must become null. ``drive`` takes the blocks to
+    their end, each of which is admitted on the way: it may count what passes by.
+    """
+    n, n_columns = stream.shape
+    declared, width = admission.encoding_of(scaling), n_columns + scaling.intercept
+    rows = np.empty((n, width), dtype=scaling.grid.dtype)
+    targets, norms, sums = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
+
+    def admitted() -> Iterator[Block]:
+        for part, block in in_place(stream):
+            found = scaled(block.targets)
+            valid = np.isfinite(found)
+            targets[part] = np.where(valid, found, 0.0)
+            encode.encode_rows(block.features, valid, *declared, rows[part], norms[part], sums[part])
+            if persons is not None:
+                if block.persons is None:
+                    raise Unsupported("a stream that has persons names one for each row of each block")
+                persons[part] = block.persons
+            if watch is not None:
+                watch(part.start, part.stop, block.features)
+            if stream.reading is not None:
+                stream.reading(part.stop, n)
+            yield block
+
+    drive(admitted())
+    if persons is None:
+        return admission.Records(rows, None, targets, norms, sums, None, None, width, scaling.grid)
+    order, starts, shares = admission.grouping(persons, n)
+    return admission.Records(
+        rows[order], None, targets[order], norms[order], sums[order], starts, shares, width, scaling.grid
+    )
+
+
+def rows_of_each(persons: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each row, how many rows its person has."""
+    _, member, counts = np.unique(persons, return_inverse=True, return_counts=True)
+    return counts[member].astype(np.int64)
+
+
+def in_step(
+    blocks: Iterator[NDArray[np.int64]], column: NDArray[np.int64]
+) -> tuple[Iterator[NDArray[np.int64]], Iterator[NDArray[np.int64]]]:
+    """Blocks of rows, and the parts of a column that belong to them, for whoever takes one of each in turn."""
+    sizes: deque[int] = deque()
+
+    def first() -> Iterator[NDArray[np.int64]]:
+        for block in blocks:
+            sizes.append(len(block))
+            yield block
+
+    def second() -> Iterator[NDArray[np.int64]]:
+        at = 0
+        while sizes:
+            at += (size := sizes.popleft())
+            yield column[at - size : at]
+
+    return first(), second()
+
+
+CHANGED = "the table changed its size while it was being read: copy it, and read the copy"

@@ -1,0 +1,217 @@
+"""What the cells of a whole column mean: ``schema/cell_meaning.py`` for each cell, at the speed of columns.
+
+How a column is stored is a fact of its container and may be refused; no value raises or warns.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.errors import Unsupported
+from discreet.scalars import is_name, is_nothing
+from discreet.schema.cell_meaning import (
+    MISSING,
+    UNKNOWN,
+    Label,
+    are_numbers,
+    codes_of,
+    decoded,
+    number_of,
+    plain_number,
+    position_of,
+    text_of,
+)
+
+Vector = NDArray[np.float64]
+Positions = NDArray[np.int64]
+_WHOLE = re.compile(r"^([+-]?[0-9]+)\.0*$")
+
+Column: TypeAlias = Any
+"""A column as it is stored: a pyarrow array, or a numpy array of cells of any kind."""
+
+
+def numbers(column: Column, missing: frozenset[str]) -> Vector:
+    """``number_of`` for every cell of a column: NaN for what is not finite, whatever stands next to it."""
+    if isinstance(column, np.ndarray):
+        return np.array([number_of(cell, missing) for cell in column], dtype=np.float64)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _numbers_by(column, lambda values: numbers(values, missing))
+    if _holds_text(kind):
+        return _parsed(column, missing)
+    if pa.types.is_null(kind):
+        return np.full(len(column), math.nan)
+    if pa.types.is_decimal(kind):  # a cast would round twice
+        return _one_by_one(column, missing)
+    return _without(_as_floats(column), missing)
+
+
+def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) -> Positions:
+    """``position_of`` for every cell of a column."""
+    if isinstance(column, np.ndarray):
+        return _looked_up(column.tolist(), labels, missing)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _positions_by(column, lambda values: positions(values, labels, missing))
+    if pa.types.is_null(kind):
+        return np.full(len(column), MISSING, dtype=np.int64)
+    if not pa.types.is_floating(kind):
+        return _positions_by(_distinct(column), lambda values: _looked_up(values.to_pylist(), labels, missing))
+    return _among(numbers(column, missing), labels)
+
+
+def lowered(column: Column) -> Column:
+    """The column with its texts in small letters; anything else as it is."""
+    if isinstance(column, np.ndarray):
+        return _cells([decoded(cell).lower() if isinstance(cell, (str, bytes)) else cell for cell in column])
+    if pa.types.is_dictionary(column.type) and _holds_text(column.type.value_type):
+        return pa.DictionaryArray.from_arrays(column.indices, lowered(column.dictionary))
+    if not _holds_text(column.type):
+        return column
+    distinct = _distinct(column)
+    texts = [None if cell is None else decoded(cell).lower().encode() for cell in distinct.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(distinct.indices, pa.array(texts, pa.large_binary()))
+
+
+def names(column: Column, missing: frozenset[str]) -> list[str | None]:
+    """Whom each cell names, by its text: 7 and "7" are one; None for nobody."""
+    if isinstance(column, np.ndarray):
+        return [_name(cell, missing) for cell in column]
+    if pa.types.is_dictionary(column.type):
+        found = [*names(column.dictionary, missing), None]
+    elif pa.types.is_null(column.type):
+        return [None] * len(column)
+    else:
+        column = _distinct(column)
+        found = [*(_name(cell, missing) for cell in column.dictionary.to_pylist()), None]
+    return [found[code] for code in _codes(column).tolist()]
+
+
+def texts(column: Column) -> list[str | None]:
+    """Every cell as the text that stands there, None where nothing does."""
+    cells = column if isinstance(column, np.ndarray) else _decodable(column).to_pylist()
+    return [None if is_nothing(cell) else decoded(cell) if isinstance(cell, bytes) else str(cell) for cell in cells]
+
+
+def _decodable(column: pa.Array) -> pa.Array:
+    """Texts as bytes, since they need not be valid."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_decimal(column.type) and column.type.bit_width < 128:  # which pyarrow cannot encode
+        column = column.cast(pa.decimal128(38, column.type.scale))
+    return column.cast(pa.large_binary()) if _holds_text(column.type) else column
+
+
+def _name(cell: Any, missing: frozenset[str]) -> str | None:
+    """A text; objects of other classes than Python's, numpy's and pandas' name nobody."""
+    text = text_of(cell, missing)
+    if text is None or text != UNKNOWN or isinstance(cell, (str, bytes)):
+        return text if text is None else _WHOLE.sub(r"\1", text)  # 7.0 is 7: two names for one would split a person
+    if not is_name(cell):  # writing it would run code of its own
+        return None
+    try:
+        return f"{type(cell).__name__} {cell}"
+    except Exception:  # whatever a cell's conversion raises, it must not be seen
+        return None
+
+
+def _looked_up(cells: list[Any], labels: Sequence[Label], missing: frozenset[str]) -> Positions:
+    """``position_of`` one by one; by a dictionary where labels are texts, which may be many."""
+    if are_numbers(labels):
+        return np.array([position_of(cell, labels, missing) for cell in cells], dtype=np.int64)
+    places: dict[str | None, int] = {str(label): i for i, label in reversed(list(enumerate(labels)))}
+    places[None] = MISSING
+    return np.array([places.get(text_of(cell, missing), len(labels)) for cell in cells], dtype=np.int64)
+
+
+def _among(found: Vector, labels: Sequence[Label]) -> Positions:
+    """Numbers among labels; a label that is a text stands for the number that is written so."""
+    if are_numbers(labels):
+        known = {float(label): i for i, label in reversed(list(enumerate(labels)))}
+    else:
+        known = {
+            v: i for i, v in enumerate(map(number_of, labels)) if not math.isnan(v) and plain_number(v) == labels[i]
+        }
+    out = np.full(len(found), len(labels), dtype=np.int64)
+    if known:
+        values = np.array(sorted(known))
+        at = np.minimum(np.searchsorted(values, found), len(values) - 1)
+        places = np.array([known[value] for value in values.tolist()], dtype=np.int64)
+        out = np.where(values[at] == found, places[at], out)
+    out[~np.isfinite(found)] = MISSING
+    return out
+
+
+def _parsed(column: pa.Array, missing: frozenset[str]) -> Vector:
+    """Texts as numbers: all at once where every one is a number or missing, else distinct one by one."""
+    plain = column.cast(pa.large_binary())
+    absent = pc.is_in(plain, pa.array([text.encode() for text in sorted(missing)], pa.large_binary()))
+    try:
+        return _without(_as_floats(pc.if_else(absent, pa.scalar(None, pa.large_binary()), plain)), missing)
+    except pa.ArrowInvalid:
+        return _one_by_one(column, missing)
+
+
+def _one_by_one(column: pa.Array, missing: frozenset[str]) -> Vector:
+    return _numbers_by(_distinct(column), lambda values: numbers(_cells(values.to_pylist()), missing))
+
+
+def _as_floats(column: pa.Array) -> Vector:
+    """Without a copy where they are doubles and none is missing."""
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _distinct(column: pa.Array) -> pa.DictionaryArray:
+    """The column as codes of its distinct cells; texts as bytes, since they need not be valid."""
+    return _decodable(column).dictionary_encode()
+
+
+def _numbers_by(column: pa.Array, meaning: Callable[[pa.Array], Vector]) -> Vector:
+    """What each distinct value means, spread over the rows."""
+    return np.append(meaning(column.dictionary), math.nan)[_codes(column)]
+
+
+def _positions_by(column: pa.Array, meaning: Callable[[pa.Array], Positions]) -> Positions:
+    return np.append(meaning(column.dictionary), np.int64(MISSING))[_codes(column)]
+
+
+def _codes(column: pa.Array) -> Positions:
+    """Each row's place in the dictionary; behind its end for a missing cell."""
+    codes = column.indices.cast(pa.int64()).fill_null(len(column.dictionary))
+    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _cells(values: list[Any]) -> NDArray[np.object_]:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _holds_text(kind: pa.DataType) -> bool:
+    names = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    return any(test(kind) for name in names if (test := getattr(pa.types, f"is_{name}", None)) is not None)
+
+
+def check_stored(name: str, kind: pa.DataType) -> None:
+    """Refuse a column that is stored as something else than numbers, texts or truth: a fact of the container."""
+    if pa.types.is_dictionary(kind):
+        return check_stored(name, kind.value_type)
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
+    if not (_holds_text(kind) or any(test(kind) for test in tests)):
+        raise Unsupported(f"column {name!r} is stored as {_shown(kind)}: write it as a number or a text, or ignore it")
+    return None
+
+
+def _shown(kind: pa.DataType) -> str:
+    return re.split(r"[\[(<]", str(kind))[0]
+
+
+def _without(found: Vector, missing: frozenset[str]) -> Vector:
+    """Numbers as ``number_of`` means them: what is not finite, or a code for nothing, is NaN."""
+    codes = codes_of(missing)
+    meant = np.isfinite(found) & ~np.isin(found, codes) if codes else np.isfinite(found)
+    return np.where(meant, found, math.nan)

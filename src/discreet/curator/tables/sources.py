@@ -1,0 +1,211 @@
+"""Where tables come from: data frames, and files of Parquet or CSV, read in batches of some columns.
+
+What is asked of a source is its container: names, the number of rows, how columns are stored. Cells are only read by
+``batches``. Errors of the readers are not passed on: they quote cells.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.curator.tables.cells import Column, check_stored, texts
+from discreet.errors import Unsupported
+
+BATCH_ROWS = 1 << 15
+
+
+@dataclass(frozen=True, repr=False)
+class Batch:
+    """Some rows of some columns."""
+
+    columns: Mapping[str, Column]
+    rows: int
+
+
+class Source(ABC):
+    """A table that can be read from the start as often as needed."""
+
+    names: list[str]
+
+    @abstractmethod
+    def count(self) -> int:
+        """The number of rows."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """All rows of these columns, at most ``rows`` at a time."""
+
+    def stored(self, column: str) -> list[pa.DataType]:
+        """How a column is stored, file by file; nothing where its cells may be of any kind."""
+        return []
+
+    def check(self, columns: Iterable[str]) -> None:
+        """Refuse a table that lacks a column, has it twice, or stores it as something else than cells."""
+        counts = Counter(self.names)
+        wanted = list(columns)
+        lacking = [name for name in wanted if name not in counts]
+        if lacking:
+            raise Unsupported(f"the table has no column {', '.join(map(repr, lacking))}: the schema declares it")
+        twice = [name for name in wanted if counts[name] > 1]
+        if twice:
+            raise Unsupported(f"the table has {', '.join(map(repr, twice))} more than once: rename one")
+        for name in wanted:
+            for kind in self.stored(name):
+                check_stored(name, kind)
+
+
+class Keeping(Source):
+    """A source that keeps some more columns of the batch that was read last, as texts."""
+
+    def __init__(self, source: Source, keep: Sequence[str]) -> None:
+        self._source, self._keep = source, list(keep)
+        self.names, self.kept = source.names, dict[str, pa.Array]()
+
+    def count(self) -> int:
+        """The number of rows."""
+        return self._source.count()
+
+    def stored(self, column: str) -> list[pa.DataType]:
+        """How a column is stored."""
+        return self._source.stored(column)
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """All rows of these columns; ``kept`` belongs to the batch that was given last."""
+        for batch in self._source.batches(list(dict.fromkeys([*columns, *self._keep])), rows):
+            self.kept = {name: pa.array(texts(batch.columns[name]), pa.large_string()) for name in self._keep}
+            yield batch
+
+
+class DeclaredSource(Source):
+    """A table that is only planned: names and a number of rows, and nothing to read."""
+
+    def __init__(self, names: Iterable[str], rows: int) -> None:
+        self.names, self._rows = list(names), rows
+
+    def count(self) -> int:
+        """The number of rows that is planned."""
+        return self._rows
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """Rows that name themselves as persons, and nothing else."""
+        for first in range(0, self._rows, rows):
+            count = min(rows, self._rows - first)
+            yield Batch(dict.fromkeys(columns, pa.array(range(first, first + count))), count)
+
+
+class FrameSource(Source):
+    """A data frame of pandas or polars, a pyarrow table, or a dictionary of columns."""
+
+    def __init__(self, table: Any) -> None:
+        if isinstance(table, pa.RecordBatch):
+            table = pa.table(table)
+        if isinstance(table, Mapping):
+            table = _frame(table)
+        if not isinstance(table, pa.Table) and not hasattr(table, "iloc") and hasattr(table, "__arrow_c_stream__"):
+            table = _from_stream(table)
+        if not (isinstance(table, pa.Table) or (hasattr(table, "iloc") and hasattr(table, "columns"))):
+            raise Unsupported(
+                "a table has named columns: pass a data frame of pandas or polars, a pyarrow table, or a file of CSV "
+                "or Parquet"
+            )
+        self._table = table
+        self.names = [str(name) for name in (table.column_names if self._is_arrow else table.columns)]
+
+    @property
+    def _is_arrow(self) -> bool:
+        return isinstance(self._table, pa.Table)
+
+    def count(self) -> int:
+        """The number of rows."""
+        return int(self._table.num_rows if self._is_arrow else len(self._table))
+
+    def stored(self, column: str) -> list[pa.DataType]:
+        """How a column is stored."""
+        if self._is_arrow:
+            return [self._table.schema.field(self.names.index(column)).type]
+        empty = self._table.iloc[:0, self.names.index(column)]
+        if empty.dtype == object:
+            return []
+        if getattr(empty.dtype, "kind", "O") in "cmM":
+            raise Unsupported(f"column {column!r} holds dates or complex numbers: write it as a number or a text")
+        try:
+            return [pa.array(empty, from_pandas=True).type]
+        except (pa.ArrowException, TypeError, ValueError):  # what pyarrow does not know is read cell by cell
+            return []
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """All rows of these columns."""
+        places = [self.names.index(name) for name in columns]
+        for first in range(0, self.count(), rows):
+            last = min(self.count(), first + rows)
+            if self._is_arrow:
+                part = [whole(self._table.column(place).slice(first, last - first)) for place in places]
+            else:
+                part = [_series(self._table.iloc[first:last, place]) for place in places]
+            yield Batch(dict(zip(columns, part, strict=True)), last - first)
+
+
+def _from_stream(table: Any) -> Any:
+    """Return another library's table, such as polars', on the same memory."""
+    try:
+        return pa.table(table)
+    except Exception:  # a stream may read a file on the way: what its reader says of cells must not be shown
+        raise Unsupported("the Arrow table cannot be read to its end: pass a pyarrow.Table or a data frame") from None
+
+
+def whole(chunks: Any) -> pa.Array:
+    """Chunks in one piece."""
+    if isinstance(chunks, pa.ChunkedArray):
+        if pa.types.is_dictionary(chunks.type) and chunks.num_chunks > 1:  # codes of two may be too many for their type
+            chunks = pa.chunked_array([chunk.dictionary_decode() for chunk in chunks.chunks])
+        combined = chunks.combine_chunks()
+        return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+    return chunks
+
+
+def _series(series: Any) -> Column:
+    """A pandas column as it is stored; cells of any kind stay cells, and so does what pyarrow does not know."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        return pa.array(series.to_numpy())
+    try:
+        if series.dtype != object:
+            return whole(pa.array(series, from_pandas=True))
+        if _are_texts(series.tolist()):
+            return pa.array(series.to_numpy(), pa.large_string(), from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        pass
+    return np.fromiter(series, dtype=object, count=len(series))
+
+
+def _are_texts(cells: list[Any]) -> bool:
+    """Whether every cell is a text or missing, so that all may be read as one type."""
+    kinds = set(map(type, cells))
+    return kinds <= {str, float, type(None)} and all(cell != cell for cell in cells if type(cell) is float)
+
+
+def _untyped(values: Any) -> Any:
+    """A list, or an array without a type, as cells of any kind: a type for all of them would be guessed from each."""
+    import pandas as pd
+
+    if isinstance(values, np.ndarray) and values.dtype.kind in "OU":
+        return pd.Series(values.astype(object), dtype=object)
+    if not isinstance(values, (list, tuple)):
+        return values
+    return pd.Series(np.fromiter(values, dtype=object, count=len(values)), dtype=object)
+
+
+def _frame(columns: Mapping[Any, Any]) -> Any:
+    import pandas as pd
+
+    try:
+        cells = {name: _untyped(values) for name, values in columns.items()}
+        if len({len(values) for values in cells.values()}) <= 1:
+            return pd.DataFrame(cells)
+    except (TypeError, ValueError):
+        pass
+    raise Unsupported("a dictionary of columns needs lists of the same length")

@@ -1,0 +1,266 @@
+"""Files of Parquet and CSV as sources: one, several, or a folder of them."""
+
+import csv
+import lzma
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from discreet.curator.tables.sources import BATCH_ROWS, Batch, Source
+from discreet.errors import Unsupported
+from discreet.schema.cell_meaning import decoded
+from discreet.schema.limits import MAX_COLUMNS
+
+_PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
+_SEPARATORS = ",;\t|"
+"""Those that a header may tell by itself."""
+_BLOCKS = (1 << 23, 1 << 26, 1 << 29, (1 << 31) - 1)
+"""Bytes that are read at a time: more where a single row is longer than that."""
+_HEADER = 1 << 20
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_FIRST_LINE = re.compile(rb"([\r\n]*)([^\r\n]*)")
+_BUFFER = 1 << 16
+
+
+def open_table(paths: Any, separator: str | None = None) -> Source:
+    """The table in a file, in several files, or in a folder; one row after the other in the order of the names."""
+    given = [Path(path) for path in (paths if isinstance(paths, (list, tuple)) else [paths])]
+    files = [file for path in given for file in _files(path)]
+    if not files:
+        raise Unsupported("no file of CSV or Parquet is given")
+    kinds = {_kind(file) for file in files}
+    if kinds == {"parquet"}:
+        return ParquetSource(files)
+    if kinds == {"csv"}:
+        return CsvSource(files, separator)
+    raise Unsupported(
+        "a table's files are all CSV or all Parquet (.csv, .tsv, .txt, also .gz, .bz2, .xz, .zst; .parquet)"
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.is_file() and _kind(file) and _is_meant(file, path))
+    if not path.exists():
+        raise Unsupported(f"{path}: there is no such file")
+    return [path]
+
+
+def _is_meant(file: Path, folder: Path) -> bool:
+    """Hidden files and folders, and those that begin with _, are other programs' own."""
+    return not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+
+
+def _kind(path: Path) -> str:
+    """By the name's end, as people name files."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in _PACKED:
+        suffixes.pop()
+    last = suffixes[-1] if suffixes else ""
+    return "parquet" if last in _PARQUET else "csv" if last in _CSV else ""
+
+
+class ParquetSource(Source):
+    """Parquet files with the same columns."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._files, self._rows = list(files), 0
+        self._types: list[dict[str, pa.DataType]] = []
+        for file in self._files:
+            with _unquoted(file), pyarrow.parquet.ParquetFile(file) as opened:
+                self._rows += opened.metadata.num_rows
+                names, types = list(opened.schema_arrow.names), list(opened.schema_arrow.types)
+            _check_width(file, len(names))
+            if not self._types:
+                self.names = names
+            _check_same(self.names, names)
+            self._types.append(dict(zip(reversed(names), reversed(types), strict=True)))
+
+    def count(self) -> int:
+        """The number of rows, from the files' footers."""
+        return self._rows
+
+    def stored(self, column: str) -> list[pa.DataType]:
+        """How a column is stored in each file."""
+        return [types[column] for types in self._types]
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """All rows of these columns, file after file; texts as codes of their distinct values."""
+        for file in self._files:
+            with _unquoted(file), pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER) as opened:
+                for batch in opened.iter_batches(batch_size=rows, columns=list(columns)):
+                    yield Batch({name: batch.column(name) for name in columns}, batch.num_rows)
+
+
+class CsvSource(Source):
+    """CSV files with the same columns, every cell a text. A line with too many or too few cells is a row of nothing."""
+
+    def __init__(self, files: Sequence[Path], separator: str | None = None) -> None:
+        self._files = [(file, _Header(file, separator)) for file in files]
+        self.names = self._files[0][1].names
+        for _, header in self._files:
+            _check_same(self.names, header.names)
+        self._rows: int | None = None
+
+    def count(self) -> int:
+        """The number of rows: lines are counted, cells are not looked at."""
+        if self._rows is None:
+            first = self.names[:1]
+            self._rows = sum(batch.rows for batch in self.batches(first))
+        return self._rows
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """All rows of these columns, file after file."""
+        for file, header in self._files:
+            with _unquoted(file):
+                yield from _read_csv(file, header, list(columns), rows)
+
+
+class _Header:
+    """A CSV file's first line: names, separator, and how many lines it takes. What follows it does not matter."""
+
+    def __init__(self, file: Path, separator: str | None) -> None:
+        with _unquoted(file), _opened(file) as stream:
+            start = stream.read(_HEADER)
+        if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise Unsupported(f"{file}: this is not a text in UTF-8: convert it, for instance with iconv")
+        blank, line = _FIRST_LINE.match(start.removeprefix(b"\xef\xbb\xbf")).groups()  # type: ignore[union-attr]
+        if not line.strip():
+            raise Unsupported(f"{file}: there is no header line that names the columns")
+        if b"\0" in line or len(line) > _HEADER // 2:
+            if b"\0" not in line:
+                _check_width(file, max(line.count(sign.encode()) for sign in (separator or _SEPARATORS)))
+            raise Unsupported(
+                f"{file}: this is not a text in UTF-8 with a line of column names: convert it (iconv), or add one"
+            )
+        found = {sign: names for sign in (separator or _SEPARATORS) if (names := _split(line, sign))}
+        if not found:
+            raise Unsupported(f"{file}: the quotes in the header line do not match")
+        self.separator, self.names = max(found.items(), key=lambda item: len(item[1]))
+        _check_width(file, len(self.names))
+        self.lines = len(_LINE_END.findall(blank)) + 1
+
+
+def _split(line: bytes, separator: str) -> list[str]:
+    """The names in a header line, none where it is quoted otherwise; byte by byte, as each has its own encoding."""
+    try:
+        (cells,) = csv.reader([line.decode("latin-1")], delimiter=separator, strict=True)
+    except csv.Error:
+        return []
+    return [decoded(cell.encode("latin-1")) for cell in cells]
+
+
+def _read_csv(file: Path, header: _Header, columns: list[str], rows: int) -> Iterator[Batch]:
+    """One file in batches; where a row does not fit into a block, again with larger ones from where it was."""
+    places = {name: j for j, name in reversed(list(enumerate(header.names)))}
+    wanted = [places[name] for name in columns]
+    done, bad = 0, _Skipped()
+    for block in _BLOCKS:
+        bad, seen = _Skipped(), 0
+        try:
+            for batch in _csv_batches(file, header, wanted, block, bad):
+                fresh = batch.slice(max(0, done - seen))  # from where an earlier try ended
+                seen += batch.num_rows
+                for first in range(0, fresh.num_rows, rows):
+                    part = fresh.slice(first, rows)
+                    done += part.num_rows
+                    cells = map(_narrowed, part.columns)
+                    yield Batch(dict(zip(columns, cells, strict=True)), part.num_rows)
+            break
+        except pa.ArrowInvalid:
+            if block == _BLOCKS[-1]:
+                raise
+    for first in range(0, bad.count, rows):
+        count = min(rows, bad.count - first)
+        yield Batch({name: pa.nulls(count) for name in columns}, count)
+
+
+def _csv_batches(file: Path, header: _Header, wanted: list[int], block: int, bad: "_Skipped") -> Iterator[Any]:
+    """The reader's own types would be guessed from cells: every cell is read as bytes."""
+    keys = [f"{j}" for j in range(len(header.names))]
+    read = pyarrow.csv.ReadOptions(column_names=keys, skip_rows=header.lines, block_size=block)
+    parse = pyarrow.csv.ParseOptions(
+        delimiter=header.separator,
+        invalid_row_handler=bad,
+        ignore_empty_lines=len(keys) > 1,
+        newlines_in_values=True,
+    )
+    convert = pyarrow.csv.ConvertOptions(
+        column_types=dict.fromkeys(keys, pa.large_binary()),
+        include_columns=[keys[j] for j in wanted],
+        strings_can_be_null=False,
+        check_utf8=False,
+    )
+    with _opened(file) as stream:
+        try:
+            reader = pyarrow.csv.open_csv(pa.TransformInputStream(stream, _widened), read, parse, convert)
+        except pa.ArrowInvalid as error:
+            if any(words in str(error).lower() for words in ("empty csv", "could not skip")):  # a header and no more
+                return
+            raise
+        yield from reader
+
+
+def _widened(chunk: Any) -> bytes:
+    """Bytes taken for Latin-1, in UTF-8: the reader decodes lines that are no rows, and fails on anything else."""
+    content = bytes(chunk)
+    return content if content.isascii() else content.decode("latin-1").encode()
+
+
+def _narrowed(column: pa.Array) -> pa.Array:
+    """The bytes that were there."""
+    found = column.buffers()[2]
+    if found is None or bytes(found).isascii():
+        return column
+    return pa.array([cell.decode().encode("latin-1") for cell in column.to_pylist()], pa.large_binary())
+
+
+class _Skipped:
+    """Counts lines that are no rows, and says nothing of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, row: Any) -> str:
+        self.count += 1
+        return "skip"
+
+
+class _unquoted:  # reads like a statement
+    """Errors of the readers without their words, which quote cells."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        readers = (pa.ArrowException, lzma.LZMAError, EOFError, UnicodeDecodeError, csv.Error)
+        if isinstance(error, readers) or (isinstance(error, OSError) and error.filename is None):
+            raise Unsupported(
+                f"{self._file}: it cannot be read to its end: is it damaged, or of another kind?"
+            ) from None
+
+
+def _opened(file: Path) -> Any:
+    suffix = file.suffix.lower()
+    if suffix == ".xz":
+        return pa.PythonFile(lzma.open(file, "rb"), mode="r")
+    return pa.input_stream(str(file), compression=_PACKED.get(suffix))
+
+
+def _check_width(file: Path, columns: int) -> None:
+    if columns > MAX_COLUMNS:
+        raise Unsupported(f"{file}: too many columns: a table may have {MAX_COLUMNS:,} at most")
+
+
+def _check_same(names: Sequence[str], others: Sequence[str]) -> None:
+    if sorted(names) != sorted(others):
+        raise Unsupported("the table's files have different columns: read them one by one, or give them the same")

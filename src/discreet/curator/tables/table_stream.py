@@ -1,0 +1,115 @@
+"""A table as the curator reads it: batches of a source through the schema's encoding, block by block."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.certificate import BOUGHT
+from discreet.curator.records.stream import Block, RecordStream
+from discreet.curator.tables import cells
+from discreet.curator.tables.cell_checks import TableChecks
+from discreet.curator.tables.cell_states import NOT_ASKED
+from discreet.curator.tables.layout import Layout
+from discreet.curator.tables.range_estimates import RangePurchase
+from discreet.curator.tables.sources import BATCH_ROWS, Source
+from discreet.schema.schema import Schema
+
+_BLOCK_VALUES = 1 << 21
+FEATURES = "feature_names"
+"""Among the public facts: the encoded features, in their order."""
+
+
+class TableStream(RecordStream):
+    """The rows of a source as encoded features, targets and persons.
+
+    Parameters
+    ----------
+    source, schema
+        The table, and what is declared of it.
+    with_target
+        Whether there is a target to read; without one, targets are 0 and persons are not read.
+    checks
+        Whether cells that do not hold what is declared are counted, with noise, when a model is fitted.
+    """
+
+    def __init__(self, source: Source, schema: Schema, *, with_target: bool = True, checks: bool = False) -> None:
+        schema.check()
+        self._source, self._schema, self._with_target = source, schema, with_target
+        self._needed = schema.needed if with_target else tuple(schema.columns)
+        source.check(self._needed)
+        schema.check_types(source, self._needed)
+        self._layout, self._declared = Layout(schema), schema
+        self._bought: dict[str, Any] | None = None
+        self._person = schema.person if with_target else None
+        self._persons: NDArray[np.int64] | None = None
+        self.columns = [feature.name for feature in self._layout.features]
+        self.shape = source.count(), len(self.columns)
+        self.has_persons = self._person is not None
+        self.bounds = self._layout.bounds
+        self.purchase = RangePurchase(self) if schema.private_columns else None
+        self.checks = self._checks = TableChecks(schema) if checks and with_target else None
+
+    @property
+    def schema(self) -> Schema:
+        """What is declared, with bought ranges where there are any."""
+        return self._schema
+
+    @property
+    def source(self) -> Source:
+        """The table."""
+        return self._source
+
+    @property
+    def facts(self) -> dict[str, Any]:  # type: ignore[override]
+        """The declarations that the guarantee rests on, for the certificate."""
+        found: dict[str, Any] = {"schema": self._declared.to_dict(), FEATURES: self.columns}
+        return found if self._bought is None else {**found, BOUGHT: self._bought}
+
+    def settled(self, ranges: dict[str, tuple[float, float]]) -> "TableStream":
+        """The same rows with bought ranges."""
+        stream = TableStream(self._source, self._schema.with_ranges(ranges), checks=self._checks is not None)
+        stream._bought, stream._declared = {name: list(ends) for name, ends in ranges.items()}, self._schema
+        stream._persons, stream.reading = self._persons, self.reading
+        return stream
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in blocks, from the start."""
+        rows = min(BATCH_ROWS, max(256, _BLOCK_VALUES // len(self.columns)))
+        done = 0
+        for batch in self._source.batches(self._needed, rows):
+            asked = self._checks is not None
+            states = np.empty((batch.rows, len(self._schema.columns) + 1), dtype=np.int8, order="F") if asked else None
+            features = self._layout.encode(batch.columns, batch.rows, states)
+            targets = np.zeros(batch.rows)
+            if self._with_target and self._schema.target is not None:
+                told = NOT_ASKED if states is None else states[:, -1]
+                targets = self._layout.targets(batch.columns[self._schema.target.column], told)
+            persons = self.persons()[done : done + batch.rows] if self.has_persons else None
+            done += batch.rows
+            checks = None
+            if self._checks is not None and states is not None:
+                checks = self._checks.cells(states, _are_null(features, targets))
+            yield Block(features, targets, persons, checks)
+
+    def persons(self) -> NDArray[np.int64]:
+        """The person behind each row, as numbers; rows that name nobody belong to one person."""
+        if self._persons is None:
+            assert self._person is not None
+            seen: dict[str | None, int] = {}
+            found = [
+                seen.setdefault(name, len(seen))
+                for batch in self._source.batches([self._person])
+                for name in cells.names(batch.columns[self._person], frozenset(self._schema.missing_texts))
+            ]
+            self._persons = np.array(found, dtype=np.int64)
+        return self._persons
+
+
+def _are_null(features: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which rows count as null, each for itself."""
+    found = ~np.isfinite(targets)
+    for j in range(features.shape[1]):
+        found |= np.isnan(features[:, j])
+    return found

@@ -1,0 +1,1 @@
+"""The example data set: a synthetic hospital, generated, of no real person."""

@@ -1,0 +1,117 @@
+"""The tables as objects: entries and accounts, read and written inside one transaction."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from discreet.budget import Neighbors
+from discreet.ledger.account import Account
+from discreet.ledger.chain import GENESIS, Entry
+from discreet.ledger.privacy_filters import CURRENCIES, Amounts
+from discreet.ledger.store import Connection
+
+_ENTRY = f"seq, kind, dataset, request, {', '.join(CURRENCIES)}, body, prev, hash"
+_ACCOUNT = (
+    "name, parent, neighbors, unit, epsilon, delta, low_order, high_order, "
+    f"{', '.join(f'{c}_cap' for c in CURRENCIES)}, {', '.join(f'{c}_spent' for c in CURRENCIES)}, charges, adds"
+)
+
+
+def _marks(columns: str) -> str:
+    return ", ".join("?" for _ in columns.split(","))
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    seq, kind, dataset, request = row[:4]
+    return Entry(seq, kind, dataset, request, Amounts(*row[4:9]), *row[9:12])
+
+
+def _account(row: tuple[Any, ...]) -> Account:
+    name, parent, neighbors, unit, epsilon, delta, low, high = row[:8]
+    return Account(
+        name=name,
+        epsilon=epsilon,
+        delta=delta,
+        neighbors=Neighbors(neighbors),
+        unit=unit,
+        orders=(low, high),
+        caps=Amounts(*row[8:13]),
+        parent=parent,
+        spent=Amounts(*row[13:18]),
+        charges=row[18],
+        adds=bool(row[19]),
+    )
+
+
+def last(at: Connection) -> tuple[int, str]:
+    """The number and the hash of the last entry."""
+    found = at.rows("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1")
+    return found[0] if found else (0, GENESIS)
+
+
+def append(at: Connection, entry: Entry) -> None:
+    """Write an entry down; a charge moves its accounts by the database's own rule."""
+    values = (entry.seq, entry.kind, entry.dataset, entry.request, *entry.charge)
+    at.run(f"INSERT INTO entry ({_ENTRY}) VALUES ({_marks(_ENTRY)})", *values, entry.body, entry.prev, entry.hash)
+
+
+def entry_of_request(at: Connection, request: str) -> Entry | None:
+    """The entry of a request, if there is one."""
+    found = at.rows(f"SELECT {_ENTRY} FROM entry WHERE request = ?", request)
+    return _entry(found[0]) if found else None
+
+
+def entry_with_hash(at: Connection, digest: str) -> Entry | None:
+    """The entry with this hash, if there is one."""
+    found = at.rows(f"SELECT {_ENTRY} FROM entry WHERE hash = ?", digest)
+    return _entry(found[0]) if found else None
+
+
+def entries(at: Connection, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
+    """The entries in order, of one data set where one is named; the last ``limit``."""
+    where, values = ("WHERE dataset = ?", (dataset,)) if dataset is not None else ("", ())
+    cut = f"LIMIT {int(limit)}" if limit is not None else ""
+    found = at.rows(f"SELECT {_ENTRY} FROM entry {where} ORDER BY seq DESC {cut}", *values)
+    return [_entry(row) for row in reversed(found)]
+
+
+def accounts(at: Connection) -> list[Account]:
+    """All accounts by name."""
+    return [_account(row) for row in at.rows(f"SELECT {_ACCOUNT} FROM account ORDER BY name")]
+
+
+def account(at: Connection, name: str) -> Account | None:
+    """One account."""
+    found = at.rows(f"SELECT {_ACCOUNT} FROM account WHERE name = ?", name)
+    return _account(found[0]) if found else None
+
+
+def family(at: Connection, name: str) -> list[Account]:
+    """The accounts that a charge to this one moves: itself, and its parts."""
+    found = at.rows(f"SELECT {_ACCOUNT} FROM account WHERE name = ? OR parent = ?", name, name)
+    return [_account(row) for row in found]
+
+
+def add(at: Connection, new: Account) -> None:
+    """A new account."""
+    values = (
+        new.name,
+        new.parent,
+        str(new.neighbors),
+        new.unit,
+        new.epsilon,
+        new.delta,
+        *new.orders,
+        *new.caps,
+        *new.spent,
+    )
+    at.run(f"INSERT INTO account ({_ACCOUNT}) VALUES ({_marks(_ACCOUNT)})", *values, new.charges, int(new.adds))
+
+
+def set_caps(at: Connection, changed: Iterable[Account]) -> None:
+    """Other caps for accounts that exist."""
+    columns = ", ".join(f"{c}_cap = ?" for c in CURRENCIES)
+    for one in changed:
+        at.run(
+            f"UPDATE account SET epsilon = ?, {columns} WHERE name = ?",
+            *(one.epsilon, *one.caps, one.name),
+        )

@@ -1,0 +1,41 @@
+"""The score without privacy: the same loss and penalty, without noise, clips and early stops."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.losses import Squared
+from discreet.models.forecast.setting import Setting
+from discreet.models.forecast.synthetic import Rehearsal
+from discreet.penalties import L2, NoPenalty
+from discreet.solvers.gd import GradientDescent
+from discreet.solvers.output import OutputPerturbation
+
+LIMIT_STEPS = 600  # for penalties that have no exact solve here
+
+
+def score_without_privacy(table: Rehearsal, setting: Setting, rows: int) -> float:
+    """The expected score of the model that the first ``rows`` rows give where nobody asks for privacy."""
+    X, y = table.X[:rows], table.y[:rows]
+    if isinstance(setting.penalty, (NoPenalty, L2)):
+        if isinstance(setting.loss, Squared):
+            return table.score(_least_squares(X, y, table.held_out, setting))
+        return table.score(_noise_free(X, y, setting, OutputPerturbation()).predict(table.held_out))
+    steps = GradientDescent(n_steps=LIMIT_STEPS, momentum="nesterov", restart=True)
+    return table.score(_noise_free(X, y, setting, steps).predict(table.held_out))
+
+
+def _noise_free(X: Any, y: Any, setting: Setting, solver: Any) -> Any:
+    return setting.model(len(X), epsilon=math.inf, neighbors="zero_out", solver=solver).fit(X, y)
+
+
+def _least_squares(X: Any, y: Any, held_out: Any, setting: Setting) -> NDArray[np.float64]:
+    """Ridge in training coordinates, in closed form."""
+    scale = setting.facts().scaling.scale
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    constants = int(setting.estimator.fit_intercept)
+    train, test = (np.hstack([part * inverse, np.ones((len(part), constants))]) for part in (X, held_out))
+    ridge = max(setting.penalty.strong_convexity, 1e-12) * len(train)
+    return np.asarray(test @ np.linalg.solve(train.T @ train + ridge * np.eye(train.shape[1]), train.T @ y))

@@ -1,0 +1,81 @@
+"""What theory says of a fit before there is data: bounds on the excess risk E F - F*, in units of the loss.
+
+*A bound* holds for the run as it is configured: only output and objective perturbation have one, and only where nothing
+is clipped, since no theorem here counts the bias of a clip. It is shown where it says something, which is where it is
+below what a model of zeros is certain to have (``certain``). The noise of these two is not bounded, so a larger bound
+must not be cut down to that: the released coefficients can be far worse than zeros.
+
+*An order*, without its constant: on the worst data nobody does better than L D sqrt(p) / (n epsilon), pure:
+L D p / (n epsilon) (Bassily, Smith & Thakurta 2014), for gradients of norm at most L, best coefficients within a ball
+of radius D, and p coordinates.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.errors import Unsupported
+from discreet.losses import Poisson
+from discreet.losses.base import values
+from discreet.losses.constants import gradient_bound
+from discreet.penalties.base import Penalty
+from discreet.solvers.perturbation_base import OneShot
+
+
+def mean_length(several: Sequence[NDArray[np.float64]]) -> float:
+    """Return the mean length of several coefficients."""
+    return math.fsum(float(np.linalg.norm(w)) for w in several) / len(several)
+
+
+@dataclass(frozen=True)
+class Theory:
+    """What is proven of one run: ``bound`` (None: nothing that says anything), ``order``, and ``zeros``."""
+
+    bound: float | None
+    order: float
+    zeros: float
+
+
+def theory_of(
+    solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Budget, diameter: float, n: int
+) -> Theory:
+    """Return what is proven for best coefficients of length at most ``diameter``.
+
+    ``n`` is the number of records; where it is private, ``domain`` does not know it, and no bound holds.
+    """
+    zeros = certain(loss, domain, diameter)
+    p = domain.n_features * domain.n_outputs
+    size = gradient_bound(loss, domain, diameter) * diameter * (p if budget.is_pure else math.sqrt(p))
+    found = _own_bound(solver, domain, loss, penalty, budget, diameter)
+    return Theory(found if found < zeros else None, min(size / (n * budget.epsilon), zeros), zeros)
+
+
+def _own_bound(solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Budget, diameter: float) -> float:
+    """Return the solver's own bound, with the penalty's strong convexity as part of its regularization; else inf."""
+    if not isinstance(solver, OneShot) or domain.n is None:
+        return math.inf
+    try:
+        whole: Any = replace(solver, regularization=solver.strength(penalty))
+        return float(whole.bound(domain, loss, budget, radius=diameter).upper)
+    except Unsupported:
+        return math.inf  # a setting that its theorem does not cover
+
+
+def certain(loss: Any, domain: Domain, diameter: float) -> float:
+    """Return what F(0) - F* is at most: L D, and for losses that are never negative the largest loss at 0.
+
+    That is convex in a numeric target, so its ends suffice. Poisson's loss has no lower bound.
+    """
+    length = gradient_bound(loss, domain, diameter) * diameter
+    if isinstance(loss, Poisson):
+        return length
+    targets = (-1.0, 1.0) if loss.task == "classification" else (-domain.target_bound, domain.target_bound)
+    if loss.n_outputs > 1:
+        targets = (0.0, 1.0)  # at 0 all classes are alike
+    return min(length, max(float(values(loss, np.zeros(loss.n_outputs), target)) for target in targets))

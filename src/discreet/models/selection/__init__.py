@@ -1,0 +1,1 @@
+"""Private selection: the best of several candidates, chosen with a privacy guarantee."""

@@ -1,0 +1,99 @@
+"""The runs of a private selection: draw a candidate by lot, fit it on one part, score it on the other.
+
+One run is the base mechanism that is repeated: its outcome is (candidate, model, noisy score). The two parts are fixed
+before the first run, by lots that no data touch (``records/split.py``), so that the runs are independent and alike,
+and each costs the dearer of its fit and its score. Every run opens its own curators: no noise serves twice.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from discreet.budget import Budget
+from discreet.curator.lattice.entropy import Entropy
+from discreet.curator.private_data import PrivateData
+from discreet.curator.records.split import Part
+from discreet.errors import PlanViolation
+from discreet.models.base import DPLinearModel
+from discreet.models.selection.search_price import SCORE, Candidate, Offer
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run would release; coefficients that are not finite have the least score of all.
+
+    A fit that raises ends the selection: an outcome above all others, which the theorem allows in any order. Drawing
+    again until a fit succeeds would not be covered.
+    """
+
+    candidate: Candidate
+    model: DPLinearModel
+    score: float
+
+
+@dataclass(frozen=True, repr=False)
+class Runs:
+    """Candidates and the two parts of the records; ``sizes`` are the parts' declared sizes where n is private."""
+
+    candidates: tuple[Candidate, ...]
+    fitting: Part
+    scoring: Part
+    sizes: tuple[int | None, int | None] = field(default=(None, None))
+
+    def one(self, paid: Offer, entropy: Entropy) -> Outcome:
+        """One run, with fresh noise in everything."""
+        index = lot(len(self.candidates), entropy)
+        candidate, run = self.candidates[index], paid.run
+        bounds = candidate.facts.bounds.with_facts(n=self.sizes[0])
+        model = clone(candidate.estimator).set_params(
+            bounds=bounds,
+            epsilon=run.epsilon,
+            delta=run.delta,
+            neighbors=str(run.neighbors),
+            allow_large_delta=True,  # the selection's own delta was checked
+            ledger=False,  # the selection is charged as a whole
+            verbose=False,
+        )
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # a warning of a run that is not released would tell of it
+            model.fit(self.fitting.X, self.fitting.y, self.fitting.groups)
+        if model.certificate_.events != paid.releases[index]:
+            raise PlanViolation("a candidate released something else than was priced: please report these candidates")
+        return Outcome(candidate, model, self._score(candidate, model, run))
+
+    def _score(self, candidate: Candidate, model: DPLinearModel, run: Budget) -> float:
+        data = _private(candidate, self.scoring, self.sizes[1])
+        loss = candidate.facts.loss
+        curator = data.open(SCORE, run, loss)
+        w = in_training_units(model, data, loss)
+        if not np.isfinite(w).all():
+            return -math.inf
+        assert curator.domain.n is not None
+        return 0.5 + curator.noisy_score(w, error=candidate.facts.error) / curator.domain.n
+
+
+def _private(candidate: Candidate, part: Part, n: int | None) -> PrivateData:
+    bounds, intercept = candidate.facts.bounds.with_facts(n=n), candidate.estimator.fit_intercept
+    return PrivateData(part.X, part.y, bounds, groups=part.groups, fit_intercept=intercept, ledger=False)
+
+
+def in_training_units(model: DPLinearModel, data: PrivateData, loss: Any) -> NDArray[np.float64]:
+    """A model's coefficients as the curator's weights: the way back of a fit."""
+    scale = data.target_scale(loss)
+    w = np.atleast_2d(model.coef_) * data.scaling.scale / scale
+    if model.fit_intercept:
+        w = np.column_stack([w, np.atleast_1d(model.intercept_) / scale])
+    return np.ascontiguousarray(w[0] if loss.n_outputs == 1 else w.T)
+
+
+def lot(sides: int, entropy: Entropy) -> int:
+    """A uniform number below ``sides``, exactly: words beyond the largest multiple are drawn again."""
+    while True:
+        word = int(entropy.words(1)[0])
+        if word < (1 << 64) // sides * sides:
+            return word % sides

@@ -1,0 +1,267 @@
+"""``ModelReport``: everything that may be said of one fitted model, on one page.
+
+It is built from plain values: a certificate, named coefficients, declared facts, a ledger's statement, released scores,
+and an outlook from public facts. It never sees a record.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from discreet.accounting.cell_counts import CHECKED
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import count_of
+from discreet.ledger.account import Spent
+from discreet.models.intervals import ALL_NOISE, all_noise, covers
+from discreet.report.budget_section import account_bar, plan_section, released
+from discreet.report.checks_section import checks_section
+from discreet.report.coefficients_section import Coefficient, coefficient_figure, coefficient_table
+from discreet.report.forecast_curves import outlook_section
+from discreet.report.forecast_section import Outlook, outlook
+from discreet.report.guarantee_section import one_of, promise_section
+from discreet.report.html import isolated, number, paragraphs, percent, table
+from discreet.report.page import certificate_in, certificate_section, document, heading, trace_section
+
+__all__ = ["Coefficient", "Fact", "ModelReport", "Outlook", "Score", "certificate_in", "outlook"]
+
+SOURCES = {
+    "declared": "declared",
+    "bought": "bought: released with noise",
+    "container": "known from the file's form",
+}
+_RELATIONS = {
+    "replace_one": "replace one: tables that differ in one {one}, with the same number of them",
+    "zero_out": "zero out: tables of which one has one {one} blanked",
+    "add_remove": "add or remove: tables of which one has one {one} more",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that the fit took as public.
+
+    Parameters
+    ----------
+    name, text
+        What it is about, such as a column's name, and what is said: ``"number from 18 to 110"``.
+    source
+        ``"declared"`` by the owner; ``"bought"``: a range found with noise, paid for from the budget and released;
+        ``"container"``: known from the form of the table, such as the number of rows.
+    """
+
+    name: str
+    text: str
+    source: str = "declared"
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score that was released, or measured on public rows.
+
+    Parameters
+    ----------
+    metric, value, low, high, level
+        ``"accuracy"``, ``"AUC"``, ``"R2"``; its value and an interval of this level, None where there is none.
+    epsilon
+        What it cost beside the model; 0 on public rows.
+    note
+        On which rows, and why it may be shown.
+    """
+
+    metric: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    epsilon: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """The report of a fitted model.
+
+    Parameters
+    ----------
+    title
+        Such as ``"Private model of readmission"``.
+    certificate
+        The model's certificate; it is embedded in the page.
+    coefficients, level, units
+        The coefficients, the level of their intervals, and what a coefficient is per what:
+        ``"log-odds per unit of the column"``, or a whole sentence.
+    facts
+        What was taken as public, column by column. Empty: as the certificate lists it.
+    spent
+        The ledger's statement of the data set after this fit; None without a ledger.
+    outlook
+        Of ``outlook(estimator, n, p)``; None leaves the section out.
+    scores
+        Scores that may be shown.
+    steps
+        Names of the queries, one for each event of the certificate. Empty: those of the outlook's plan where they fit.
+    """
+
+    title: str
+    certificate: Certificate
+    coefficients: Sequence[Coefficient] = ()
+    level: float = 0.95
+    facts: Sequence[Fact] = ()
+    spent: Spent | None = None
+    outlook: Outlook | None = None
+    scores: Sequence[Score] = ()
+    units: str = ""
+    steps: Sequence[str] = ()
+
+    def html(self) -> str:
+        """The page."""
+        parts = [
+            heading(self.title, self.certificate),
+            self._cards(),
+            promise_section(self.certificate),
+            self._scores(),
+            checks_section(self.certificate),
+            self._coefficients(),
+            self._budget(),
+            '<h2 id="plan">Plan and steps</h2>',
+            plan_section(self.certificate, self.steps or (self.outlook.steps if self.outlook else ())),
+            trace_section(self.certificate),
+            self._public(),
+            self._outlook(),
+            certificate_section(self.certificate),
+            self._footer(),
+        ]
+        return document(self.title, "\n".join(part for part in parts if part))
+
+    def _cards(self) -> str:
+        made, one = self.certificate, one_of(self.certificate)
+        cards: list[tuple[str, str, str]] = []
+        if made.is_private:
+            cards.append(("epsilon", number(made.epsilon, 4), f"for each {one}"))
+            cards.append(
+                ("delta", number(made.delta) if made.delta else "0", "allowed slack" if made.delta else "no slack")
+            )
+        n = made.assumed_public.get("n")
+        if n is not None:
+            cards.append((f"{one}s", f"{n:,}" if isinstance(n, int) else str(n), "taken as public"))
+        asked = sum(count_of(event) for event in released(made))
+        cards.append(("releases", f"{asked:,}", str(made.solver.get("name", ""))))
+        if self.spent is not None:
+            cards.append(("budget left", percent(1 - min(1.0, self.spent.share), 0), "of the data set's cap"))
+        body = "".join(
+            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(note)}</small></dd></div>"
+            for name, value, note in cards
+        )
+        return f'<dl class="cards">{body}</dl>'
+
+    def _scores(self) -> str:
+        if not self.scores:
+            return ""
+        rows = []
+        for score in self.scores:
+            shown = _as_score(score)
+            interval = ""
+            if score.low is not None and score.high is not None:
+                interval = f"{shown(score.low)} to {shown(score.high)} ({percent(score.level, 0)})"
+            paid = f"epsilon = {number(score.epsilon)}" if score.epsilon else "nothing"
+            rows.append(
+                f'<tr><th scope="row">{escape(score.metric)}</th><td class="number">{shown(score.value)}</td>'
+                f'<td data-label="interval">{interval}</td><td data-label="cost">{paid}</td>'
+                f'<td class="words">{escape(score.note)}</td></tr>'
+            )
+        said = "Scores that were released. What a score cost comes on top of what the model cost."
+        head = ["score", "value", "interval", "cost", "on which rows"]
+        return (
+            '<h2 id="scores">Released scores</h2>'
+            + paragraphs([said])
+            + table(head, rows, label="Scores", numbers=(1,), kind="wide stacked")
+        )
+
+    def _coefficients(self) -> str:
+        if not self.coefficients:
+            return ""
+        slopes = [c for c in self.coefficients if not c.is_intercept]
+        known = [(c.value, c.half_width) for c in slopes if c.half_width is not None]
+        said = [self.units if self.units.endswith(".") or not self.units else f"In {self.units}."]
+        if known:
+            said.append("Dots are the coefficients, whiskers their intervals, each column on a scale of its own.")
+        notes = [covers(self.level)] if known else []
+        if any(c.is_intercept for c in self.coefficients):
+            notes.append("The intercept is in the table only: it has another scale.")
+        warned = [ALL_NOISE] if all_noise(known) else []
+        shown = coefficient_table(self.coefficients, self.level)
+        return "\n".join(
+            [
+                '<h2 id="coefficients">Coefficients</h2>',
+                paragraphs([" ".join(part for part in said if part), *warned]) if any(said) else "",
+                coefficient_figure(self.coefficients),
+                paragraphs(notes, "note"),
+                f"<details><summary>The numbers of all {len(self.coefficients)}, as a table</summary>{shown}</details>",
+            ]
+        )
+
+    def _budget(self) -> str:
+        said = (
+            "This fit was charged to no ledger. What else was released of these rows, if anything, is not known here."
+        )
+        if self.certificate.ledger is not None:
+            said = "This fit was charged to a ledger before a row was read; the certificate names the entry."
+        body = account_bar(self.spent) if self.spent is not None else paragraphs([said])
+        return f'<h2 id="budget">Budget</h2>\n{body}'
+
+    def _public(self) -> str:
+        made, one = self.certificate, one_of(self.certificate)
+        relation = _RELATIONS[str(made.neighbors)].format(one=one)
+        facts = [
+            Fact("unit of privacy", "one row" if made.unit == "record" else "all rows of one person", "declared"),
+            Fact("relation", relation, "declared"),
+            *self.facts,
+        ]
+        named = {fact.name for fact in self.facts}
+        if not self.facts:
+            public = made.assumed_public.items()
+            facts += [Fact(name, _plain(value)) for name, value in public if name != CHECKED]
+        elif "n" in made.assumed_public and not named & {"n", f"{one}s", f"number of {one}s"}:
+            facts.append(Fact(f"number of {one}s", _plain(made.assumed_public["n"]), "container"))
+        rows = [
+            f'<tr><th scope="row">{isolated(fact.name)}</th><td class="words">{isolated(fact.text)}</td><td>'
+            f'<span class="badge {"bought" if fact.source == "bought" else ""}">'
+            f"{escape(SOURCES.get(fact.source, fact.source))}</span></td></tr>"
+            for fact in facts
+        ]
+        said = ["The promise rests on these facts. None of them was measured, except where it says that it was bought."]
+        if any(fact.source == "bought" for fact in facts):
+            said.append(
+                "Those marked as bought were found in the table with noise. They are released, and in the price."
+            )
+        shown = table(["what", "what is said of it", "from"], rows, label="Public facts", kind="wide stacked")
+        return '<h2 id="public">Taken as public</h2>\n' + paragraphs(said) + shown
+
+    def _outlook(self) -> str:
+        if self.outlook is None:
+            return ""
+        return '<h2 id="outlook">Other budgets, other tables</h2>\n' + outlook_section(self.outlook)
+
+    def _footer(self) -> str:
+        made = " ".join(part for part in (self.certificate.library_version, self.certificate.created) if part)
+        return f"<footer>Made by discreet {escape(made)}. This page fetches nothing and runs no program.</footer>"
+
+
+def _as_score(score: Score) -> Callable[[float], str]:
+    """Accuracies in percent, all else as it is."""
+    return percent if score.metric.lower() in ("accuracy", "balanced accuracy") else number
+
+
+def _plain(value: object) -> str:
+    """A declared fact as text: numbers with their commas, lists with theirs."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(_range(item) if isinstance(item, list) else str(item) for item in value)
+    return str(value)
+
+
+def _range(pair: list[object]) -> str:
+    return (
+        f"{pair[0]:g} to {pair[1]:g}" if len(pair) == 2 and all(isinstance(end, float) for end in pair) else str(pair)
+    )

@@ -1,0 +1,248 @@
+"""The kinds of columns that a schema may declare, each with what is publicly known of it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from discreet.bounds import Range
+from discreet.schema.cell_meaning import BLANKS, UNKNOWN, Label, are_numbers, number_of
+from discreet.schema.limits import MAX_LABELS, check_count, check_length
+from discreet.schema.limits import SchemaError as SchemaError
+
+PRIVATE = "private"
+LEAST_WIDTH = 1e-290
+TRUE, FALSE = ("true", "yes", "y", "t", "1"), ("false", "no", "n", "f", "0")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A column of numbers.
+
+    Parameters
+    ----------
+    range
+        The least and the largest number that anybody could have, as is publicly known. Values beyond are clipped.
+        ``"private"``: bought from the budget of the fit as private quantiles within ``within``.
+    within
+        For a private range: limits that are wide and certain, such as (0, 1e7).
+    missing
+        What stands for a missing value: ``"middle"`` of the range, a number, ``"flag"`` (the middle, and a further
+        feature that says so), or ``"record"`` (the whole record counts as null).
+    knots
+        Public places within the range at which the effect may bend: a piecewise linear spline.
+    """
+
+    range: Range | str
+    within: Range | None = None
+    missing: float | str = "middle"
+    knots: tuple[float, ...] = ()
+    kind: ClassVar[str] = "number"
+
+    def __post_init__(self) -> None:
+        if self.range == PRIVATE:
+            if self.within is None:
+                raise SchemaError("a private range needs limits that are certain: write within = [0, 1e7], say")
+            object.__setattr__(self, "within", checked_range(self.within, "within"))
+            if self.knots:
+                raise SchemaError("knots need a declared range: a private one is not known beforehand")
+        else:
+            object.__setattr__(self, "range", checked_range(self.range, "range"))
+            if self.within is not None:
+                raise SchemaError("within belongs to a private range: leave it out")
+        low, high = self.limits
+        knots = tuple(sorted(_number(knot, "a knot") for knot in _listed(self.knots, "knots")))
+        object.__setattr__(self, "knots", knots)
+        if not all(are_apart(*pair) for pair in pairwise((low, *knots, high))):
+            raise SchemaError("knots must differ and lie strictly within the range, not too close to each other")
+        if isinstance(self.missing, str):
+            _one_of(self.missing, ("middle", "flag", "record"), "a number")
+        else:
+            object.__setattr__(self, "missing", _number(self.missing, "missing"))
+            if not low <= self.missing <= high:
+                raise SchemaError("what stands for a missing value must lie within the range")
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the range is bought."""
+        return self.range == PRIVATE
+
+    @property
+    def limits(self) -> Range:
+        """The range, or the limits within which it is bought."""
+        found = self.within if self.range == PRIVATE else self.range
+        assert isinstance(found, tuple)
+        return found
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of names: one cell for each declared one, and one for any other.
+
+    Parameters
+    ----------
+    categories
+        The names (or numbers) that are publicly known to occur.
+    other
+        Whether any other name gets a cell of its own; else all its cells are 0.
+    missing
+        ``"other"``, ``"flag"`` (a cell of its own), ``"record"`` (the record counts as null), or a category.
+    base
+        A category without a cell: the others' coefficients then say how they differ from it. None: every category has
+        a cell, and only differences between cells mean something, since their level is the intercept's too.
+    """
+
+    categories: tuple[Label, ...]
+    other: bool = True
+    missing: Label = "other"
+    base: Label | None = None
+    kind: ClassVar[str] = "category"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", checked_labels(self.categories, "categories", least=1))
+        _truth(self.other, "other")
+        object.__setattr__(self, "missing", _plain(self.missing))
+        object.__setattr__(self, "base", _plain(self.base))
+        _stands_for(self.missing, ("other", "flag", "record"), self.categories)
+        if self.base is not None and (self.base not in self.categories or isinstance(self.base, bool)):
+            raise SchemaError("the base is one of the categories: the one that the others are compared with")
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """A column of levels in their order, which become evenly spaced numbers.
+
+    ``missing`` (a value that is no level counts as missing too): ``"middle"``, ``"flag"``, ``"record"`` or a level.
+    """
+
+    levels: tuple[Label, ...]
+    missing: Label = "middle"
+    kind: ClassVar[str] = "ordinal"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", checked_labels(self.levels, "levels", least=2))
+        _stands_for(self.missing, ("middle", "flag", "record"), self.levels)
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """A column that is true or false, in these words; capitals do not matter.
+
+    ``missing`` (a word that is neither counts as missing too): ``"middle"``, ``"flag"``, ``"record"``, True or False.
+    """
+
+    true: tuple[str, ...] = TRUE
+    false: tuple[str, ...] = FALSE
+    missing: bool | str = "middle"
+    kind: ClassVar[str] = "boolean"
+
+    def __post_init__(self) -> None:
+        for name in ("true", "false"):
+            words = getattr(self, name)
+            words = [words] if isinstance(words, str) else words
+            if not isinstance(words, Sequence) or not words or not all(isinstance(word, str) for word in words):
+                raise SchemaError(f'{name} lists the words for it, such as {name} = ["{getattr(type(self), name)[0]}"]')
+            object.__setattr__(self, name, tuple(dict.fromkeys(word.strip(BLANKS).lower() for word in words)))
+        if set(self.true) & set(self.false):
+            raise SchemaError("a word cannot be both true and false")
+        if not isinstance(self.missing, bool):
+            _one_of(self.missing, ("middle", "flag", "record"), "true or false")
+
+
+ColumnKind = Number | Category | Ordinal | Boolean
+
+
+@dataclass(frozen=True)
+class Target:
+    """The column to predict: its classes in order, or its range."""
+
+    column: str
+    classes: tuple[Label, ...] | None = None
+    range: Range | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.column, str) and self.column):
+            raise SchemaError('the target has no column: write column = "income", say')
+        if (self.classes is None) == (self.range is None):
+            raise SchemaError(
+                "the target needs either classes (the labels to tell apart) or a range (the least and the largest)"
+            )
+        if self.classes is not None:
+            object.__setattr__(self, "classes", checked_labels(self.classes, "classes", least=2))
+        if self.range is not None:
+            if isinstance(self.range, str):
+                raise SchemaError("the target's range cannot be bought: declare it")
+            object.__setattr__(self, "range", checked_range(self.range, "the target's range"))
+
+
+def checked_range(pair: Any, what: str) -> Range:
+    """Two finite numbers, the first the smaller."""
+    ends = _listed(pair, what)
+    if len(ends) != 2:
+        raise SchemaError(f"{what} needs two numbers, the least and the largest, such as [0, 120]")
+    low, high = (_number(end, what) for end in ends)
+    if not low < high:
+        raise SchemaError(f"{what} needs its smaller number first; a column that never changes can be ignored")
+    if not are_apart(low, high):
+        raise SchemaError(f"{what} is too narrow for double precision: give the column in another unit")
+    return low, high
+
+
+def are_apart(low: float, high: float) -> bool:
+    """Whether a distance can be divided by."""
+    return high / 2 - low / 2 >= LEAST_WIDTH
+
+
+def checked_labels(labels: Any, what: str, least: int) -> tuple[Label, ...]:
+    """Different labels, all texts or all numbers."""
+    found = tuple(map(_plain, _listed(labels, what)))
+    for label in found:
+        check_length(label, "a label")
+    if len(found) < least:
+        raise SchemaError(f"{what} must name at least {least}, such as [{', '.join(repr(n) for n in 'abc'[:least])}]")
+    if not (are_numbers(found) or all(isinstance(label, str) for label in found)):
+        raise SchemaError(f"{what} must be all texts or all numbers: write ['1', 'a'], or ['false', 'true']")
+    if any(UNKNOWN in label or not label for label in found if isinstance(label, str)):
+        raise SchemaError(f"{what} may not be empty: missing values have a treatment of their own")
+    if are_numbers(found) and any(math.isnan(number_of(label)) for label in found):
+        raise SchemaError(f"{what} must be finite numbers")
+    if len(set(found)) < len(found):
+        raise SchemaError(f"{what} must differ from each other")
+    return found
+
+
+def _plain(label: Any) -> Any:
+    """A label without blanks around it, and without a numpy type."""
+    return label.strip(BLANKS) if isinstance(label, str) else getattr(label, "item", lambda: label)()
+
+
+def _listed(values: Any, what: str) -> Sequence[Any]:
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise SchemaError(f"{what} must be a list, such as [0, 120] or ['a', 'b']")
+    check_count(len(values), MAX_LABELS, what)
+    return values
+
+
+def _number(value: Any, what: str) -> float:
+    found = math.nan if isinstance(value, (str, bytes, bool)) else number_of(value)
+    if math.isnan(found):
+        raise SchemaError(f"{what} must be a finite number")
+    return found
+
+
+def _truth(value: Any, what: str) -> None:
+    if not isinstance(value, bool):
+        raise SchemaError(f"{what} must be true or false")
+
+
+def _one_of(value: str, words: Sequence[str], otherwise: str) -> None:
+    if value not in words:
+        raise SchemaError(f"missing must be one of {', '.join(words)}, or {otherwise}")
+
+
+def _stands_for(value: Any, words: Sequence[str], labels: Sequence[Label]) -> None:
+    if value not in (*words, *labels) or isinstance(value, bool):
+        raise SchemaError(f"missing must be one of {', '.join(words)}, or one of the declared names")

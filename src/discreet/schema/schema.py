@@ -1,0 +1,325 @@
+"""``Schema``: what is publicly known of a table, column by column. Nothing in it is measured."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.bounds import Range
+from discreet.schema.cell_meaning import MISSING_TEXTS, text_of
+from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal, Target
+from discreet.schema.limits import (
+    MAX_COLUMNS,
+    MAX_LABELS,
+    SCHEMA_BYTES,
+    SchemaError,
+    check_count,
+    check_length,
+    parsed,
+    some,
+)
+from discreet.schema.stored_types import misfit
+
+if TYPE_CHECKING:
+    from discreet.curator.tables.sources import Source
+
+_MARKS: dict[str, type[ColumnKind]] = {
+    "range": Number,
+    "categories": Category,
+    "levels": Ordinal,
+    "boolean": Boolean,
+}
+SEPARATORS = (",", ";", "\t", "|", " ", ":")
+FIRST = 12
+"""Problems that an error names; the others are counted."""
+_TOP = ("target", "person", "ignore", "rows", "missing_texts", "separator", "columns", "interactions")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is publicly known of a table: from a codebook, physics, law or policy, never from the table itself.
+
+    Parameters
+    ----------
+    columns
+        Name -> ``Number``, ``Category``, ``Ordinal`` or ``Boolean``.
+    target
+        The column to predict.
+    person
+        The column that names the person behind a row, where a person may have several rows: a fit then protects
+        persons, not rows.
+    ignore
+        Columns that are not read.
+    interactions
+        Groups of declared columns whose products become features.
+    rows
+        The number of rows (of persons), where it is public but must not be counted: under ``add_remove``.
+    missing_texts
+        Texts that mean that nothing is there.
+    separator
+        Between the cells of a CSV file; None: told by the header.
+    """
+
+    columns: Mapping[str, ColumnKind]
+    target: Target | None = None
+    person: str | None = None
+    ignore: tuple[str, ...] = ()
+    interactions: tuple[tuple[str, ...], ...] = ()
+    rows: int | None = None
+    missing_texts: tuple[str, ...] = MISSING_TEXTS
+    separator: str | None = None
+    undeclared: tuple[str, ...] = field(default=(), repr=False)
+    open_target: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping):
+            raise SchemaError("columns must map names to Number, Category, Ordinal or Boolean")
+        object.__setattr__(self, "columns", dict(self.columns))
+        for name in ("ignore", "missing_texts", "undeclared"):
+            object.__setattr__(self, name, _names(getattr(self, name), name))
+        if isinstance(self.interactions, str) or not isinstance(self.interactions, Sequence):
+            raise SchemaError('interactions is a list of lists of columns: interactions = [["age", "sex"]]')
+        object.__setattr__(self, "interactions", tuple(_names(group, "interactions") for group in self.interactions))
+        for name, kind in self.columns.items():
+            if not (isinstance(name, str) and name) or not isinstance(kind, ColumnKind):
+                raise SchemaError("columns must map names to Number, Category, Ordinal or Boolean")
+        if self.target is not None and not isinstance(self.target, Target):
+            raise SchemaError("target must be a Target, such as Target('income', classes=('low', 'high'))")
+        if self.person is not None and not (isinstance(self.person, str) and self.person):
+            raise SchemaError('person must name a column, such as person = "patient"')
+        if self.rows is not None and not (type(self.rows) is int and self.rows > 0):
+            raise SchemaError("rows must be a positive whole number")
+        if self.separator is not None and self.separator not in SEPARATORS:
+            raise SchemaError(f"separator must be one of {' '.join(map(repr, SEPARATORS))}")
+        self._check_roles()
+        self._check_labels()
+        for group in self.interactions:
+            if len(set(group)) < 2 or len(set(group)) < len(group):
+                raise SchemaError("an interaction names at least two different columns")
+            strange = [name for name in group if name not in self.columns]
+            if strange:
+                raise SchemaError(f"an interaction names {some(strange)}, which the schema does not declare")
+
+    def _check_roles(self) -> None:
+        """Every column has one role."""
+        roles = [*self.columns, *self.ignore, *self.undeclared]
+        roles += [name for name in (self.person, self.target and self.target.column, self.open_target) if name]
+        check_count(len(roles), MAX_COLUMNS, "columns")
+        for name in roles:
+            check_length(name, "the name of a column")
+        twice = [name for name, count in Counter(roles).items() if count > 1]
+        if twice:
+            raise SchemaError(f"{some(twice)}: a column is a feature, the target, the person or ignored, not two")
+
+    def _check_labels(self) -> None:
+        """A label that means nothing is there would never be found; one that is no text could not be saved."""
+        labels = {name: getattr(kind, "categories", getattr(kind, "levels", ())) for name, kind in self.columns.items()}
+        if self.target is not None:
+            labels[self.target.column] = self.target.classes or ()
+        for name, found in labels.items():
+            lost = [str(label) for label in found if text_of(label, frozenset(self.missing_texts)) is None]
+            if lost:
+                raise SchemaError(
+                    f"column {name!r}: {some(lost)} is among missing_texts, which mean that nothing is there: list "
+                    "your own, such as missing_texts = ['']"
+                )
+        texts = (*labels, *self.ignore, *self.missing_texts, *(t for found in labels.values() for t in found))
+        if any(isinstance(text, str) and not _is_text(text) for text in texts):
+            raise SchemaError("names and labels must be valid Unicode")
+
+    @property
+    def private_columns(self) -> tuple[str, ...]:
+        """Columns whose ranges are bought."""
+        return tuple(name for name, kind in self.columns.items() if isinstance(kind, Number) and kind.is_private)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns that a fit reads."""
+        roles = (self.person, self.target and self.target.column)
+        return (*self.columns, *(name for name in roles if name))
+
+    def misfits(self, source: "Source", columns: Iterable[str] | None = None) -> list[str]:
+        """Return which of these columns (all that a fit reads) are stored as a type that cannot hold its labels."""
+        roles: dict[str, ColumnKind | Target] = dict(self.columns)
+        if self.target is not None:
+            roles[self.target.column] = self.target
+        wanted = [name for name in (self.needed if columns is None else columns) if name in roles]
+        found = (misfit(name, roles[name], stored) for name in wanted for stored in source.stored(name))
+        return [problem for problem in dict.fromkeys(found) if problem is not None]
+
+    def check_types(self, source: "Source", columns: Iterable[str] | None = None) -> None:
+        """Raise a SchemaError that names them all."""
+        if found := self.misfits(source, columns):
+            raise SchemaError("the schema does not fit the table: " + "; ".join(found))
+
+    def with_ranges(self, ranges: Mapping[str, Range]) -> "Schema":
+        """A copy with bought ranges in the place of private ones."""
+        columns = dict(self.columns)
+        for name, (low, high) in ranges.items():
+            kind = columns[name]
+            assert isinstance(kind, Number)
+            missing = kind.missing if isinstance(kind.missing, str) else min(max(kind.missing, low), high)
+            columns[name] = replace(kind, range=(low, high), within=None, missing=missing)
+        return replace(self, columns=columns)
+
+    def problems(self, names: Sequence[str] | None = None) -> list[str]:
+        """What is missing before a fit, in words; with the names of a table, also what does not match them."""
+        left_out = "nothing is declared: fill in a range, categories, levels or boolean, or list it in ignore"
+        found = []
+        if self.target is None and self.open_target is None:
+            found.append("no target: name the column to predict below [target], with its classes or its range")
+        elif self.target is None:
+            found.append(f"{self.open_target}: it is to be predicted: fill in its classes or its range below [target]")
+        found += [f"{name}: {left_out}" for name in self.undeclared]
+        if not self.columns and not self.undeclared:
+            found.append("no columns: declare at least one to predict from")
+        if names is None:
+            return found
+        counts = Counter(names)
+        known = {*self.needed, *self.ignore, *self.undeclared, self.open_target}
+        found += [f"{name}: not in the table" for name in self.needed if name not in counts]
+        found += [f"{name}: twice in the table: rename one" for name in self.needed if counts[name] > 1]
+        strange = [name or repr(name) for name in counts if name not in known]
+        found += [f"{name}: in the table, but neither declared nor ignored" for name in strange]
+        return found
+
+    def check(self, names: Sequence[str] | None = None) -> None:
+        """Raise a SchemaError that names the first problems; ``problems`` lists all."""
+        found = self.problems(names)
+        if found:
+            more = f"; and {len(found) - FIRST:,} more" if len(found) > FIRST else ""
+            raise SchemaError("the schema is not ready: " + "; ".join(found[:FIRST]) + more)
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "Schema":
+        """A schema from the contents of a TOML file."""
+        unknown = [name for name in stored if name not in _TOP]
+        if unknown:
+            raise SchemaError(f"{some(unknown)}: not among {', '.join(_TOP)}")
+        tables = stored.get("columns", {})
+        if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
+            raise SchemaError("columns are tables of their own: write [columns.age] and below it range = [0, 120]")
+        columns = {name: _column(name, table) for name, table in tables.items() if table}
+        plain = ("person", "ignore", "rows", "missing_texts", "separator")
+        given = {name: stored[name] for name in plain if name in stored}
+        target, open_target = _target(stored.get("target"))
+        elsewhere = {
+            target.column if target else open_target,
+            *_texts([stored.get("person")]),
+            *_texts(stored.get("ignore")),
+        }
+        undeclared = tuple(name for name, table in tables.items() if not table and name not in elsewhere)
+        given |= {"interactions": stored.get("interactions", ()), "undeclared": undeclared}
+        return cls(columns, target, open_target=open_target, **given)
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Schema":
+        """A schema from TOML."""
+        return cls.from_dict(parsed(text))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Schema":
+        """Read a schema from a TOML file, with or without the mark that some editors put at the start of UTF-8."""
+        with Path(path).open("rb") as file:
+            content = file.read(SCHEMA_BYTES + 1)
+        if len(content) > SCHEMA_BYTES:
+            raise SchemaError(f"the file is too large for a schema: {SCHEMA_BYTES:,} bytes at most")
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise SchemaError("the schema is not a text in UTF-8: save it as UTF-8") from None
+        return cls.from_toml(text.replace("\r\n", "\n"))
+
+    def to_toml(self) -> str:
+        """The schema as TOML, which ``from_toml`` reads back."""
+        from discreet.schema.toml import to_toml
+
+        return to_toml(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as plain values, as in TOML: what ``from_dict`` reads."""
+        tables = {name: _table(kind) for name, kind in self.columns.items()}
+        target = _given(self.target) if self.target else {"column": self.open_target} if self.open_target else None
+        top: dict[str, Any] = {"target": target, "person": self.person, "ignore": list(self.ignore), "rows": self.rows}
+        top["separator"] = self.separator
+        top["interactions"] = [list(group) for group in self.interactions]
+        top["columns"] = {**tables, **{name: {} for name in self.undeclared}}
+        found = {name: value for name, value in top.items() if value not in (None, [], {})}
+        if self.missing_texts != MISSING_TEXTS:
+            found["missing_texts"] = list(self.missing_texts)
+        return found
+
+
+def _target(stored: Any) -> tuple[Target | None, str | None]:
+    """What is declared of the target; or its name alone, where no more is."""
+    if stored is None or stored == {}:
+        return None, None
+    if not isinstance(stored, Mapping):
+        raise SchemaError('the target is a table of its own: write [target] and below it column = "income"')
+    name = stored.get("column")
+    if len(stored) == 1 and isinstance(name, str) and name:
+        return None, name
+    return _made(Target, stored, "target"), None
+
+
+def _texts(values: Any) -> list[str]:
+    """The texts in a list that is not checked yet."""
+    return [value for value in values if isinstance(value, str)] if isinstance(values, (list, tuple)) else []
+
+
+def _column(name: str, table: Mapping[str, Any]) -> ColumnKind:
+    marks = [mark for mark in _MARKS if mark in table]
+    if len(marks) != 1:
+        raise SchemaError(f"column {name!r}: declare one of {', '.join(_MARKS)}")
+    given = dict(table)
+    if marks == ["boolean"] and given.pop("boolean") is not True:
+        raise SchemaError(f"column {name!r}: write boolean = true, or declare something else")
+    return _made(_MARKS[marks[0]], given, f"column {name!r}")  # type: ignore[no-any-return]
+
+
+def _made(cls: type[Any], given: Mapping[str, Any], what: str) -> Any:
+    known = [item.name for item in fields(cls)]
+    strange = [name for name in given if name not in known]
+    if strange:
+        raise SchemaError(f"{what}: {some(strange)} is not among {', '.join(known)}")
+    try:
+        return cls(**given)
+    except SchemaError as error:
+        raise SchemaError(f"{what}: {error}") from None
+    except TypeError:
+        raise SchemaError(f"{what}: something is left out") from None
+
+
+def _table(kind: ColumnKind) -> dict[str, Any]:
+    if isinstance(kind, Boolean):
+        return {"boolean": True, **_given(kind)}
+    return _given(kind)
+
+
+def _given(item: Any) -> dict[str, Any]:
+    """The fields that differ from their defaults, as plain values."""
+    found = {entry.name: (getattr(item, entry.name), entry.default) for entry in fields(item)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, (value, default) in found.items()
+        if value is not None and value != default
+    }
+
+
+def _names(values: Iterable[str], what: str) -> tuple[str, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise SchemaError(f"{what} must be a list of texts")
+    found = tuple(values)
+    if not all(isinstance(name, str) for name in found):
+        raise SchemaError(f"{what} must be a list of texts")
+    check_count(len(found), MAX_LABELS, what)
+    return found
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,126 @@
+"""What the one-shot solvers share: a minimizer that must be strongly convex, of a loss that must be Lipschitz."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Domain
+from discreet.curator.queries.minimizers import Problem
+from discreet.errors import Unsupported
+from discreet.losses.constants import gradient_bound
+from discreet.penalties import L2, NoPenalty
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Progress, Solution, public_count
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+TOLERANCE = 1e-11
+"""The minimizer's certified gradient, over n times the bound on a record's."""
+
+
+def vector_deviation(curator: "Curator", sensitivity: float) -> float:
+    """The standard deviation of an entry of a noise vector for this L2 sensitivity.
+
+    Gaussian; for pure budgets the vector has a length of Gamma(p, s) and any direction, so that an entry's variance is
+    E length^2 / p = s^2 (p + 1).
+    """
+    scale = curator.noise_multiplier * sensitivity
+    return scale * (math.sqrt(math.prod(curator.domain.shape) + 1.0) if curator.budget.is_pure else 1.0)
+
+
+@dataclass(frozen=True)
+class OneShot(ABC):
+    """Settings that output and objective perturbation share.
+
+    Parameters
+    ----------
+    regularization
+        mu of (mu/2) ||w||^2, added to the penalty's own. None: what the estimator's defaults choose from public
+        facts; used by itself, nothing is added.
+    clip
+        Bound on a record's gradient (L2). None: what the loss and the declared bounds imply.
+    row_norm
+        Records longer than this are shrunk onto it, each by itself. None: as declared.
+    radius
+        A ball that the coefficients are projected onto, before the noise and after it. The squared loss needs one (or
+        a clip): its gradients are unbounded without.
+    tolerance
+        The certified gradient norm of the minimizer over n times a record's bound. It is part of the proof, and met
+        for every data set.
+    """
+
+    regularization: float | None = None
+    clip: float | None = None
+    row_norm: float | None = None
+    radius: float | None = None
+    tolerance: float = TOLERANCE
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for name in ("regularization", "clip", "row_norm", "radius", "tolerance"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
+                raise Unsupported(f"{name} must be a positive number{'' if name == 'tolerance' else ', or None'}")
+
+    def problem(self, strength: float, n: float) -> Problem:
+        """What is minimized, at this modulus of strong convexity of the mean."""
+        return Problem(strength, n, self.clip, self.row_norm, self.radius, self.tolerance)
+
+    def strength(self, penalty: Penalty) -> float:
+        """The modulus of strong convexity, of the mean."""
+        total = self._modulus(penalty)
+        if not total > 0:
+            raise Unsupported(
+                f"{self.name} perturbation needs strong convexity, since the minimizer of a merely convex loss can "
+                "jump when one record changes (a median does): pass an L2 penalty, or a solver with regularization=..."
+            )
+        return total
+
+    def _modulus(self, penalty: Penalty) -> float:
+        if not isinstance(penalty, (NoPenalty, L2)):
+            raise Unsupported(
+                f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, or solver='gd', 'cd' "
+                "or 'gcd' for penalties with corners"
+            )
+        return penalty.strong_convexity + (self.regularization or 0.0)
+
+    def _refuse_uncovered(self, domain: Domain, loss: Any, radius: float) -> None:
+        """Refuse settings whose bias a bound on the excess risk does not count, for ||w*|| <= ``radius``.
+
+        A clip or a row norm that reaches a record minimizes another function; a ball that w* lies outside moves it.
+        """
+        if self.row_norm is not None and self.row_norm < domain.row_norm:
+            raise Unsupported("the bound is for records as they are: leave row_norm out")
+        if self.radius is not None and self.radius < radius:
+            raise Unsupported("the bound is for coefficients within the ball: give the solver a radius as large")
+        if self.clip is not None and self.clip < gradient_bound(loss, domain, self.radius):
+            raise Unsupported("the bound is for gradients as they are, since clips add a bias: leave clip out")
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
+        """One question, one answer, projected onto the ball where there is one: noise may have led out of it. Free.
+
+        ``noise`` is None where the ball cut the answer off: what it leaves of the noise is not Gaussian, nor centered.
+        """
+        problem = self.problem(self.strength(penalty), public_count(curator))
+        asked = self._ask(curator, problem)
+        is_cut = self.radius is not None and float(np.linalg.norm(asked)) >= self.radius * (1 - 1e-6)
+        noise = None if is_cut else np.full(curator.domain.shape, self._deviation(curator, problem))
+        if progress is not None:
+            progress(1, 1)
+        return Solution(problem.projected(asked), noise)
+
+    @abstractmethod
+    def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def _deviation(self, curator: "Curator", problem: Problem) -> float:
+        """The noise's standard deviation in a coefficient of the answer, or a bound on it."""
+
+    def settings(self) -> dict[str, Any]:
+        """Public settings, for the certificate."""
+        return {"name": self.name, **asdict(self)}

@@ -1,0 +1,202 @@
+"""``audit.gradient``: its bound on honest releases, and what it refutes in the real code with a bug planted."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from discreet import audit
+from discreet.accounting import gaussian
+from discreet.accounting.pricing import remembered_prices
+from discreet.audit import gradient_audit, statistical_bounds
+from discreet.budget import Neighbors
+from discreet.curator import session
+from discreet.curator.engines import base
+from discreet.curator.lattice import noise
+from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT
+from discreet.errors import Unsupported
+from tests.audit.laws import NEVER, Drawn, accuracy_of, most_exceptions, mu_of, power
+
+EPSILON, DELTA = 1.0, 1e-6
+MU = mu_of(EPSILON, DELTA)
+RELATIONS = list(map(str, Neighbors))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _self_tested():
+    """The curator's own self-test has run: what is planted below must be found by the audit alone."""
+    for relation in RELATIONS:
+        audit.gradient(neighbors=relation, runs=20)
+    with remembered_prices():
+        yield
+
+
+@pytest.fixture
+def noise_of(monkeypatch):
+    """Let the noise be this share of what the claim asks for."""
+
+    def plant(share):
+        honest = session.unit_for
+        monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: honest(share * z, factor, clip, n))
+
+    return plant
+
+
+def stand_in(rng):
+    """Releases of the announced law, drawn by numpy: many audits at once."""
+
+    def releases(side, count, mechanism, budget, noise_multiplier):
+        signs = np.where(side.y[-gradient_audit.CANARIES :] == 1, -1.0, 1.0) * np.isfinite(side.X[-1, -1])
+        exact = gradient_audit.CLIP * (
+            signs if len(side.X) >= gradient_audit.CANARIES else np.zeros(gradient_audit.CANARIES)
+        )
+        sampled = rng.random((count, gradient_audit.CANARIES)) < (
+            float(gradient_audit.SAMPLING) if mechanism == "sampled" else 1.0
+        )
+        scale = gradient_audit.CLIP * budget.neighbors.sum_factor * noise_multiplier
+        draw = rng.laplace if mechanism == "laplace" else rng.normal
+        return exact * sampled + draw(scale=scale, size=(count, gradient_audit.CANARIES))
+
+    return releases
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_claim_is_refuted_no_more_often_than_the_confidence_says(relation, monkeypatch):
+    """200 audits at the true epsilon, of 10^5 runs a side."""
+    repetitions, confidence = 200 if relation == "replace_one" else 50, 0.9
+    monkeypatch.setattr(gradient_audit, "_releases", stand_in(np.random.default_rng(1)))
+    found = [audit.gradient(neighbors=relation, confidence=confidence) for _ in range(repetitions)]
+    refuted = sum(one.refuted for one in found)
+    assert refuted <= most_exceptions(repetitions, 1 - confidence)
+    assert np.median([one.bound for one in found]) > 0.9
+    assert refuted == sum(one.bound > EPSILON for one in found)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("mechanism", "runs"), [("laplace", 20_000), ("sampled", 2_000)])
+def test_other_mechanisms_are_refuted_no_more_often(mechanism, runs, monkeypatch):
+    """Samples by their accuracy: its bound is compared with the distance itself, which takes no time."""
+    repetitions, confidence = 200, 0.9
+    monkeypatch.setattr(gradient_audit, "_releases", stand_in(np.random.default_rng(2)))
+    if mechanism == "sampled":
+        monkeypatch.setattr(statistical_bounds, "accuracy_epsilon", lambda accuracy, events, delta, relation: accuracy)
+    found = [audit.gradient(mechanism=mechanism, runs=runs, confidence=confidence) for _ in range(repetitions)]
+    if mechanism == "sampled":
+        z, q = found[0].settings["noise_multiplier"], float(gradient_audit.SAMPLING)
+        most = (1 + q * (2 * accuracy_of(1 / z) - 1)) / 2
+        refuted = sum(one.bound > most for one in found)
+        assert refuted > 0  # the guess is the best there is: its bound is tight
+    else:
+        refuted = sum(one.refuted for one in found)
+    assert refuted <= most_exceptions(repetitions, 1 - confidence)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_real_releases_are_refuted_no_more_often(relation):
+    repetitions, confidence = 200, 0.8
+    refuted = sum(
+        audit.gradient(8.0, DELTA, neighbors=relation, runs=100, confidence=confidence).refuted
+        for _ in range(repetitions)
+    )
+    assert 0 < refuted <= most_exceptions(repetitions, 1 - confidence)
+
+
+@pytest.mark.statistical
+def test_the_bound_comes_near_the_claim():
+    """Right guesses are binomial, so that the bound's own law is known: above 0.9 mostly, and always near."""
+    runs, confidence = 100_000, 0.99
+    found = audit.gradient(EPSILON, DELTA, runs=runs, confidence=confidence)
+
+    def bound(right):
+        accuracy = statistical_bounds.least_accuracy(int(right), 2 * runs, confidence)
+        return gaussian.epsilon_of(2 * float(norm.ppf(accuracy)), DELTA)
+
+    law = binom(2 * runs, accuracy_of(MU))
+    assert bound(law.ppf(NEVER / 2)) <= found.bound <= bound(law.isf(NEVER / 2))
+    assert bound(law.ppf(0.1)) > 0.90
+    assert found.runs == runs
+    assert found.data == "synthetic"
+
+
+def test_noise_a_tenth_too_small_is_refuted_by_a_hundred_thousand_runs(noise_of):
+    """Seeded, since two million runs would be needed for one that never fails: 98.9 % of the seeds do it."""
+    assert power(MU, accuracy_of(MU / 0.9), 200_000, 0.99) > 0.98
+    noise_of(0.9)
+    for seed in range(2):
+        with use_entropy(Drawn(seed)):
+            assert audit.gradient(EPSILON, DELTA, runs=100_000, confidence=0.99).refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_half_the_noise_is_refuted_by_three_thousand_runs(relation, noise_of):
+    assert power(MU, accuracy_of(2 * MU), 6000, 0.99) > 1 - NEVER
+    noise_of(0.5)
+    assert audit.gradient(EPSILON, DELTA, neighbors=relation, runs=3000, confidence=0.99).refuted
+
+
+@pytest.mark.statistical
+def test_half_the_laplace_noise_is_refuted(noise_of):
+    noise_of(0.5)
+    found = audit.gradient(EPSILON, mechanism="laplace", runs=20_000, confidence=1 - NEVER)
+    assert found.refuted  # 1.8 on average: the rates are 0.5 and 0.07, known to 4 %
+    assert found.bound < 2.0
+
+
+@pytest.mark.statistical
+def test_the_wrong_sensitivity_factor_is_refuted(monkeypatch):
+    honest = session.unit_for
+    monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: honest(z, 1, clip, n))
+    assert audit.gradient(EPSILON, DELTA, runs=3000).refuted  # as half the noise
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_no_clip_is_refuted(relation, monkeypatch):
+    """A canary's gradient is twice the clip: as half the noise."""
+
+    def limits(reach, shares, bound):
+        return np.where(reach > 0, COEFFICIENT_LIMIT, 0).astype(np.int32)
+
+    monkeypatch.setattr(base, "coefficient_limits", limits)
+    assert audit.gradient(EPSILON, DELTA, neighbors=relation, runs=3000).refuted
+
+
+@pytest.mark.statistical
+def test_a_standard_deviation_for_a_variance_is_refuted(monkeypatch):
+    honest = session.unit_for
+    monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: honest(z**0.5, factor, clip, n))
+    assert audit.gradient(EPSILON, DELTA, runs=3000).refuted  # 4.2 against 2.06: as half the noise and less
+
+
+def test_reused_noise_is_refuted(monkeypatch):
+    memory = {}
+    honest = noise.rounded_gaussian
+    monkeypatch.setattr(
+        noise, "rounded_gaussian", lambda count, m, entropy: memory.setdefault((count, m), honest(count, m, entropy))
+    )
+    verdicts = []
+    for seed in range(4):
+        memory.clear()
+        with use_entropy(Drawn(seed)):
+            verdicts.append(audit.gradient(EPSILON, DELTA, runs=3000).refuted)
+    assert all(verdicts)
+
+
+def test_everybody_in_the_sample_is_refuted(monkeypatch):
+    """The price is that of a quarter of the records; 66 % of the guesses are right, where a sample allows 62.5 %."""
+    monkeypatch.setattr(noise, "poisson_sample", lambda n, numerator, entropy: np.arange(n, dtype=np.int64))
+    assert audit.gradient(EPSILON, DELTA, mechanism="sampled", runs=20_000).refuted
+
+
+def test_half_the_noise_on_samples_is_refuted(noise_of):
+    noise_of(0.5)
+    with use_entropy(Drawn(0)):
+        assert audit.gradient(EPSILON, DELTA, mechanism="sampled", runs=5_000).refuted
+
+
+def test_an_unknown_mechanism():
+    with pytest.raises(Unsupported, match="mechanism must be one of"):
+        audit.gradient(mechanism="uniform")

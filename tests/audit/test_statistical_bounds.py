@@ -1,0 +1,207 @@
+"""The statistics of audits against other implementations, by enumeration, and at their worst cases."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import brentq
+
+from discreet.accounting import gaussian, pld, rdp
+from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, Laplace, PoissonSampled, PureDP
+from discreet.accounting.pricing import epsilon_of, zcdp_of
+from discreet.audit import statistical_bounds
+from discreet.budget import Neighbors
+from tests.audit.laws import accuracy_of, laplace_distance, least_refuting
+
+REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
+SAMPLED = (PoissonSampled(2**14, Gaussian(1.0, 1)),)
+
+
+@pytest.mark.parametrize("trials", [1, 7, 300, 200_000])
+@pytest.mark.parametrize("chance", [0.05, 1e-3, 1e-7])
+def test_rates_are_those_of_clopper_and_pearson(trials, chance):
+    for count in {0, 1, trials // 3, trials - 1, trials}:
+        low, high = (
+            statistical_bounds.least_rate(count, trials, chance),
+            statistical_bounds.largest_rate(count, trials, chance),
+        )
+        exact = stats.binomtest(count, trials).proportion_ci(1 - 2 * chance, method="exact")
+        assert low == pytest.approx(exact.low, rel=1e-6, abs=1e-12)
+        assert high == pytest.approx(exact.high, rel=1e-6, abs=1e-12)
+        assert low <= count / trials <= high
+
+
+@pytest.mark.parametrize(("count", "trials"), [(3, 10), (40, 41), (1, 500)])
+def test_a_rate_at_its_bound_shows_so_many_with_just_that_chance(count, trials):
+    """By sums of binomial terms in 40 digits, which are neither of scipy's."""
+    with mpmath.workdps(40):
+        for chance in (1e-2, 1e-8):
+            low = mpmath.mpf(statistical_bounds.least_rate(count, trials, chance))
+            high = mpmath.mpf(statistical_bounds.largest_rate(count, trials, chance))
+            at_least = sum(_term(trials, k, low) for k in range(count, trials + 1))
+            at_most = sum(_term(trials, k, high) for k in range(count + 1))
+            assert float(at_least) == pytest.approx(chance, rel=1e-6)
+            assert float(at_most) == pytest.approx(chance, rel=1e-6)
+
+
+def _term(trials, k, rate):
+    return mpmath.binomial(trials, k) * rate**k * (1 - rate) ** (trials - k)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 10, 33])
+@pytest.mark.parametrize("confidence", [0.75, 0.95, 0.999])
+def test_pooled_guesses_have_no_heavier_tail_than_the_binomial(trials, confidence):
+    """Every pair of rates on a grid, exactly: the bound is above the mean rate no more often than it may be."""
+    rates = np.linspace(0, 1, 41)
+    for one in rates:
+        for other in rates[rates >= one]:
+            law = np.convolve(*(stats.binom.pmf(np.arange(trials + 1), trials, rate) for rate in (one, other)))
+            needed = least_refuting((one + other) / 2, 2 * trials, confidence)
+            assert law[needed:].sum() <= (1 - confidence) * (1 + 1e-9), (one, other)
+
+
+@pytest.mark.parametrize("runs", [2, 5, 20])
+@pytest.mark.parametrize("confidence", [0.9, 0.99])
+def test_half_guesses_do_no_harm(runs, confidence):
+    """Of a score of exactly 0 half a right guess is counted, rounded down over all."""
+    for wrong, tie in [(w, t) for w in np.linspace(0, 0.5, 6) for t in np.linspace(0, 1, 9) if w + t <= 1]:
+        halves = np.array([wrong, tie, 1 - wrong - tie])
+        law = np.array([1.0])
+        for _ in range(2 * runs):
+            law = np.convolve(law, halves)
+        needed = least_refuting(1 - wrong - tie / 2, 2 * runs, confidence)
+        assert law[2 * needed :].sum() <= (1 - confidence) * (1 + 1e-9), (wrong, tie)
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.9999])
+def test_rates_bound_epsilon_no_more_often_than_they_may(confidence):
+    """Randomized response is exactly epsilon-DP, and the event tells all: by enumeration of both counts."""
+    trials, epsilon = 60, 1.0
+    rate = 1 / (1 + math.exp(-epsilon))
+    counts = np.arange(trials + 1)
+    here, there = stats.binom.pmf(counts, trials, rate), stats.binom.pmf(counts, trials, 1 - rate)
+    for bound in (statistical_bounds.rate_epsilon, statistical_bounds.either_epsilon):
+        wrong = math.fsum(
+            here[a] * there[b]
+            for a in counts
+            for b in counts
+            if bound(int(a), trials, int(b), trials, 0.0, confidence) > epsilon
+        )
+        assert wrong <= 1 - confidence
+
+
+def test_rates_see_both_directions_and_delta():
+    one = statistical_bounds.either_epsilon(1000, 1000, 900, 1000, 0.0, 0.99)
+    other = statistical_bounds.either_epsilon(100, 1000, 0, 1000, 0.0, 0.99)
+    assert one == pytest.approx(other)  # the event and its complement
+    assert one > statistical_bounds.rate_epsilon(1000, 1000, 900, 1000, 0.0, 0.99) + 1
+    assert statistical_bounds.rate_epsilon(1000, 1000, 10, 1000, 0.0, 0.99) > statistical_bounds.rate_epsilon(
+        1000, 1000, 10, 1000, 0.5, 0.99
+    )
+    assert statistical_bounds.rate_epsilon(0, 1000, 0, 1000, 0.0, 0.99) == 0.0
+    assert statistical_bounds.rate_epsilon(10, 1000, 0, 1000, 0.9, 0.99) == 0.0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (8.0, 1e-3)])
+def test_the_accuracy_of_gaussian_dp_costs_its_epsilon(epsilon, delta):
+    """In 40 digits: the delta of that mu at the answer is the delta asked for."""
+    mu = gaussian.mu_of(epsilon, delta)
+    events = (Gaussian(2 / mu, 4),)
+    found = statistical_bounds.accuracy_epsilon(accuracy_of(mu), events, delta, REPLACE)
+    assert found == pytest.approx(epsilon, rel=1e-7)
+    with mpmath.workdps(40):
+        m, e = mpmath.mpf(mu), mpmath.mpf(found)
+        at = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+        assert float(at) == pytest.approx(delta, rel=1e-6)
+
+
+def test_no_accuracy_above_a_half_proves_nothing():
+    for events in ((Gaussian(1.0),), SAMPLED, (ZCDP(1.0),), (Laplace(1.0),)):
+        for accuracy in (0.0, 0.3, 0.5):
+            assert statistical_bounds.accuracy_epsilon(accuracy, events, 1e-6, REPLACE) == 0.0
+
+
+def test_events_without_a_formula_have_none():
+    from discreet.accounting.events import NonPrivate
+
+    assert statistical_bounds.accuracy_epsilon(0.9, (Gaussian(1.0), NonPrivate()), 1e-6, REPLACE) is None
+    assert statistical_bounds.accuracy_epsilon(0.9, (PoissonSampled(2**14, Laplace(1.0)),), 1e-6, REPLACE) is None
+
+
+@pytest.mark.parametrize("rho", [1e-4, 0.02, 0.5, 3.0])
+def test_pinsker_leaves_room(rho):
+    """Of rho-zCDP pairs: Gaussians, and randomized response at the smallest rho that it has. KL <= rho, 2 d^2 <= KL."""
+    mu = math.sqrt(2 * rho)
+    distances = [2 * stats.norm.cdf(mu / 2) - 1]
+    pure = brentq(lambda e: e * math.tanh(e / 2) - rho, 1e-9, 50)  # its KL divergence, the least rho it could have
+    distances.append(math.tanh(pure / 2))
+    for distance in distances:
+        assert 2 * distance**2 <= rho * (1 + 1e-12)
+        found = statistical_bounds.accuracy_epsilon((1 + distance) / 2, (ZCDP(rho),), 1e-5, REPLACE)
+        assert found <= rdp.epsilon_of_zcdp(rho, 1e-5) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ADD])
+@pytest.mark.parametrize("z", [0.7, 2.0])
+def test_the_distance_of_samples_is_bounded_by_the_loss_distribution(relation, z):
+    """By quadrature of the mixtures themselves, in both directions, which agree."""
+    q, x = 0.25, np.linspace(-60, 60, 400_001)
+    scale = 2 * z if relation is REPLACE else z
+    base, moved = stats.norm.pdf(x, 0, scale), stats.norm.pdf(x, 1, scale)
+    other = stats.norm.pdf(x, -1, scale) if relation is REPLACE else base
+    p, r = (1 - q) * base + q * moved, (1 - q) * base + q * other
+    forth, back = (np.trapezoid(np.maximum(a - b, 0), x) for a, b in ((p, r), (r, p)))
+    assert forth == pytest.approx(back, rel=1e-6)
+    bound = pld.delta_of((PoissonSampled(2**14, Gaussian(z)),), 0.0, relation)
+    assert forth * (1 - 1e-7) <= bound <= forth * 1.01 + 1e-6
+
+
+@pytest.mark.parametrize("relation", [REPLACE])
+def test_an_honest_sample_is_never_over_its_price(relation):
+    """At the very distance of its loss distribution, and just short of its price."""
+    distance = pld.delta_of(SAMPLED, 0.0, relation)
+    price = epsilon_of(SAMPLED, 1e-6, relation).epsilon
+    found = statistical_bounds.accuracy_epsilon((1 + distance) / 2, SAMPLED, 1e-6, relation)
+    assert 0.99 * price <= found <= price * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (Gaussian(3.0, 2), BoundedRange(0.3, 5)),
+        (ZCDP(0.3),),
+        (Gaussian(5.0), ZCDP(0.01)),
+    ],
+)
+def test_the_farthest_concentrated_claim_is_never_refuted(events):
+    """At the largest distance that Pinsker's inequality leaves."""
+    rho = math.fsum(map(zcdp_of, events))
+    price = epsilon_of(events, 1e-5, REPLACE).epsilon
+    found = statistical_bounds.accuracy_epsilon((1 + math.sqrt(min(rho / 2, 1))) / 2, events, 1e-5, REPLACE)
+    assert found <= price * (1 + 1e-4)
+
+
+PURE = [(Laplace(1.0), laplace_distance(1.0)), (PureDP(1.0), math.tanh(0.5)), (BoundedRange(0.1), math.tanh(0.025))]
+
+
+@pytest.mark.parametrize(("event", "distance"), PURE)
+def test_an_honest_pure_release_beside_a_delta_is_not_refuted(event, distance):
+    """The laws are known to the last digit: two Laplace laws, randomized response, a choice between two."""
+    price = epsilon_of((event,), 1e-5, REPLACE).epsilon
+    found = statistical_bounds.accuracy_epsilon((1 + distance) / 2, (event,), 1e-5, REPLACE)
+    assert found is None or found <= price * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("event", "distance"), PURE)
+def test_pure_claims_have_a_bound_or_none(event, distance):
+    found = statistical_bounds.accuracy_epsilon((1 + distance) / 2, (event,), 0.0, REPLACE)
+    assert found is None or found <= event.epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ADD])
+def test_an_accuracy_that_no_sample_allows_is_worth_more_than_any_claim(relation):
+    """A quarter of the records is drawn: without any noise 5/8 of the guesses are right, and no more."""
+    found = statistical_bounds.accuracy_epsilon(0.75, SAMPLED, 1e-6, relation)
+    assert found > 20

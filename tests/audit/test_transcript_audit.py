@@ -1,0 +1,201 @@
+"""``audit.transcript``: the law of its score on honest fits, and what it refutes in the code with a bug planted."""
+
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet import Neighbors, audit
+from discreet.accounting.events import Gaussian
+from discreet.accounting.plan import Plan
+from discreet.accounting.pricing import remembered_prices
+from discreet.audit import transcript_audit
+from discreet.audit.solver_cases import CLIP, SUBJECTS, Subject, neighbors_of
+from discreet.curator import session
+from discreet.curator.lattice import noise
+from discreet.errors import Unsupported
+from discreet.solvers.gd import GradientDescent
+from tests.audit.laws import NEVER, accuracy_of, most_exceptions, mu_of, power
+
+NAMED = {subject.name: subject for subject in SUBJECTS}
+EPSILON, DELTA = 8.0, 1e-5
+MU = mu_of(EPSILON, DELTA)
+REPLACE = Neighbors.REPLACE_ONE
+
+
+@pytest.fixture(autouse=True)
+def _cheap_and_self_tested():
+    """The curator's own tests have run, and each plan is priced once."""
+    with remembered_prices():
+        for name in ("gd", "whitened", "cd"):
+            NAMED[name].fit(EPSILON, DELTA, REPLACE)(*neighbors_of(REPLACE)[0])
+    with remembered_prices():
+        yield
+
+
+def audited(subject, relation=REPLACE, *, runs, confidence=0.99, epsilon=EPSILON):
+    fit = (NAMED[subject] if isinstance(subject, str) else subject).fit(epsilon, DELTA, relation)
+    return audit.transcript(fit, *neighbors_of(relation), runs=runs, confidence=confidence)
+
+
+@pytest.fixture
+def noise_of(monkeypatch):
+    """Let the noise be this share of what the claim asks for."""
+
+    def plant(share):
+        honest = session.unit_for
+        monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: honest(share * z, factor, clip, n))
+
+    return plant
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("name", "relation"),
+    [
+        ("gd", "replace_one"),
+        ("cd", "zero_out"),
+        ("whitened", "zero_out"),
+        ("output", "replace_one"),
+    ],
+)
+def test_the_score_has_the_law_of_gaussian_dp(name, relation):
+    """N(mu^2 / 2, mu^2) where the canary contributes the whole sensitivity to every answer, and less elsewhere."""
+    runs = 100
+    found = audited(name, Neighbors(relation), runs=runs, confidence=1 - NEVER)
+    assert found.claimed == pytest.approx(EPSILON)
+    scores = np.concatenate([found.sides.inside, -np.array(found.sides.without)])
+    mean = (scores.mean() - MU * MU / 2) / (MU / np.sqrt(len(scores)))
+    spread = (len(scores) - 1) * scores.var(ddof=1) / MU**2
+    law, reach = stats.chi2(len(scores) - 1), stats.norm.isf(NEVER / 2)
+    assert mean < reach
+    assert spread < law.isf(NEVER / 2)
+    if name in ("gd", "cd"):
+        assert mean > -reach
+        assert spread > law.ppf(NEVER / 2)
+    assert not found.refuted
+
+
+@pytest.mark.statistical
+def test_honest_scores_are_refuted_no_more_often_than_the_confidence_says(monkeypatch):
+    """200 audits of 1000 runs a side, the scores drawn by their law."""
+    rng, confidence, repetitions = np.random.default_rng(5), 0.9, 200
+    claim = SimpleNamespace(events=(Gaussian(2 / MU, 4),), epsilon=EPSILON, delta=DELTA, neighbors=REPLACE)
+    monkeypatch.setattr(transcript_audit, "_ratio", lambda *args: rng.normal(MU * MU / 2, MU))
+    fit = lambda *data: SimpleNamespace(certificate_=claim)  # noqa: E731
+    found = [audit.transcript(fit, (), (), runs=1000, confidence=confidence) for _ in range(repetitions)]
+    assert 0 < sum(one.refuted for one in found) <= most_exceptions(repetitions, 1 - confidence)
+    assert np.median([one.bound for one in found]) > 0.9 * EPSILON
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["gd", "cd"])
+def test_honest_fits_are_refuted_no_more_often(name):
+    repetitions, confidence = 20, 0.8
+    refuted = sum(audited(name, runs=8, confidence=confidence).refuted for _ in range(repetitions))
+    assert refuted <= most_exceptions(repetitions, 1 - confidence)
+
+
+def test_equal_data_sets_tell_nothing():
+    """Every score is 0: half of the guesses are right."""
+    data, _ = neighbors_of(REPLACE)
+    for runs in (1, 7, 20):
+        found = audit.transcript(NAMED["gd"].fit(EPSILON, DELTA, REPLACE), data, data, runs=runs)
+        assert found.bound == 0.0
+        assert set(found.sides.inside) == {0.0}
+
+
+def test_samples_have_no_transcript():
+    with pytest.raises(Unsupported, match="audit the model, or its gradient"):
+        audited("sgd", runs=1)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["gd", "cd"])
+@pytest.mark.parametrize("planted", ["in the lattice", "in the sampler"])
+def test_half_the_noise_is_refuted(name, planted, noise_of, monkeypatch):
+    """Announced or not: at twice the mu, 110 runs a side are enough."""
+    assert power(MU, accuracy_of(2 * MU), 220, 0.99) > 1 - NEVER
+    if planted == "in the lattice":
+        noise_of(0.5)
+    else:
+        honest = noise.rounded_gaussian
+        monkeypatch.setattr(noise, "rounded_gaussian", lambda count, m, entropy: honest(count, m, entropy) // 2)
+    assert audited(name, runs=110).refuted
+
+
+@pytest.mark.statistical
+def test_one_release_without_its_noise_is_refuted(monkeypatch):
+    """Of two, the second: its score is always mu^2 / 4, the other's N(mu^2 / 4, mu^2 / 2)."""
+    runs = 500
+    accuracy = stats.norm.cdf((MU * MU / 2) / (MU / np.sqrt(2)))
+    assert power(MU, accuracy, 2 * runs, 0.99) > 1 - NEVER
+    honest, calls = noise.rounded_gaussian, [0]
+
+    def forgetful(count, m, entropy):
+        calls[0] += 1
+        drawn = honest(count, m, entropy)
+        return drawn * 0 if calls[0] % 2 == 0 else drawn
+
+    solver = GradientDescent(n_steps=2, clip=CLIP, step_size=1e-4)
+    monkeypatch.setattr(noise, "rounded_gaussian", forgetful)
+    assert audited(Subject("two steps", solver), runs=runs).refuted
+
+
+@pytest.mark.statistical
+def test_more_releases_than_were_paid_for_are_refuted(monkeypatch):
+    """Five at the price of one: sqrt(5) times the mu."""
+    assert power(MU, accuracy_of(np.sqrt(5) * MU), 220, 0.99) > 1 - NEVER
+    honest = Plan.events
+
+    def shortened(plan, z, *, pure):
+        return honest(Plan(replace(release, count=1) for release in plan.releases), z, pure=pure)
+
+    monkeypatch.setattr(Plan, "events", shortened)
+    found = audited("gd", runs=110)
+    assert found.refuted
+    assert found.settings["releases"] == 5
+
+
+@pytest.mark.statistical
+def test_a_moment_with_the_wrong_factor_is_refuted(monkeypatch):
+    """A quarter of the noise on the second moment, whose share of mu^2 is a fifth: mu^2 becomes four times itself."""
+    honest = session.Session.unit
+
+    def unit(self, release, clip, factor=None):
+        factor = Fraction(self.factor if factor is None else factor)
+        return honest(self, release, clip, factor / 4 if release.query == "noisy_second_moment" else factor)
+
+    monkeypatch.setattr(session.Session, "unit", unit)
+    assert power(MU, accuracy_of(1.9 * MU), 240, 0.99) > 1 - NEVER
+    assert audited("whitened", Neighbors.ADD_REMOVE, runs=120).refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("name", "runs"), [("gcd", 30), ("agd", 20)])
+def test_mixtures_with_a_hundredth_of_the_noise_are_refuted(name, runs, noise_of):
+    """By Pinsker's inequality: every guess is right, the distance is near 1, and rho near 2."""
+    noise_of(0.01)
+    assert audited(name, runs=runs, epsilon=2.0).refuted
+
+
+@pytest.mark.statistical
+def test_an_honest_mixture_is_not_refuted():
+    assert not audited("gcd", runs=50, epsilon=2.0, confidence=1 - NEVER).refuted
+
+
+def test_releases_without_noise_are_refuted(monkeypatch):
+    """The claim stands, the lattice says that there is no noise: a run tells its own data set for sure."""
+    honest = session.unit_for
+    monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: replace(honest(z, factor, clip, n), m=None))
+    assert audited("gd", runs=100).refuted
+
+
+def test_a_pure_fit():
+    """Laplace noise: any accuracy above a half ends in an exception."""
+    fit = NAMED["gd"].fit(8.0, 0.0, REPLACE)
+    found = audit.transcript(fit, *neighbors_of(REPLACE), runs=100)
+    assert 0 < found.bound <= 8.0

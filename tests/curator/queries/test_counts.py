@@ -1,0 +1,232 @@
+"""Noisy counts: the exact sum, the noise, and what is refused."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from discreet.accounting.plan import AdaptivePlan, Plan, Release
+from discreet.budget import Budget
+from discreet.curator.lattice import noise
+from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.queries import counts
+from discreet.curator.queries.counts import QUERY, check_count_kernel, count_once
+from discreet.errors import PlanViolation, StaleKernels, Unsupported
+from tests.replaying import window
+
+PLAN = Plan([Release(QUERY, 1), Release("noisy_gradient", 3)])
+RELATIONS = ("replace_one", "zero_out", "add_remove")
+
+
+def budget_of(relation="replace_one", *, pure=False):
+    return Budget(1.0, 0.0 if pure else 1e-6, relation)
+
+
+def measured(blocks, size, per_record, *, shares=None, budget=None, n=10, noise_multiplier=2.0):
+    """The measurement, and what was answered."""
+    budget = budget_of() if budget is None else budget
+    n = n if budget.neighbors.n_is_public else None
+    with window() as seen:
+        found = count_once(PLAN, budget, noise_multiplier, iter(blocks), size, per_record, n=n, shares=shares)
+    assert [one.query for one in seen] == [QUERY]
+    return seen[0], found
+
+
+def one_of(measurement, per_record):
+    """b, in Python's integers."""
+    bound = measurement.unit.bound
+    return bound // per_record if measurement.norm == "l1" else math.isqrt(bound**2 // per_record)
+
+
+def by_hand(rows, shares, size, one):
+    total = [0] * size
+    for row, share in zip(rows, shares, strict=True):
+        for cell in {cell for cell in row if 0 <= cell < size}:
+            total[cell] += one // share if share > 0 else 0
+    return total
+
+
+rows_of = st.integers(1, 5).flatmap(
+    lambda m: st.lists(
+        st.tuples(
+            st.lists(st.integers(-2, 8) | st.sampled_from([-(1 << 63), (1 << 63) - 1]), min_size=m, max_size=m),
+            st.integers(-1, 4),
+        ),
+        min_size=1,
+        max_size=9,
+    )
+)
+
+
+@given(rows_of, st.sampled_from(RELATIONS), st.booleans(), st.integers(1, 4))
+def test_the_sum_is_that_of_pythons_integers(drawn, relation, pure, step):
+    """Cells named twice, cells that do not exist and shares that make no sense among them; in blocks of any size."""
+    rows, shares = zip(*drawn, strict=True)
+    cells, share = np.array(rows, dtype=np.int64), np.array(shares, dtype=np.int64)
+    pieces = [slice(first, first + step) for first in range(0, len(cells), step)]
+    blocks, beside = [cells[piece] for piece in pieces], [share[piece] for piece in pieces]
+    seen, _ = measured(blocks, 7, cells.shape[1], shares=beside, budget=budget_of(relation, pure=pure))
+    assert seen.exact.tolist() == by_hand(rows, shares, 7, one_of(seen, cells.shape[1]))
+
+
+@given(st.lists(st.integers(-1, 6), min_size=1, max_size=6), st.integers(1, 6), st.booleans())
+def test_nobody_contributes_more_than_the_bound(row, k, pure):
+    """A person with k such rows, or with one: in exact integers."""
+    cells = np.tile(np.array(row, dtype=np.int64), (k, 1))
+    seen, _ = measured([cells], 6, len(row), shares=[np.full(k, k)], budget=budget_of("zero_out", pure=pure))
+    found = seen.exact.tolist()
+    size = sum(found) ** 2 if pure else sum(x * x for x in found)
+    assert size <= seen.unit.bound**2
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_bound_is_used_up(relation, pure):
+    """A row that is in as many cells as it may be: within a millionth of the bound, at the factor of the proof."""
+    seen, _ = measured([np.arange(36)[None, :]], 40, 36, budget=budget_of(relation, pure=pure))
+    size = seen.exact.sum() if pure else np.linalg.norm(seen.exact.astype(float))
+    assert 1 - 1e-6 <= size / seen.unit.bound <= 1 + 1e-12
+    expected = 1.0 if relation != "replace_one" else 2.0 if pure else math.sqrt(2)
+    assert expected <= float(seen.factor) <= expected * (1 + 1e-9)
+    assert 2.0**seen.unit.m / (float(seen.factor) * seen.unit.bound) >= 2.0 * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_law_is_that_of_the_samplers(pure):
+    """The answer is the exact sum and the very integers that the sampler makes of the same random bits."""
+    cells = np.array([[0, 3], [1, 3], [0, -1]])
+    with use_entropy(SeededEntropy(5)):
+        seen, found = measured([cells], 6, 2, budget=budget_of(pure=pure))
+    draw = noise.discrete_laplace if pure else noise.rounded_gaussian
+    expected = seen.exact + draw(6, seen.unit.m, SeededEntropy(5))
+    np.testing.assert_array_equal(seen.noisy, expected)
+    np.testing.assert_array_equal(found.counts, expected / one_of(seen, 2))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_noise_is_what_was_planned_and_what_is_said(pure, relation):
+    """40,000 empty cells, at a significance of 1e-6; noise a tenth too small would be noticed."""
+    budget, m = budget_of(relation, pure=pure), 12
+    found = count_once(PLAN, budget, 3.0, [np.full((5, m), -1)], 40_000, m, n=5)
+    factor = {True: 2.0, False: math.sqrt(2)}[pure] if relation == "replace_one" else 1.0
+    scale = 3.0 * factor * (m if pure else math.sqrt(m))
+    law = stats.laplace(scale=scale) if pure else stats.norm(scale=scale)
+    assert found.noise_std == pytest.approx(law.std(), rel=1e-3)
+    assert stats.kstest(found.counts, law.cdf).pvalue > 1e-6
+    assert stats.kstest(found.counts * 0.9, law.cdf).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_without_privacy_records_and_persons_are_counted(relation):
+    """Three rows of one person are one third each."""
+    budget, cells = Budget(math.inf, 1e-6, relation), np.array([[0], [1], [1], [2]])
+    found = count_once(PLAN, budget, 0.0, [cells], 3, 1, n=4)
+    np.testing.assert_array_equal(found.counts, [1, 2, 1])
+    assert found.noise_std == 0
+    found = count_once(PLAN, budget, 0.0, [cells], 3, 1, n=2, shares=[np.array([1, 3, 3, 3])])
+    np.testing.assert_allclose(found.counts, [1, 2 / 3, 1 / 3], rtol=1e-8)
+
+
+def test_noise_is_drawn_before_a_record_is_read():
+    events, entropy = [], SeededEntropy(1)
+    draw = entropy.words
+    entropy.words = lambda count: events.append("noise") or draw(count)
+
+    def read():
+        events.append("records")
+        yield np.zeros((1, 1), dtype=np.int64)
+
+    with use_entropy(entropy):
+        count_once(PLAN, budget_of(), 2.0, read(), 4, 1, n=1)
+    assert events[-1] == "records"
+    assert events[0] == "noise"
+
+
+def test_a_plan_without_counts_has_none():
+    with pytest.raises(PlanViolation, match="no \\(further\\) noisy_counts"):
+        count_once(Plan([Release("noisy_gradient", 3)]), budget_of(), 2.0, iter([]), 4, 1, n=1)
+
+
+def test_adaptive_plans_have_none_either():
+    with pytest.raises(Unsupported, match="fixed plan"):
+        count_once(AdaptivePlan([Release(QUERY, 1)]), budget_of(), 2.0, iter([]), 4, 1, n=1)
+
+
+def unread():
+    raise AssertionError("a record was read")
+    yield
+
+
+@pytest.mark.parametrize(("size", "per_record"), [(0, 1), (1, 0), (4, 1 << 45)])
+def test_what_cannot_be_counted_is_refused_before_records_are_read(size, per_record):
+    with pytest.raises(Unsupported):
+        count_once(PLAN, budget_of(pure=True), 2.0, unread(), size, per_record, n=1)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [np.zeros((2, 3)), np.zeros((2, 3), dtype=np.int32), np.zeros((2, 2), dtype=np.int64), np.zeros(3, dtype=np.int64)],
+)
+def test_blocks_of_other_types_and_shapes_are_refused(block):
+    with pytest.raises(Unsupported, match="64-bit integers"):
+        measured([block], 4, 3)
+
+
+@pytest.mark.parametrize("share", [np.ones(2), np.ones(3, dtype=np.int64), np.ones((2, 1), dtype=np.int64)])
+def test_shares_of_other_types_and_shapes_are_refused(share):
+    with pytest.raises(Unsupported, match="shares"):
+        measured([np.zeros((2, 3), dtype=np.int64)], 4, 3, shares=[share])
+
+
+def test_shares_stand_beside_every_block():
+    with pytest.raises(ValueError, match="zip"):
+        measured([np.zeros((2, 3), dtype=np.int64)] * 2, 4, 3, shares=[np.ones(2, dtype=np.int64)])
+
+
+def test_no_records_are_counted_as_none():
+    seen, found = measured([], 4, 3)
+    assert not seen.exact.any()
+    assert found.counts.shape == (4,)
+
+
+def test_sums_that_wrap_around_stay_neighbors(monkeypatch):
+    """More records than the lattice was made for: both tables wrap alike, and differ by one contribution."""
+    rows = np.zeros((9, 1), dtype=np.int64)
+    monkeypatch.setattr(counts.math, "isqrt", lambda _: 1 << 62)
+    budget = budget_of("add_remove")
+    first, second = (measured([some], 1, 1, budget=budget)[0].exact for some in (rows, rows[:-1]))
+    assert int(first[0]) == (9 << 62) % (1 << 64)
+    assert (int(first[0]) - int(second[0])) % (1 << 64) == 1 << 62
+
+
+def test_memory_is_that_of_the_cells_and_one_block():
+    def blocks():
+        for _ in range(100):
+            yield np.zeros((10_000, 4), dtype=np.int64)  # 0.3 MB each, 32 MB in all
+
+    measured([np.zeros((1, 4), dtype=np.int64)], 8, 4)
+    tracemalloc.start()
+    try:
+        count_once(PLAN, budget_of(), 2.0, blocks(), 8, 4, n=1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 2e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_compiled_loop_that_counts_otherwise_is_not_used(monkeypatch):
+    def twice(cells, weights, first, seen, out):
+        out += 1
+
+    monkeypatch.setattr(counts, "add_counts", twice)
+    check_count_kernel.cache_clear()
+    try:
+        with pytest.raises(StaleKernels, match="delete"):
+            measured(unread(), 4, 1)
+    finally:
+        check_count_kernel.cache_clear()

@@ -1,0 +1,281 @@
+"""What a container declares: every library's table is read by its names, and refused by its types alone."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from discreet import Bounds, DPLogisticRegression, DPRidge, DPSelectCV, private_score
+from discreet.curator.records.admission import class_indices, grouping
+from discreet.curator.records.containers import as_array, column_names, container_of, kind_of
+from discreet.errors import DiscreetError, MissingBounds, Unsupported
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+
+NAMED = Bounds({"age": (0, 120), "dose": (-1, 1)}, classes=(0, 1))
+SENTINEL = 48151.25
+
+
+def columns(n=300):
+    rng = np.random.default_rng(0)
+    age, dose = np.rint(rng.uniform(0, 120, n)), np.rint(rng.uniform(-1, 1, n) * 64) / 64
+    return {"age": age, "dose": dose}, (age / 60 + dose > 1).astype(int)
+
+
+def arrow_frame(table):
+    return pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+TABLES = {
+    "pandas": pd.DataFrame,
+    "pandas, nullable": lambda table: pd.DataFrame(table).convert_dtypes(),
+    "pandas, Arrow": arrow_frame,
+    "pandas, categories": lambda table: pd.DataFrame(table).astype("category"),
+    "pandas, objects": lambda table: pd.DataFrame(table).astype(object),
+    "pyarrow.Table": pa.table,
+    "pyarrow.Table, chunked": lambda table: pa.concat_tables([pa.table(table).slice(0, 7), pa.table(table).slice(7)]),
+    "pyarrow.RecordBatch": pa.record_batch,
+    "pyarrow.RecordBatchReader": lambda table: pa.table(table).to_reader(),
+    "pyarrow.Table, dictionary": lambda table: pa.table({k: pa.array(v).dictionary_encode() for k, v in table.items()}),
+    "polars": pl.DataFrame,
+}
+TARGETS = {
+    "array": np.asarray,
+    "list": list,
+    "pandas": pd.Series,
+    "pandas, nullable": lambda y: pd.Series(y).astype("Int64"),
+    "pyarrow.Array": pa.array,
+    "pyarrow.ChunkedArray": lambda y: pa.chunked_array([y[:9], y[9:]]),
+    "polars": lambda y: pl.Series(y),
+}
+
+
+@pytest.fixture(scope="module")
+def reference(seeded):
+    table, y = columns()
+    with seeded(3):
+        return DPLogisticRegression(bounds=NAMED, solver="gd").fit(pd.DataFrame(table), y)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_library_s_table_gives_the_same_bits_by_name(name, reference, seeded):
+    table, y = columns()
+    with seeded(3):
+        model = DPLogisticRegression(bounds=NAMED, solver="gd").fit(TABLES[name](table), y)
+    assert model.coef_.tobytes() == reference.coef_.tobytes()
+    assert list(model.feature_names_in_) == ["age", "dose"]
+    if "Reader" not in name:  # which can be read once only
+        assert (model.predict(TABLES[name](table)) == reference.predict(pd.DataFrame(table))).all()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_library_s_column_is_a_target(name, reference, seeded):
+    table, y = columns()
+    with seeded(3):
+        model = DPLogisticRegression(bounds=NAMED, solver="gd").fit(pa.table(table), TARGETS[name](y))
+    assert model.coef_.tobytes() == reference.coef_.tobytes()
+
+
+def test_scores_and_selections_take_them_too(reference):
+    table, y = columns()
+    assert private_score(reference, pl.DataFrame(table), pl.Series(y), epsilon=5.0).value > 0.5
+    chosen = DPSelectCV(DPLogisticRegression(bounds=NAMED, solver="gd"), {"alpha": [1e-3, 1e-1]}, epsilon=5.0)
+    assert chosen.fit(pa.table(table), pa.array(y)).n_features_in_ == 2
+
+
+# ------------------------------------------------------------------------- refusals name columns, never values
+
+WRONG = {
+    "bounds of other columns": (lambda t: t, Bounds({"age": (0, 1)}, classes=(0, 1)), r"column\(s\) dose"),
+    "bounds for three": (lambda t: t, Bounds([(0, 1)] * 3, classes=(0, 1)), "3 feature ranges"),
+    "too few targets": (lambda t: {k: v[:-1] for k, v in t.items()}, NAMED, "one target for each row"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", [*TABLES, "array", "list", "sparse"])
+def test_no_refusal_shows_a_value(name, wrong, capfd, caplog):
+    """With columns by name, the text of one refusal once had the columns' values in it."""
+    change, bounds, message = WRONG[wrong]
+    table = {key: np.full(9, SENTINEL) for key in ("age", "dose")}
+    plain = {
+        "array": lambda t: np.column_stack(list(t.values())),
+        "list": lambda t: np.column_stack(list(t.values())).tolist(),
+        "sparse": lambda t: sparse.csr_array(np.column_stack(list(t.values()))),
+    }
+    made = (TABLES | plain)[name](change(table))
+    model = DPLogisticRegression(bounds=bounds, solver="gd")
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        with pytest.raises(DiscreetError) as refusal:
+            model.fit(made, np.zeros(9))
+    assert name in plain or refusal.match(message)
+    told = f"{refusal.value!r} {refusal.value.__context__!r} {capfd.readouterr()} {caplog.text} {shown}"
+    assert "48151" not in told
+
+
+def test_names_come_from_known_tables_only():
+    class Odd:
+        columns = ((SENTINEL, 1), (2, 3))
+
+    assert column_names(Odd()) is None
+    assert column_names(container_of(pa.table({"a": [SENTINEL]}))) == ["a"]
+
+
+# --------------------------------------------------------------------------------- types against declarations
+
+TEXTS = {
+    "numpy": lambda words: np.array(words),
+    "pandas": lambda words: pd.Series(words, dtype="str"),
+    "pandas, string": lambda words: pd.Series(words, dtype="string"),
+    "pandas, categories": lambda words: pd.Series(words, dtype="str").astype("category"),
+    "pyarrow": pa.array,
+    "pyarrow, dictionary": lambda words: pa.array(words).dictionary_encode(),
+    "polars": pl.Series,
+    "polars, categories": lambda words: pl.Series(words).cast(pl.Categorical),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_labels_for_classes_that_are_numbers_are_refused(name):
+    table, y = columns()
+    with pytest.raises(MissingBounds, match="another type than the declared classes"):
+        DPLogisticRegression(bounds=NAMED).fit(pd.DataFrame(table), TEXTS[name]([str(label) for label in y]))
+
+
+@pytest.mark.parametrize("labels", [np.array([0, 1]), np.array([False, True]), pd.array([0, 1]), pa.array([0, 1])])
+def test_numbers_for_classes_that_are_texts_are_refused(labels):
+    with pytest.raises(MissingBounds, match="another type than the declared classes"):
+        DPLogisticRegression(bounds=1.0, classes=("no", "yes")).fit(np.zeros((2, 1)), labels)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_for_a_number_to_predict_is_refused(name):
+    with pytest.raises(Unsupported, match="stored as text"):
+        DPRidge(bounds=1.0, target=(0, 1)).fit(np.zeros((2, 1)), TEXTS[name](["0", "1"]))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table, pl.DataFrame])
+def test_text_columns_are_refused_by_name_before_the_charge(make, tmp_path):
+    from discreet import Ledger
+
+    ledger = Ledger.create(tmp_path / "budget.db")
+    ledger.grant("people", 5.0, 1e-4)
+    table, y = columns()
+    model = DPLogisticRegression(bounds=1.0, classes=(0, 1), ledger=ledger, dataset="people")
+    with pytest.raises(Unsupported, match=r"stored as text: sex\. .*TableModel"):
+        model.fit(make({**table, "sex": ["f"] * 300}), y)
+    assert ledger.spent("people").fits == 0
+
+
+def test_objects_declare_nothing_and_nothing_is_refused():
+    table, y = columns()
+    words = np.array([str(label) for label in y], dtype=object)
+    DPLogisticRegression(bounds=NAMED, solver="gd").fit(pd.DataFrame(table), words)
+
+
+def test_lazy_frames_are_sent_for_their_rows():
+    with pytest.raises(Unsupported, match="collect"):
+        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(pl.LazyFrame({"a": [1.0]}), [0])
+
+
+def test_a_stream_that_fails_says_nothing_of_its_cells():
+    def broken():
+        yield pa.record_batch({"a": [1.0]})
+        raise ValueError(f"cannot parse {SENTINEL}")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"a": pa.float64()}), broken())
+    with pytest.raises(Unsupported, match="cannot be read to its end") as refusal:
+        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(reader, [0])
+    assert refusal.value.__cause__ is None
+    assert "48151" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [
+        (np.dtype("f4"), "f"),
+        (pd.Int64Dtype(), "i"),
+        (pd.StringDtype(), "U"),
+        (pd.CategoricalDtype([1, 2]), "i"),
+        (pd.CategoricalDtype(["a"]), "U"),
+        (pd.CategoricalDtype(None), "O"),
+        (pd.ArrowDtype(pa.decimal128(5, 2)), "f"),
+        (pd.ArrowDtype(pa.large_string()), "U"),
+        (pd.ArrowDtype(pa.timestamp("s")), "M"),
+        (pd.ArrowDtype(pa.list_(pa.int8())), "V"),
+        (pd.ArrowDtype(pa.null()), "O"),
+    ],
+    ids=str,
+)
+def test_kinds(dtype, kind):
+    assert kind_of(dtype) == kind
+
+
+# ------------------------------------------------------------------- one null, or one odd cell, changes nothing else
+
+LARGE = 1 << 60
+COLUMNS = {
+    "list": list,
+    "pandas, objects": lambda cells: pd.Series(cells, dtype=object),
+    "pandas, nullable": lambda cells: pd.Series(cells, dtype="Int64"),
+    "pandas, Arrow": lambda cells: pd.Series(cells, dtype="int64[pyarrow]"),
+    "pandas, categories": lambda cells: pd.Series(pd.Categorical(cells, categories=sorted({*cells} - {None}))),
+    "pandas.Categorical": lambda cells: pd.Categorical(cells, categories=sorted({*cells} - {None})),
+    "pyarrow.Array": lambda cells: pa.array(cells, pa.int64()),
+    "pyarrow.ChunkedArray": lambda cells: pa.chunked_array([cells[:2], cells[2:]], pa.int64()),
+    "polars": lambda cells: pl.Series(cells, dtype=pl.Int64),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("last", [LARGE + 4, None], ids=["named", "missing"])
+def test_a_missing_name_merges_no_other_persons(name, last):
+    """As doubles, names beyond 2^53 would be rounded onto each other as soon as one is missing."""
+    names = COLUMNS[name]([LARGE, LARGE + 1, LARGE + 2, LARGE + 3, last])
+    assert len(grouping(names, 5)[1]) - 1 == 5
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("last", [2**53, None], ids=["labeled", "missing"])
+def test_a_missing_label_changes_no_other_label(name, last):
+    found = class_indices(COLUMNS[name]([2**53, 2**53 + 1, last]), (2**53, 2**53 + 1))
+    assert found[:2].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "dtype"),
+    [
+        ([1, 2**63], pl.UInt64),
+        ([1, 2], pl.UInt64),
+        ([None, None], pl.String),
+        ([None, "x"], pl.String),
+        ([None, None], pl.Date),
+        ([0.5, None], pl.Float32),
+    ],
+    ids=str,
+)
+def test_a_polars_column_keeps_the_type_that_it_declares(cells, dtype):
+    series = pl.Series(cells, dtype=dtype)
+    stored = series.to_arrow().type
+    found = container_of(series).dtype.pyarrow_dtype
+    assert found == stored or (pa.types.is_large_string(found) and str(stored) in ("string_view", "large_string"))
+
+
+@pytest.mark.parametrize("last", ["b", None])
+def test_texts_of_numpy_s_own_kind_are_texts(last):
+    kind = np.dtypes.StringDType(na_object=None)
+    words = np.array(["a"] * 4 + [last], dtype=kind)
+    assert len(grouping(words, 5)[1]) - 1 == 2
+    with pytest.raises(Unsupported, match="stored as text"):
+        DPRidge(bounds=1.0, target=(0, 1)).fit(np.zeros((5, 1)), words)
+    with pytest.raises(Unsupported, match="stored as text"):
+        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(words.reshape(-1, 1), [0, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("last", [[1.0], [[1.0]], [np.zeros(3)]])
+def test_what_a_cell_of_a_list_holds_does_not_decide_the_table_s_shape(last):
+    assert as_array([[[0.5]], [[0.2]], last]).shape == (3, 1)

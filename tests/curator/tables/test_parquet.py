@@ -1,0 +1,239 @@
+"""Parquet files, and tables in memory: what is stored otherwise is refused before anything is charged or read."""
+
+import datetime
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet import DPLogisticRegression, GradientDescent, Ledger
+from discreet.curator.tables.sources import FrameSource
+from discreet.curator.tables.table_files import open_table
+from discreet.curator.tables.table_stream import TableStream
+from discreet.errors import Unsupported
+from discreet.models.table_model import TableModel
+from discreet.schema.columns import Category, Number, Target
+from discreet.schema.schema import Schema
+from tests.curator.tables.shown import SECRET, assert_discreet, watched
+
+SCHEMA = Schema({"a": Number((0, 10)), "b": Category(("x", "y"))}, Target("t", classes=(0, 1)))
+ROWS = {"a": [1, 5, 9, 0], "b": ["x", "y", "z", None], "t": [0, 1, 0, 1]}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(table, name="t.parquet", **given):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table if isinstance(table, pa.Table) else pa.table(table), path, **given)
+        return path
+
+    return written
+
+
+def encoded(source):
+    """Features and targets of all rows."""
+    blocks = list(TableStream(source, SCHEMA).blocks())
+    return np.concatenate([block.features for block in blocks]), np.concatenate([block.targets for block in blocks])
+
+
+def fit(data, **given):
+    model = DPLogisticRegression(1.0, 1e-5, solver=GradientDescent(n_steps=1, clip=1.0), **given)
+    return TableModel(SCHEMA, model).fit(data)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({}, {"row_group_size": 1}, {"compression": "zstd"}, {"use_dictionary": False}),
+        *({"version": "1.0"}, {"data_page_version": "2.0"}),
+    ],
+    ids=str,
+)
+def test_one_table_however_it_is_written(write, given):
+    features, targets = encoded(FrameSource(pa.table(ROWS)))
+    source = open_table(write(ROWS, **given))
+    assert source.count() == 4
+    found = encoded(source)
+    assert found[0].tobytes() == features.tobytes()
+    assert found[1].tobytes() == targets.tobytes()
+
+
+def test_several_files_of_other_orders_and_types(write):
+    parts = [
+        pa.table({"t": ["0"], "b": pa.array(["x"]).dictionary_encode(), "a": ["1"]}),
+        pa.table({"b": pa.array(["y"], pa.large_string()), "a": pa.array([5], pa.uint8()), "t": [True]}),
+        pa.table({"a": pa.array([9.0], pa.float32()), "t": [0.0], "b": pa.array([b"z"], pa.binary())}),
+        pa.table(ROWS).slice(3, 1),
+    ]
+    paths = [write(part, f"d/{i}.parquet") for i, part in enumerate(parts)]
+    expected = encoded(FrameSource(pa.table(ROWS)))
+    for found in (encoded(open_table(paths)), encoded(open_table(paths[0].parent))):
+        assert found[0].tobytes() == expected[0].tobytes()
+        assert found[1].tobytes() == expected[1].tobytes()
+
+
+BAD = {
+    "dates": pa.array([datetime.date(2000, 1, 1)] * 4),
+    "times": pa.array([datetime.datetime(2000, 1, 1)] * 4),
+    "lists": pa.array([[1]] * 4),
+    "structs": pa.array([{"view": 1}] * 4),
+    "intervals": pa.array([datetime.timedelta(1)] * 4),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("role", ["a", "b", "t"])
+def test_other_kinds_are_refused_where_used_and_fine_where_not(write, tmp_path, kind, role):
+    fine = write({**ROWS, "extra": BAD[kind]})
+    assert fit(fine).estimator_.coef_.shape == (1, 4)
+    bad = {**ROWS, role: BAD[kind]}
+    ledger = Ledger.create(tmp_path / "ledger.db")
+    ledger.grant("d", 10.0, 1e-3)
+    one, two = write(ROWS, "two/1.parquet"), write(bad, "two/2.parquet")
+    for data in (write(bad, "bad.parquet"), pa.table(bad), [one, two], [two, one]):
+        with pytest.raises(Unsupported, match=f"'{role}' is stored as"):
+            fit(data, ledger=tmp_path / "ledger.db", dataset="d")
+    assert not [entry for entry in ledger.entries() if entry.kind == "charge"]
+
+
+def test_names_with_dots(write):
+    table = pa.table({"a.b": [1], "a": pa.array([{"b": 7}])})
+    source = open_table(write(table))
+    (batch,) = source.batches(["a.b"])
+    assert batch.columns["a.b"].to_pylist() == [1]
+
+
+def test_a_name_twice(write):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([0]), pa.array(["x"])], ["a", "a", "t", "b"])
+    for data in (write(table), table):
+        with pytest.raises(Unsupported, match="'a' more than once"):
+            fit(data)
+    spare = pa.Table.from_arrays([*table.columns[1:], pa.array([1]), pa.array([2])], ["a", "t", "b", "e", "e"])
+    for data in (write(spare), spare):
+        fit(data)
+
+
+def test_no_rows(write):
+    empty = pa.table(ROWS).slice(0, 0)
+    for data in (write(empty), empty, empty.to_pandas()):
+        with pytest.raises(Unsupported, match=r"(?i)no rows|0 sample"):
+            fit(data)
+    both = [write(empty, "d/1.parquet"), write(ROWS, "d/2.parquet")]
+    assert open_table(both).count() == 4
+    assert encoded(open_table(both))[0].shape == (4, 4)
+
+
+def test_one_row(write):
+    one = pa.table(ROWS).slice(2, 1)
+    for data in (write(one), one, one.to_pandas()):
+        assert np.isfinite(fit(data).estimator_.coef_).all()
+        assert len(fit(data).predict(data)) == 1
+
+
+def damaged(raw):
+    middle = len(raw) // 2
+    yield "cut short", raw[:-10]
+    yield "half", raw[:middle]
+    yield "no footer", raw[:-8] + b"\0" * 8
+    yield "torn", raw[: middle // 2] + os.urandom(middle) + raw[middle // 2 + middle :]
+    yield "blank", raw[:middle] + b"\0" * 3000 + raw[middle + 3000 :]
+    yield "CSV", f"a,b,t\n{SECRET},{SECRET},0\n".encode()
+    yield "empty", b""
+
+
+def test_damaged_files_show_nothing(write, tmp_path):
+    many = 20000
+    table = pa.table({"a": np.arange(many), "b": [f"{SECRET}{i}" for i in range(many)], "t": np.arange(many) % 2})
+    sound = write(ROWS, "d/sound.parquet")
+    for name, raw in damaged(write(table).read_bytes()):
+        path = tmp_path / "d" / "z damaged.parquet"
+        path.write_bytes(raw)
+        for data in (path, [sound, path]):
+            with watched() as found:
+                fit(data)
+            assert isinstance(found.error, Unsupported), name
+            assert "z damaged.parquet" in str(found.error), name
+            assert_discreet(found)
+
+
+def test_a_parquet_file_that_is_called_csv(write):
+    many = 3000
+    table = pa.table({"a": [f"{SECRET}{i}" for i in range(many)], "b": ["x"] * many, "t": [0] * many})
+    path = write(table, use_dictionary=False, compression="none")
+    other = path.with_suffix(".csv")
+    other.write_bytes(path.read_bytes())
+    with watched() as found:
+        open_table(other)
+        fit(other)
+    assert isinstance(found.error, Unsupported)
+    assert_discreet(found)
+
+
+def test_folders_as_spark_makes_them(write):
+    part = write(ROWS, "all/x.parquet/part-0.parquet")
+    write({"other": [1]}, "all/_temporary/0/part-0.parquet")
+    write({"other": [1]}, "all/.staging/part-0.parquet")
+    (part.parent / "_SUCCESS").write_text("")
+    assert open_table(part.parent).count() == 4
+    assert open_table(part.parent.parent).count() == 4
+
+
+@pytest.mark.parametrize("role", ["a", "b", "t", "who"])
+def test_texts_that_are_no_utf8(write, role):
+    """A file may call anything a string: the bytes are read as in CSV, and nothing is raised."""
+    strange = pa.array([b"\xff" + SECRET.encode(), b"x", b"\xe9", b"7"], pa.binary()).view(pa.string())
+    table = {**ROWS, "who": ["p", "q", "p", "r"], role: strange}
+    schema = Schema(SCHEMA.columns, SCHEMA.target, person="who")
+    for data in (write(table), pa.table(table), pa.table({**table, role: strange.dictionary_encode()})):
+        with watched() as found:
+            TableModel(schema, DPLogisticRegression(1.0, 1e-5, solver=GradientDescent(n_steps=1, clip=1.0))).fit(data)
+        assert found.error is None
+        assert_discreet(found)
+
+
+# ----------------------------------------------------------------------------------------------- tables in memory
+
+
+@pytest.mark.parametrize(
+    "data",
+    [5, None, [], "nowhere.csv", np.zeros((3, 2)), [1, 2], object(), {"a": 1}],
+    ids=lambda data: type(data).__name__,
+)
+def test_what_is_no_table(data):
+    with pytest.raises((Unsupported, TypeError)):
+        fit(data)
+
+
+def test_columns_of_a_dictionary():
+    assert encoded(FrameSource(ROWS))[0].tobytes() == encoded(FrameSource(pa.table(ROWS)))[0].tobytes()
+
+
+def test_columns_of_unequal_lengths():
+    with watched() as found:
+        FrameSource({"a": [SECRET], "b": [SECRET, SECRET]})
+    assert isinstance(found.error, Unsupported)
+    assert_discreet(found)
+
+
+def test_lacking_and_extra_columns(write):
+    for data in (pa.table({"a": [1], "b": ["x"]}), pd.DataFrame({"a": [1], "b": ["x"]})):
+        with pytest.raises(Unsupported, match="no column 't'"):
+            fit(data)
+    fit(pd.DataFrame({**ROWS, "extra": [object()] * 4}))
+    model = fit(pd.DataFrame(ROWS))
+    assert len(model.predict(pd.DataFrame({"b": ["x"], "a": ["?"]}))) == 1
+    with pytest.raises(Unsupported, match="no column 'a'"):
+        model.predict(pd.DataFrame({"b": ["x"]}))
+
+
+def test_names_that_are_no_texts():
+    frame = pd.DataFrame({1: [1, 2], "b": ["x", "y"], "t": [0, 1]})
+    schema = Schema({"1": Number((0, 2)), "b": Category(("x",))}, SCHEMA.target)
+    TableModel(schema).fit(frame)
+    frame["1"] = 1
+    with pytest.raises(Unsupported, match="'1' more than once"):
+        TableModel(schema).fit(frame)

@@ -1,0 +1,50 @@
+import csv
+
+import numpy as np
+
+from discreet.datasets.hospital import CODEBOOK, OUTCOME, hospital
+from discreet.datasets.hospital_file import schema_text, write_csv
+from discreet.experiments.references import references
+from discreet.schema.columns import Number
+from discreet.schema.schema import Schema
+
+
+def test_the_same_seed_is_the_same_table():
+    first, second, other = hospital(500), hospital(500), hospital(500, seed=1)
+    assert np.array_equal(first.X, second.X)
+    assert np.array_equal(first.y, second.y)
+    assert not np.array_equal(first.X, other.X)
+
+
+def test_the_codebook_covers_the_law_and_was_not_measured_from_it():
+    table = hospital(40_000)
+    assert table.X.shape == (40_000, len(CODEBOOK))
+    assert table.names == tuple(CODEBOOK)
+    low, high = table.bounds.ranges(len(table.names))
+    assert np.array_equal(table.X, np.clip(table.X, low, high))
+    continuous = [j for j, name in enumerate(table.names) if CODEBOOK[name][1] > 20]
+    assert (table.X[:, continuous].max(axis=0) < high[continuous]).all()
+    assert table.bounds == hospital(10, seed=7).bounds  # the same whatever the rows
+
+
+def test_learning_is_worth_it_and_the_outcome_is_not_certain():
+    table = hospital(8000)
+    found = references(table.rows(0, 6000), table.rows(6000, 8000))
+    assert found.majority + 0.08 < found.non_private < 0.9
+
+
+def test_the_file_is_the_table_and_its_schema_the_codebook(tmp_path):
+    table, schema = hospital(300), Schema.from_toml(schema_text())
+    path = write_csv(table, tmp_path / "patients.csv")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert schema.problems(list(rows[0])) == []
+    assert [row[OUTCOME] for row in rows] == np.where(table.y == 1, "yes", "no").tolist()
+    for name in ("age", "systolic_pressure", "earlier_visits"):
+        written = np.array([float(row[name]) for row in rows])
+        assert np.allclose(written, table.X[:, table.names.index(name)], rtol=1e-4)
+    assert 10 < sum(row["bmi"] == "" for row in rows) < 25
+    for name, kind in schema.columns.items():
+        if isinstance(kind, Number) and not kind.is_private:
+            assert tuple(kind.range) == CODEBOOK[name][:2]
+    assert schema.private_columns == ("creatinine",)

@@ -1,0 +1,183 @@
+"""The noisy score: what it counts, on the lattice, and what one record can do to it."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from discreet import (
+    Bounds,
+    Budget,
+    Huber,
+    Logistic,
+    Plan,
+    PlanViolation,
+    Poisson,
+    PrivateData,
+    Release,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+)
+from discreet.curator.queries import scores
+from discreet.testing import assert_fresh_noise, neighbor_pairs
+from tests.replaying import window, worst_ratio
+from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, table
+
+LOSSES = {
+    "logistic": Logistic(),
+    "svc": SmoothedHinge(0.5),
+    "softmax": Softmax(3),
+    "ridge": Squared(),
+    "huber": Huber(0.1),
+    "poisson": Poisson(1.5),
+}
+PLAN = Plan((Release("noisy_score", 1),))
+
+
+def weights(name):
+    shape = (4, 3) if name == "softmax" else (4,)
+    return np.random.default_rng(3).normal(0, 0.6, shape)
+
+
+def opened(name, data, budget, declared=None):
+    private = PrivateData(data.X, data.y, bounds_of(name, declared), groups=data.groups)
+    return private.open(PLAN, budget, LOSSES[name])
+
+
+def asked(name, relation, error=0.3, delta=1e-5, groups=False):
+    """A fit for replay that does nothing but ask for a score."""
+
+    def fit(X, y, groups=None):
+        data = PrivateData(X, y, bounds_of(name), groups=groups)
+        return data.open(PLAN, Budget(1.0, delta, relation), LOSSES[name]).noisy_score(weights(name), error=error)
+
+    return fit
+
+
+def by_hand(name, data, error):
+    """The sum of 1/2 - bad in plain numpy, a person's rows averaged."""
+    low = np.array([-1.0, 0.0, -5.0])
+    high = np.array([1.0, 10.0, 3.0])
+    X = data.X.toarray() if sparse.issparse(data.X) else data.X
+    rows = np.clip(X, low, high) / np.maximum(-low, high)
+    margins = np.column_stack([np.rint(rows * 2**14) / 2**14, np.ones(len(rows))]) @ weights(name)
+    y = data.y
+    if name == "softmax":
+        bad = margins.argmax(axis=1) != y
+    elif name in ("logistic", "svc"):
+        bad = (margins > 0) != (y > 0)
+    else:
+        predicted = np.exp(np.clip(margins, -1.5, 1.5)) if name == "poisson" else margins
+        bad = np.minimum(((predicted - (y if name == "poisson" else y / 4)) / error) ** 2, 1)
+    share = 0.5 - bad.astype(float)
+    if data.groups is None:
+        return share.sum()
+    return sum(share[data.groups == person].mean() for person in np.unique(data.groups))
+
+
+@pytest.mark.parametrize("groups", [False, True])
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_it_counts_what_it_says(name, engine, groups):
+    data = table(name, engine, groups, n=30)
+    found = opened(name, data, Budget(math.inf, 1e-5, "zero_out")).noisy_score(weights(name), error=0.8)
+    assert found == pytest.approx(by_hand(name, data, 0.8), abs=1e-4)
+
+
+def test_a_null_record_counts_nothing():
+    data = table("logistic", n=30)
+    without = data.X.copy()
+    without[4] = np.nan
+    scored = [
+        opened("logistic", data._replace(X=X), Budget(math.inf, 1e-5, "zero_out")).noisy_score(weights("logistic"))
+        for X in (data.X, without)
+    ]
+    assert abs(scored[0] - scored[1]) == pytest.approx(0.5, abs=1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 0.0])
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", LOSSES)
+def test_it_replays(name, relation, delta):
+    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
+    ratio = worst_ratio(asked(name, relation, delta=delta), pairs[:: 2 if delta else 5], relation)
+    assert (0.45 if delta else 0.1) < ratio <= 1.0
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+def test_persons_replay(engine, relation):
+    pairs = list(neighbor_pairs(*table("logistic", engine, True), relation=relation, bounds=bounds_of("logistic")))
+    assert 0.3 < worst_ratio(asked("logistic", relation), pairs[::3], relation) <= 1.0
+
+
+def test_the_sensitivity_is_reached():
+    """One record from right to wrong: twice the bound, exactly what replace_one pays for."""
+    data = table("logistic")
+    changed = data.y.copy()
+    changed[0] = 1 - changed[0]
+    assert worst_ratio(asked("logistic", "replace_one"), [Pair(data, data._replace(y=changed))], "replace_one") == 1.0
+
+
+class Pair:
+    name = "one label turned"
+
+    def __init__(self, data, neighbor):
+        self.data, self.neighbor = data, neighbor
+
+
+def test_the_noise_is_fresh_and_as_planned():
+    assert_fresh_noise(asked("logistic", "zero_out"), table("logistic"), runs=3)
+    with window() as seen:
+        curator = opened("logistic", table("logistic"), Budget(1.0, 1e-5, "replace_one"))
+        curator.noisy_score(weights("logistic"))
+    (measurement,) = seen
+    assert 2**measurement.unit.m / (2 * measurement.unit.bound) >= curator.noise_multiplier
+    assert measurement.norm == "l2"
+
+
+@pytest.mark.parametrize("bug", ["not centered", "too wide"])
+def test_planted_bugs_are_found(bug, monkeypatch):
+    """Scores of 0 and -1 instead of +-1/2, or with three times the bound: one record can do too much."""
+    if bug == "not centered":
+        monkeypatch.setattr(scores.WrongSign, "_replace", lambda self, **given: self, raising=True)
+        monkeypatch.setattr(scores, "ValueQuery", _times(scores.ValueQuery, 2))
+    else:
+        monkeypatch.setattr(scores, "ValueQuery", _times(scores.ValueQuery, 3))
+    pairs = list(neighbor_pairs(*table("logistic"), relation="zero_out", bounds=bounds_of("logistic")))
+    with pytest.raises(AssertionError, match="sensitivity"):
+        worst_ratio(asked("logistic", "zero_out"), pairs, "zero_out")
+
+
+def _times(query, times):
+    return lambda points, score, bound, scale: query(points, score, times * bound, times * scale)
+
+
+@pytest.mark.parametrize("name", ["logistic", "softmax", "ridge"])
+def test_a_stale_kernel_would_be_found(name, monkeypatch):
+    from discreet.curator.known_answers import gradients
+    from discreet.errors import StaleKernels
+
+    monkeypatch.setattr(gradients, "_checked_values", set())
+    monkeypatch.setattr(gradients, "_values_by_hand", lambda *args: -1)
+    with pytest.raises(StaleKernels):
+        opened(name, table(name), Budget(1.0, 1e-5)).noisy_score(weights(name))
+
+
+def test_refusals():
+    curator = opened("logistic", table("logistic"), Budget(1.0, 1e-5))
+    with pytest.raises(PlanViolation, match="shape"):
+        curator.noisy_score(np.zeros(3))
+    curator.noisy_score(np.zeros(4))
+    with pytest.raises(PlanViolation, match="no \\(further\\)"):
+        curator.noisy_score(np.zeros(4))
+    for error in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(PlanViolation, match="target range"):
+            opened("ridge", table("ridge"), Budget(1.0, 1e-5)).noisy_score(np.zeros(4), error=error)
+    sampled = Plan((Release("noisy_score", 1, sampling_probability=0.5),))
+    with pytest.raises(PlanViolation, match="sampling"):
+        PrivateData(np.zeros((N, 3)), np.zeros(N), Bounds(1.0, classes=(0, 1))).open(
+            sampled, Budget(1.0, 1e-5), Logistic()
+        )

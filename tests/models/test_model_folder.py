@@ -1,0 +1,216 @@
+"""Folders of saved models: whole and their own, or refused; and nothing in them but what may be shown."""
+
+import hashlib
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import DPLogisticRegression, DPRidge, GradientDescent, Ledger
+from discreet.errors import Unsupported
+from discreet.models.model_folder import is_folder, new_folder
+from discreet.models.persistence import UnreadableModel
+from discreet.models.table_model import TableModel
+from discreet.schema.columns import Category, Number, Target
+from discreet.schema.schema import Schema
+from tests.curator.tables.shown import SECRET
+
+SOLVER = GradientDescent(n_steps=1, clip=1.0)
+FILES = ["certificate.json", "manifest.json", "model.discreet", "schema.toml"]
+
+
+def frame(n=40):
+    rng = np.random.default_rng(0)
+    columns = {
+        "b": rng.choice(["x", "y", SECRET], n),
+        "a": rng.uniform(0, 9, n),
+        "who": [f"{SECRET}{i % 7}" for i in range(n)],
+    }
+    return pd.DataFrame({**columns, "t": rng.choice(["n", "p", SECRET], n)})  # fmt: skip
+
+
+def schema(**given):
+    columns = {"b": Category(("x", "y")), "a": Number((0, 9.5))}
+    return Schema(columns, Target("t", classes=("n", "p")), **given)
+
+
+def fitted(given=None, **settings):
+    return TableModel(given or schema(), DPLogisticRegression(1.0, 1e-5, solver=SOLVER, **settings)).fit(frame())
+
+
+@pytest.fixture
+def place(tmp_path):
+    return fitted().save(tmp_path / "model")
+
+
+def resum(place):
+    """The manifest made to agree with whatever is there."""
+    manifest = json.loads((place / "manifest.json").read_text())
+    names = [path.name for path in place.iterdir() if path.name != "manifest.json"]
+    manifest["sha256"] = {name: hashlib.sha256((place / name).read_bytes()).hexdigest() for name in names}
+    (place / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("person", [None, "who"])
+def test_there_and_back(tmp_path, private, person):
+    given = schema(person=person)
+    if private:
+        given = Schema({**given.columns, "a": Number("private", within=(0, 1e6))}, given.target, person=person)
+    model = fitted(given)
+    place = model.save(tmp_path / "deep" / "model")
+    assert sorted(path.name for path in place.iterdir()) == FILES
+    assert is_folder(place)
+    again = TableModel.load(place)
+    assert again.certificate_ == model.certificate_
+    assert again.coefficients(units="original") == model.coefficients(units="original")
+    assert again.predict_proba(frame()).tobytes() == model.predict_proba(frame()).tobytes()
+    assert again.schema_ == model.schema_
+    assert again.save(tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("missing", [(), ("?",)])
+def test_missing_texts_come_back(tmp_path, missing):
+    again = TableModel.load(fitted(schema(missing_texts=missing)).save(tmp_path / "model"))
+    assert again.schema_.missing_texts == missing
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_or_missing_file(place, name):
+    raw = (place / name).read_bytes()
+    for damaged in (raw[:-9], raw + b"x", b"", raw[:20] + b"?" + raw[21:]):
+        (place / name).write_bytes(damaged)
+        with pytest.raises(UnreadableModel):
+            TableModel.load(place)
+    (place / name).unlink()
+    with pytest.raises(UnreadableModel):
+        TableModel.load(place)
+
+
+def test_an_added_file_or_folder(place):
+    (place / "notes.txt").write_text("mine")
+    with pytest.raises(UnreadableModel, match="added"):
+        TableModel.load(place)
+    (place / "notes.txt").unlink()
+    (place / "sub").mkdir()
+    with pytest.raises(UnreadableModel, match="added"):
+        TableModel.load(place)
+
+
+def test_a_folder_in_the_manifest(place):
+    (place / "sub").mkdir()
+    manifest = json.loads((place / "manifest.json").read_text())
+    manifest["sha256"]["sub"] = "0" * 64
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UnreadableModel):
+        TableModel.load(place)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        *("", "[]", "5", "null", '{"format": 2, "sha256": {}}', '{"format": 1}', '{"format": 1, "sha256": 5}'),
+        '{"format": 1, "sha256": {"schema.toml": 5}}',
+    ],
+)
+def test_another_manifest(place, manifest):
+    (place / "manifest.json").write_text(manifest)
+    with pytest.raises(UnreadableModel):
+        TableModel.load(place)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Schema({"b": Category(("x", "y")), "a": Number((0, 9))}, Target("t", classes=("n", "p"))),
+        Schema({"b": Category(("y", "x")), "a": Number((0, 9.5))}, Target("t", classes=("n", "p"))),
+        Schema({"b": Category(("x", "y")), "a": Number((0, 9.5))}, Target("t", classes=("p", "n"))),
+        Schema({"a": Number((0, 9.5)), "b": Category(("x", "y"))}, Target("t", classes=("n", "p"))),
+        Schema({"b": Category(("x", "y"))}, Target("t", classes=("n", "p"))),
+        Schema({"b": Category(("x", "y")), "a": Number("private", within=(0, 9.5))}, Target("t", classes=("n", "p"))),
+        Schema({"b": Category(("x", "y")), "a": Number((0, 9.5))}, Target("t", range=(0, 1))),
+    ],
+    ids=["range", "labels", "classes", "order", "fewer", "private", "target"],
+)
+def test_a_swapped_schema(place, other):
+    """Even where the sums were made to agree: a schema that names coefficients otherwise is not the model's."""
+    (place / "schema.toml").write_text(other.to_toml())
+    resum(place)
+    with pytest.raises(UnreadableModel, match="schema"):
+        TableModel.load(place)
+
+
+@pytest.mark.parametrize("text", ["", "a = ", "[columns.a]\nrange = 5", "\ud800"])
+def test_a_schema_that_cannot_be_read(place, text):
+    (place / "schema.toml").write_bytes(text.encode("utf-8", "surrogatepass"))
+    resum(place)
+    with pytest.raises(UnreadableModel, match="schema"):
+        TableModel.load(place)
+
+
+@pytest.mark.parametrize("name", ["certificate.json", "model.discreet"])
+def test_files_of_another_model(place, tmp_path, name):
+    """Not even with sums that agree."""
+    target = Target("a", range=(0, 9.5))
+    ridge = TableModel(Schema({"b": Category(("x", "y"))}, target), DPRidge(2.0, 1e-5, solver=SOLVER)).fit(frame())
+    others = [ridge, TableModel(schema(), DPLogisticRegression(3.0, 1e-5, solver=SOLVER)).fit(frame())]
+    for i, other in enumerate(others):
+        shutil.copy(other.save(tmp_path / f"other {i}") / name, place / name)
+        with pytest.raises(UnreadableModel, match="changed"):
+            TableModel.load(place)
+        resum(place)
+        with pytest.raises(UnreadableModel):
+            TableModel.load(place)
+
+
+def test_places_that_are_taken(place, tmp_path):
+    model = fitted()
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for taken in (place, tmp_path / "file", tmp_path / "empty", tmp_path / "link"):
+        with pytest.raises(Unsupported, match="already"):
+            model.save(taken)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert not [path for path in tmp_path.iterdir() if ".tmp" in path.name]
+
+
+def test_a_place_that_is_taken_meanwhile(tmp_path):
+    """What was paid for is kept beside it."""
+    with pytest.raises(Unsupported, match="meanwhile") as told, new_folder(tmp_path / "m") as folder:  # noqa: PT012
+        (folder / "x").write_text("paid")
+        (tmp_path / "m").mkdir()
+        (tmp_path / "m" / "theirs").write_text("")
+    spare = [path for path in tmp_path.iterdir() if path.name != "m"]
+    assert [(path / "x").read_text() for path in spare] == ["paid"]
+    assert spare[0].name in str(told.value)
+
+
+def test_a_folder_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "m") as folder:  # noqa: PT012
+        (folder / "x").write_text("")
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("what", ["nowhere", "file", "empty"])
+def test_places_without_a_model(tmp_path, what):
+    (tmp_path / "file").write_text("{}")
+    (tmp_path / "empty").mkdir()
+    assert not is_folder(tmp_path / what)
+    with pytest.raises(UnreadableModel):
+        TableModel.load(tmp_path / what)
+
+
+def test_nothing_private_is_written(tmp_path):
+    """No cell, no person, and not where the ledger is."""
+    address = tmp_path / "Zzledger" / "book.db"
+    address.parent.mkdir()
+    Ledger.create(address).grant("d", 10.0, 1e-3, unit="person")
+    place = fitted(schema(person="who"), ledger=address, dataset="d").save(tmp_path / "model")
+    for path in place.iterdir():
+        raw = path.read_bytes()
+        for secret in (SECRET, "Zzledger", str(tmp_path)):
+            assert secret.encode() not in raw, path.name

@@ -1,0 +1,165 @@
+"""``SchemaEncoder`` and its pipeline as scikit-learn knows transformers and pipelines."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from discreet import DPLogisticRegression, GradientDescent
+from discreet.curator.tables.layout import Layout
+from discreet.errors import Unsupported
+from discreet.models.table_encoder import SchemaEncoder, coefficients, make_private_pipeline
+from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
+from discreet.schema.schema import Schema
+from tests.curator.tables.shown import SECRET, assert_discreet, watched
+from tests.curator.tables.test_cells import boxed
+
+SCHEMA = Schema(
+    {"a": Number((0, 9), missing="flag"), "b": Category(("x", "y")), "c": Boolean(), "d": Ordinal((1, 2, 3))},
+    Target("t", classes=("n", "p")),
+    interactions=(("a", "b"),),
+)
+SOLVER = GradientDescent(n_steps=2, clip=1.0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    n = 90
+    frame = pd.DataFrame(
+        {
+            "d": rng.integers(1, 4, n),
+            "a": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(0, 9, n)),
+            "b": rng.choice(["x", "y", "z"], n),
+            "c": rng.choice(["Yes", "no"], n),
+            "extra": [SECRET] * n,
+        },
+        index=np.arange(n) * 7,
+    )
+    return frame, pd.Series(rng.choice(["n", "p"], n), index=frame.index)
+
+
+def test_copies():
+    encoder = SchemaEncoder(SCHEMA)
+    for made in (clone(encoder), copy.deepcopy(encoder), pickle.loads(pickle.dumps(encoder))):
+        assert made.schema == SCHEMA
+        assert made.bounds == encoder.bounds
+    assert encoder.get_params() == {"schema": SCHEMA}
+
+
+def test_nothing_is_learned(data):
+    X, _ = data
+    fresh, used = SchemaEncoder(SCHEMA), SchemaEncoder(SCHEMA).fit(X[:3])
+    assert fresh.transform(X).tobytes() == used.transform(X).tobytes() == used.fit_transform(X).tobytes()
+    assert used.n_features_in_ == 5
+    assert fresh.transform(X[:0]).shape == (0, len(fresh.get_feature_names_out()))
+
+
+def test_frames_out(data):
+    X, _ = data
+    found = SchemaEncoder(SCHEMA).set_output(transform="pandas").fit_transform(X)
+    assert list(found) == list(SchemaEncoder(SCHEMA).get_feature_names_out())
+    assert (found.index == X.index).all()
+    assert found["b = x"].tolist() == (X["b"] == "x").astype(float).tolist()
+    assert found["a (missing)"].tolist() == X["a"].isna().astype(float).tolist()
+
+
+def test_names_out():
+    names = SchemaEncoder(SCHEMA).get_feature_names_out().tolist()
+    assert names[:5] == ["a", "a (missing)", "b = x", "b = y", "b (other)"]
+    assert names[-1] == "a (missing) x b (other)"
+    assert len(names) == len(set(names)) == 7 + 6
+
+
+def test_in_other_pipelines(data):
+    X, y = data
+    found = make_pipeline(SchemaEncoder(SCHEMA), LogisticRegression()).fit(X, y)
+    assert found.predict(X).shape == y.shape
+    both = ColumnTransformer([("s", SchemaEncoder(SCHEMA), list(X))])
+    assert both.fit_transform(X).shape == (90, 13)
+
+
+def test_scores_and_searches(data):
+    X, y = data
+    pipeline = make_private_pipeline(SCHEMA, DPLogisticRegression(1.0, 1e-5, solver=SOLVER))
+    assert len(cross_val_score(pipeline, X, y, cv=3, error_score="raise")) == 3
+    search = GridSearchCV(pipeline, {"model__epsilon": [0.5, 8.0]}, cv=2, error_score="raise").fit(X, y)
+    assert search.best_estimator_["model"].certificate_.epsilon == search.best_params_["model__epsilon"]
+    assert clone(pipeline).fit(X, y).predict_proba(X).shape == (90, 2)
+    assert [c.name for c in coefficients(search.best_estimator_)][-1] == "(intercept)"
+
+
+def test_a_record_that_counts_as_null_can_be_fitted_and_predicted(data):
+    X, y = data
+    given = Schema({**SCHEMA.columns, "a": Number((0, 9), missing="record")}, SCHEMA.target)
+    pipeline = make_private_pipeline(given, DPLogisticRegression(1.0, 1e-5, solver=SOLVER)).fit(X, y)
+    assert np.isnan(pipeline["encoder"].transform(X)).any(axis=1).sum() == X["a"].isna().sum()
+    assert pipeline.predict(X[X["a"].notna()]).shape[0] == X["a"].notna().sum()
+
+
+@pytest.mark.parametrize("schema", [None, "schema.toml", {}])
+def test_what_is_no_schema(schema, data):
+    for run in ("fit", "transform"):
+        with pytest.raises(SchemaError, match=r"Schema\.load"):
+            getattr(SchemaEncoder(schema), run)(data[0])
+
+
+def test_refusals(data):
+    X, y = data
+    with pytest.raises(Unsupported, match="bounds"):
+        make_private_pipeline(SCHEMA, DPLogisticRegression(bounds=1.0))
+    private = Schema({"a": Number("private", within=(0, 9))}, SCHEMA.target)
+    for run in (
+        lambda: SchemaEncoder(private).fit(X),
+        lambda: SchemaEncoder(private).bounds,
+        lambda: make_private_pipeline(private, DPLogisticRegression()),
+    ):
+        with pytest.raises(Unsupported, match="range of a is private"):
+            run()
+    with pytest.raises(Unsupported, match="no column 'a'"):
+        SchemaEncoder(SCHEMA).fit(X.drop(columns="a"))
+    with pytest.raises(Unsupported, match="named columns"):
+        SchemaEncoder(SCHEMA).fit(X.to_numpy())
+    with pytest.raises(Unsupported, match="units"):
+        coefficients(make_private_pipeline(SCHEMA, DPLogisticRegression(1.0, 1e-5)).fit(X, y), units="raw")
+
+
+@pytest.mark.parametrize(
+    "cell", [SECRET, [SECRET], {SECRET: 1}, SECRET.encode(), (SECRET,), np.array([SECRET])], ids=type
+)
+@pytest.mark.parametrize("column", ["a", "b", "c", "d"])
+def test_no_cell_is_shown(data, cell, column):
+    X, _ = data
+    odd = X.astype(object)
+    odd.iloc[3:4, odd.columns.get_loc(column)] = boxed([cell])
+    with watched() as found:
+        before, after = SchemaEncoder(SCHEMA).transform(X), SchemaEncoder(SCHEMA).fit_transform(odd)
+        found.append(repr(SchemaEncoder(SCHEMA)))
+    assert found.error is None
+    assert SECRET not in found.pop(0)
+    assert_discreet(found)
+    rest = np.arange(len(X)) != 3
+    assert before[rest].tobytes() == after[rest].tobytes()
+
+
+def test_indicators_are_what_one_row_has_one_of():
+    columns = {
+        "age": Number((0, 120)),
+        "color": Category(("red", "blue")),
+        "smoker": Boolean(),
+        "income": Number((0, 9), knots=(3,), missing="flag"),
+    }
+    layout = Layout(Schema(columns, Target("label", classes=(0, 1)), interactions=(("color", "smoker"),)))
+    names = [[layout.features[j].name for j in group] for group in layout.indicators]
+    assert names == [
+        ["color = red", "color = blue", "color (other)"],
+        ["smoker"],
+        ["income at 0", "income at 3", "income at 9", "income (missing)"],
+    ]

@@ -1,0 +1,365 @@
+"""One table, however it is stored, is one model, bit for bit; and what a row is does not depend on the others."""
+
+import datetime
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from discreet import DPLogisticRegression, DPRidge, GradientDescent
+from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.tables.sources import FrameSource
+from discreet.curator.tables.table_files import open_table
+from discreet.curator.tables.table_stream import TableStream
+from discreet.errors import Unsupported
+from discreet.models.table_model import TableModel
+from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
+from discreet.schema.schema import Schema
+from tests.curator.tables.test_cells import Refuses, boxed
+
+SOLVER = GradientDescent(n_steps=3, clip=0.5)
+FORMS = ("frame", "category", "arrow", "csv", "tsv.gz", "parquet", "parquets", "csvs", "dictionary", "objects")
+
+
+def table(n=120, persons=None, seed=0):
+    """Mixed columns with holes; persons come in any order."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "income": np.where(rng.random(n) < 0.1, np.nan, np.round(rng.uniform(1e3, 2e3, n), 2)),
+            "city": rng.choice(["A", "B", "\u00e9", "elsewhere", ""], n),
+            "level": rng.choice(["low", "middle", "high"], n),
+            "smoker": rng.choice(["Yes", "no", "?"], n),
+            "who": rng.integers(0, persons or n, n) if persons else np.arange(n),
+            "y": rng.choice(["n", "p"], n),
+        }
+    )
+    return frame
+
+
+def schema(private=False, person=False, **given):
+    income = Number("private", within=(0, 1e6)) if private else Number((0, 5e3), missing="flag")
+    return Schema(
+        {
+            "age": Number((18, 90), knots=(30, 60)),
+            "income": income,
+            "city": Category(("A", "B", "\u00e9")),
+            "level": Ordinal(("low", "middle", "high")),
+            "smoker": Boolean(missing="record"),
+        },
+        Target("y", classes=("n", "p")),
+        person="who" if person else None,
+        interactions=(("city", "smoker"),),
+        **given,
+    )
+
+
+def stored(frame, form, folder):
+    """The same table in another form."""
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    if form == "category":
+        return frame.astype({"city": "category", "level": "category", "smoker": "category", "y": "category"})
+    if form == "objects":
+        return frame.astype(object)
+    if form in ("frame", "arrow", "dictionary"):
+        return {"frame": frame, "arrow": arrow, "dictionary": dict(frame)}[form]
+    if form == "csv":
+        frame.to_csv(folder / "t.csv", index=False)
+        return folder / "t.csv"
+    if form == "tsv.gz":
+        frame.to_csv(folder / "t.tsv.gz", index=False, sep="\t", lineterminator="\r\n")
+        return folder / "t.tsv.gz"
+    if form == "parquet":
+        pq.write_table(arrow, folder / "t.parquet", row_group_size=17)
+        return folder / "t.parquet"
+    parts = [frame[first : first + 50] for first in range(0, len(frame), 50)]
+    paths = []
+    for i, part in enumerate(parts):
+        columns = list(part)[:: (-1) ** i]
+        paths.append(folder / f"{i}.{'parquet' if form == 'parquets' else 'csv'}")
+        if form == "parquets":
+            pq.write_table(pa.Table.from_pandas(part[columns], preserve_index=False), paths[-1])
+        else:
+            part[columns].to_csv(paths[-1], index=False)
+    return [str(path) for path in paths]
+
+
+def fitted(data, given, seed=5, relation="replace_one", epsilon=5.0, checks=True):
+    model = DPLogisticRegression(epsilon, 1e-5, solver=SOLVER, neighbors=relation)
+    with use_entropy(SeededEntropy(seed)):
+        return TableModel(given, model, checks=checks).fit(data)
+
+
+def bits(model):
+    found = model.estimator_
+    return found.coef_.tobytes(), found.intercept_.tobytes(), model.certificate_.to_json(), model.schema_.to_toml()
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("person", [False, True])
+def test_one_model_however_the_table_is_stored(tmp_path, relation, private, person):
+    frame = table(persons=30 if person else None)
+    given = schema(private, person)
+    expected = None
+    for form in FORMS:
+        data = stored(frame, form, tmp_path)
+        model = fitted(data, given, relation=relation)
+        found = *bits(model), model.predict_proba(data).tobytes(), model.predict(data).tolist()
+        expected = expected or found
+        assert found == expected, form
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_persons_in_any_order(private):
+    """Rows of a person count together wherever they stand, and whatever the persons are called."""
+    frame = table(persons=20)
+    given = schema(private, person=True)
+    expected = fitted(frame, given).estimator_.coef_
+    for order in (np.random.default_rng(1).permutation(len(frame)), np.argsort(frame["who"], kind="stable")):
+        assert (fitted(frame.iloc[order], given).estimator_.coef_ == expected).all()
+    named = frame.assign(who=[f"person {i}" for i in frame["who"]])
+    assert (fitted(named, given).estimator_.coef_ == expected).all()
+    mixed = frame.assign(who=boxed([cell if i % 2 else str(cell) for i, cell in enumerate(frame["who"].tolist())]))
+    assert (fitted(mixed, given).estimator_.coef_ == expected).all()
+
+
+def test_a_declared_number_of_rows():
+    frame, n = table(), 120
+    declared = fitted(frame, schema(rows=n), relation="add_remove")
+    assert declared.certificate_.assumed_public["n"] == n
+    assert fitted(frame, schema(), relation="add_remove").certificate_.assumed_public.get("n") is None
+    assert fitted(frame[:-1], schema(rows=n), relation="add_remove").certificate_.assumed_public["n"] == n
+    with pytest.raises(ValueError, match="declared n"):
+        fitted(frame[:-1], schema(rows=n))
+
+
+def test_bought_ranges_are_bought_once_and_kept():
+    frame = pd.concat([table(seed=seed) for seed in range(20)])
+    one, other = (fitted(frame, schema(private=True), seed=4, epsilon=50.0) for _ in range(2))
+    assert bits(one) == bits(other)
+    low, high = one.schema_.columns["income"].range
+    assert (one.schema.columns["income"].range, one.schema_.private_columns) == ("private", ())
+    assert 0 < low < 1500 < high < 1e6
+    assert one.certificate_.assumed_public["schema"] == one.schema.to_dict()
+
+
+@pytest.mark.parametrize("missing", [0, 1e6, "flag", "record", "middle"])
+def test_a_bought_range_need_not_contain_what_stands_for_missing(missing):
+    """Whether a paid fit ends must not depend on where the bought range lies."""
+    frame = pd.concat([table(seed=seed) for seed in range(20)])
+    given = Schema({"income": Number("private", within=(0, 1e6), missing=missing)}, Target("y", classes=("n", "p")))
+    model = fitted(frame, given, epsilon=50.0)
+    assert np.isfinite(model.estimator_.coef_).all()
+    assert len(model.predict(frame)) == len(frame)
+
+
+GARBAGE = {
+    "age": "no number",
+    "income": "1e999",
+    "city": [1],
+    "level": b"\xff",
+    "smoker": datetime.date(2000, 1, 1),
+    "who": 7,
+    "y": "neither",
+}
+
+
+@pytest.mark.parametrize("at", [0, 60, 119])
+def test_a_row_of_garbage_is_a_null_record(at):
+    frame = table().astype(object)
+    changed = [frame.copy(), frame.copy()]
+    for name, cell in GARBAGE.items():
+        changed[0].iloc[at : at + 1, frame.columns.get_loc(name)] = boxed([cell])
+    changed[1].iloc[at, frame.columns.get_loc("y")] = None
+    one, other = (fitted(part, schema(), checks=False) for part in changed)
+    assert bits(one) == bits(other)
+    one, other = (fitted(part, schema()) for part in changed)  # the checks tell how it is wrong, with noise
+    assert bits(one)[:2] == bits(other)[:2]
+
+
+def test_a_ragged_line_is_a_null_record(tmp_path):
+    frame = table()
+    path = stored(frame, "csv", tmp_path)
+    lines = path.read_text().splitlines()
+    lines[60] = "gone"
+    path.write_text("\n".join(lines))
+    blank = frame.copy()
+    blank.loc[59, "y"] = None
+    assert (fitted(path, schema()).estimator_.coef_ == fitted(blank, schema()).estimator_.coef_).all()
+
+
+# -------------------------------------------------------------------------------------------------------- persons
+
+
+def groups(column):
+    """Rows by person, as the stream numbers them."""
+    n = len(column)
+    data = {"x": [0.0] * n, "y": [0.0] * n, "who": column}
+    source = FrameSource(pa.table(data) if isinstance(column, pa.Array) else pd.DataFrame(data))
+    return (
+        TableStream(source, Schema({"x": Number((0, 1))}, Target("y", range=(0, 1)), person="who")).persons().tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [2**60, 2**60 + 1, 2**60],
+        [2**60, 2**60 + 1, str(2**60)],
+        [uuid.UUID(int=1), uuid.UUID(int=2), uuid.UUID(int=1)],
+        [datetime.date(2000, 1, 1), datetime.date(2001, 1, 1), datetime.date(2000, 1, 1)],
+        ["a", "A", "a "],
+        [7, 8, "7"],
+        [b"\xe9", b"x", "\u00e9"],
+        [None, "x", ""],
+        [None, "x", float("nan")],
+        ["a", "b", "\ta"],
+    ],
+    ids=str,
+)
+def test_who_is_who(cells):
+    assert groups(pd.Series(boxed(cells), dtype=object)) == [0, 1, 0]
+
+
+@pytest.mark.parametrize("first", ["z", 1, 1.0, True, "1", "true"])
+@pytest.mark.parametrize("one", [1, True])
+def test_whom_a_row_belongs_to_does_not_depend_on_other_rows(first, one):
+    """Equal to Python, 1 and True are not one person; which comes first must not matter, nor where batches end."""
+    alone = groups(pd.Series(boxed(["z", one, str(one).lower()]), dtype=object))
+    assert alone == [0, 1, 1]
+    found = groups(pd.Series(boxed([first, one, str(one).lower()]), dtype=object))
+    assert found[1] == found[2]
+
+
+def test_large_numbers_name_different_persons():
+    cells = [2**60, 2**60 + 1, 2**60]
+    for column in (pa.array(cells), pa.array(cells, pa.uint64()), pa.array(list(map(str, cells)))):
+        assert groups(column) == [0, 1, 0]
+
+
+def test_texts_that_name_nobody_are_the_schema_s():
+    given = Schema({"x": Number((0, 1))}, Target("y", range=(0, 1)), person="who", missing_texts=("-",))
+    source = FrameSource({"x": [0.0] * 4, "y": [0.0] * 4, "who": ["NA", "None", "-", None]})
+    assert TableStream(source, given).persons().tolist() == [0, 1, 2, 2]
+
+
+def test_codes_for_missing_are_codes_in_every_container(tmp_path):
+    given = Schema({"x": Number((-10, 10))}, Target("y", range=(0, 1)), missing_texts=("-9",))
+    frame = pd.DataFrame({"x": [-9, 5], "y": [0, 1]})
+    found = []
+    for form in ("frame", "arrow", "objects", "csv", "parquet"):
+        data = stored(frame, form, tmp_path)
+        source = open_table(data) if isinstance(data, Path) else FrameSource(data)
+        found.append(next(iter(TableStream(source, given).blocks())).features.ravel().tolist())
+    assert all(features == [0.0, 0.5] for features in found)
+
+
+def test_a_person_that_refuses_everything():
+    assert len(groups(pd.Series(boxed([Refuses(), "a", [1], {}]), dtype=object))) == 4
+
+
+def test_large_numbers_are_the_categories_they_are_written_as():
+    given = Schema({"x": Category(("9007199254740993",))}, Target("y", range=(0, 1)))
+    found = []
+    for cells in (pa.array([2**53 + 1, 2**53]), pa.array(["9007199254740993", "9007199254740992"])):
+        stream = TableStream(FrameSource(pa.table({"x": cells, "y": [0, 1]})), given)
+        found.append(next(iter(stream.blocks())).features.tolist())
+    assert found[0] == found[1] == [[1.0, 0.0], [0.0, 1.0]]
+
+
+# --------------------------------------------------------------------------------------------------- other wishes
+
+
+def test_settings_that_contradict_the_schema():
+    with pytest.raises(Unsupported, match="schema brings the bounds"):
+        TableModel(schema(), DPLogisticRegression(bounds=1.0))
+    with pytest.raises(Unsupported, match="not fitted"):
+        TableModel(schema()).predict(table())
+    given = Schema({"age": Number((0, 99))}, Target("income", range=(0, 5e3)))
+    model = TableModel(given, DPRidge(1.0, 1e-5, solver=SOLVER)).fit(table())
+    with pytest.raises(Unsupported, match="predict_proba"):
+        model.predict_proba(table())
+
+
+def test_a_quote_reads_no_cell():
+    frame = table(persons=9).astype(object)
+    one = TableModel(schema(private=True)).quote(frame)
+    frame.iloc[:, :5] = boxed([Refuses()])[0]
+    other = TableModel(schema(private=True)).quote(frame)
+    assert (one.plan, one.noise_multiplier, one.events) == (other.plan, other.noise_multiplier, other.events)
+
+
+def test_predictions_are_those_of_the_row_alone():
+    frame = table()
+    model = fitted(frame, schema())
+    whole = model.predict_proba(frame)
+    odd = frame.astype(object)
+    odd.iloc[5:6, 0] = boxed([[1]])
+    rest = np.arange(len(frame)) != 5
+    np.testing.assert_array_equal(model.predict_proba(odd)[rest], whole[rest])
+    np.testing.assert_allclose(np.concatenate([model.predict_proba(frame[i : i + 1]) for i in range(9)]), whole[:9])
+
+
+def test_a_million_rows(tmp_path):
+    n = 10**6
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.integers(0, 100, n), "b": rng.integers(0, 3, n), "y": rng.integers(0, 2, n)}
+    pa.csv.write_csv(pa.table(columns), tmp_path / "t.csv")
+    given = Schema({"a": Number((0, 99)), "b": Category((0, 1))}, Target("y", classes=(0, 1)))
+    solver = GradientDescent(n_steps=2, clip=1.0)
+    model = TableModel(given, DPLogisticRegression(1.0, 1e-9, solver=solver)).fit(tmp_path / "t.csv")
+    assert model.certificate_.assumed_public["n"] == n
+
+
+@pytest.mark.parametrize("cell", ["\ud800", b"x", 3, None, 1.5, "x"], ids=repr)
+def test_one_cell_does_not_change_how_an_array_of_cells_is_read(cell):
+    """A type that is guessed from the cells, or an error on one of them, would tell of it before the charge."""
+    cells = np.array(["a", "b", cell], dtype=object)
+    source = FrameSource({"city": cells, "age": np.arange(3.0)})
+    assert source.stored("city") == []
+    (batch,) = source.batches(["city", "age"])
+    assert len(batch.columns["city"]) == 3
+
+
+def test_an_array_of_fixed_texts_may_hold_what_is_no_unicode():
+    assert FrameSource({"city": np.array(["a", "\ud800"])}).count() == 2
+
+
+def test_dictionaries_that_have_no_common_one_are_read():
+    """Two chunks whose codes are bytes: whether their values fit into one dictionary depends on one cell."""
+    words, codes = [str(i) for i in range(128)], pa.array(range(128), pa.int8())
+
+    def chunked(last):
+        parts = (words, [*words[:-1], last])
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(part)) for part in parts])
+
+    given = Schema({"c": Category(("1", "2"))}, Target("y", classes=("n", "p")))
+    for last in ("127", "200"):
+        fitted(pa.table({"c": chunked(last), "y": ["n", "p"] * 128}), given)
+
+
+@pytest.mark.parametrize("kind", ["decimal32", "decimal64", "decimal128", "decimal256"])
+def test_decimals_of_every_width(kind):
+    import decimal
+
+    if not hasattr(pa, kind):
+        pytest.skip("this pyarrow has none")
+    cells = pa.array([decimal.Decimal(i) / 4 for i in range(40)], getattr(pa, kind)(9, 2))
+    given = Schema({"c": Number((0, 10))}, Target("y", classes=("n", "p")))
+    plain = fitted(pd.DataFrame({"c": np.arange(40) / 4, "y": ["n", "p"] * 20}), given)
+    assert bits(fitted(pa.table({"c": cells, "y": ["n", "p"] * 20}), given))[:2] == bits(plain)[:2]
+
+
+def test_polars_frames_are_tables():
+    pl = pytest.importorskip("polars")
+    frame = table()
+    one, other = fitted(frame, schema()), fitted(pl.from_pandas(frame), schema())
+    assert bits(one) == bits(other)
+    assert (one.predict(frame) == other.predict(pl.from_pandas(frame))).all()

@@ -1,0 +1,319 @@
+"""Schemas: TOML there and back, and a remedy for everything that is declared amiss."""
+
+import contextlib
+import copy
+import datetime
+import math
+import pickle
+import tomllib
+from decimal import Decimal
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
+from discreet.schema.schema import Schema
+from discreet.schema.toml import skeleton
+from tests.curator.tables.declarations import kinds, schemas, targets
+
+WEIRD = [
+    *("a.b", 'say "x"', "it's", "two\nlines", "tab\t", "\u00e9\u4e2d\U0001f600", "\x7f", "\x01", " "),
+    *("a]b", "#", "=", "\\", "\u2028", "\x85"),
+]
+names = st.one_of(st.sampled_from(WEIRD), st.text(min_size=1, max_size=5).filter(lambda name: name.isprintable()))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(
+    schemas(names=names),
+    st.none() | targets,
+    st.none() | names,
+    st.lists(names, max_size=2, unique=True),
+    st.none() | st.integers(1, 10**12),
+    st.none() | st.lists(st.sampled_from(["", "?", "-9", '"', "\n"]), unique=True),
+    st.sampled_from([None, ";", ",", "\t", "|"]),
+)
+@example(Schema({"a": Number((0, 1))}), None, None, [], None, [], None)
+def test_there_and_back(features, target, person, ignore, rows, missing, separator):
+    roles = [*features.columns, *ignore, *([person] if person else []), *([target.column] if target else [])]
+    assume(len(set(roles)) == len(roles))
+    given_texts = {} if missing is None else {"missing_texts": tuple(missing)}
+    try:
+        schema = Schema(
+            features.columns,
+            target,
+            person=person,
+            ignore=tuple(ignore),
+            interactions=features.interactions,
+            rows=rows,
+            separator=separator,
+            **given_texts,
+        )
+    except SchemaError:  # such as a label that means missing
+        assume(False)
+    text = schema.to_toml()
+    again = Schema.from_toml(text)
+    assert again == schema
+    assert list(again.columns) == list(schema.columns)
+    assert again.to_toml() == text
+    assert Schema.from_dict(schema.to_dict()) == schema
+    assert Schema.from_toml(text.encode().decode()) == schema
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Number("private", within=(0, 1e7)),
+        Number("private", within=(-5, 1e7), missing="flag"),
+        Number((0, 1), missing=np.float64(0.5)),
+        Number((np.float32(0), np.int64(3)), missing=Decimal("0.5"), knots=(np.float64(1), Decimal(2))),
+        Category((np.float64(0.5), 7.0)),
+        Category((np.str_("a"), "b"), missing=np.str_("b")),
+        Ordinal((1, 2, 3), missing=2),
+        Boolean(true="ja", false=["nein", "nee"], missing=True),
+    ],
+    ids=str,
+)
+def test_every_kind_there_and_back(kind):
+    schema = Schema({"a": kind})
+    assert Schema.from_toml(schema.to_toml()) == schema
+
+
+def test_no_missing_texts_are_not_the_usual_ones():
+    schema = Schema({"a": Number((0, 1))}, missing_texts=())
+    assert Schema.from_toml(schema.to_toml()).missing_texts == ()
+
+
+@settings(max_examples=40)
+@given(st.lists(st.one_of(st.just(""), names), min_size=1, max_size=6))
+@example(["", "a", "a", "a.b", "columns", "target"])
+def test_a_skeleton_is_a_schema_that_says_nothing_yet(found):
+    schema = Schema.from_toml(skeleton(found))
+    with pytest.raises(SchemaError) as told:
+        schema.check()
+    assert all(f"{name}: nothing is declared" in str(told.value) for name in found)
+    assert "no target" in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["", *WEIRD])
+def test_any_column_of_a_table_can_be_ignored(name):
+    schema = Schema.from_toml(Schema({"x": Number((0, 1))}, Target("y", classes=(0, 1)), ignore=(name,)).to_toml())
+    schema.check([name, "x", "y"])
+
+
+# ---------------------------------------------------------------------------------------------------- declarations
+
+plain = st.recursive(
+    st.one_of(
+        *(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4)),
+        st.sampled_from(
+            [datetime.date(2000, 1, 1), datetime.datetime(2000, 1, 1), datetime.time(1), 10**400, "private"]
+        ),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = [
+    *("range", "within", "missing", "knots", "categories", "other", "levels", "boolean", "true", "false"),
+    *("column", "classes", "kind"),
+]
+declared = st.dictionaries(st.sampled_from(KEYS), plain, max_size=4)
+TOP = ["target", "person", "ignore", "rows", "missing_texts", "separator", "columns", "interactions", "undeclared", "x"]
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from(TOP), plain, max_size=4))
+def test_any_contents_of_a_file_are_a_schema_or_a_word_about_it(stored):
+    with contextlib.suppress(SchemaError):
+        Schema.from_dict(stored)
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@given(st.text(min_size=1, max_size=4), declared)
+@example("a", {"boolean": True, "true": 1})
+@example("a", {"boolean": True, "false": [1]})
+@example("a", {"boolean": True, "missing": []})
+@example("a", {"range": [0, 1], "missing": {}})
+@example("a", {"range": [0, 10**400]})
+@example("a", {"range": "private", "within": "private"})
+@example("a", {"categories": ["a", "a "]})
+@example("a", {"categories": [True, False]})
+@example("a", {"categories": [["a"]]})
+@example("a", {"categories": ["a"], "missing": [1]})
+def test_a_bad_column_is_named(name, table):
+    assume(table)
+    told = refusal({"columns": {name: table}})
+    assert not told or repr(name) in told
+    assert "left out" not in told or not {"range", "categories", "levels", "boolean"} & set(table)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(declared)
+@example({"classes": [1, 2]})
+@example({"column": "", "classes": [1, 2]})
+@example({"column": 1, "range": [0, 1]})
+@example({"column": "y", "range": "private"})
+def test_a_bad_target_is_named(table):
+    assume(table)
+    told = refusal({"target": table})
+    assert not told or "target" in told
+
+
+def refusal(stored):
+    """What is said of the contents of a file; nothing where they are a schema."""
+    try:
+        Schema.from_dict(stored)
+    except SchemaError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Boolean(true=1),
+        lambda: Boolean(false=(1,)),
+        lambda: Boolean(true=()),
+        lambda: Boolean(true=("yes",), false=("YES ",)),
+        lambda: Number(None),
+        lambda: Number((0, 1), knots=5),
+        lambda: Number((0, 1), knots=(0.5, 0.5)),
+        lambda: Number((0, 1), missing=2),
+        lambda: Number((0, math.inf)),
+        lambda: Number((1, 0)),
+        lambda: Number((True, 2)),
+        lambda: Number("private"),
+        lambda: Category("abc"),
+        lambda: Category(()),
+        lambda: Category(("a", "a ")),
+        lambda: Category(("",)),
+        lambda: Category(("\0",)),
+        lambda: Category((1, 1.0)),
+        lambda: Category((math.nan,)),
+        lambda: Category(("a", 1)),
+        lambda: Category(("a",), missing="b"),
+        lambda: Category(("a",), other=1),
+        lambda: Ordinal(("a",)),
+        lambda: Ordinal(("a", "b"), missing="other"),
+        lambda: Target("y"),
+        lambda: Target("y", classes=("a",)),
+        lambda: Target("y", classes=("a", "b"), range=(0, 1)),
+        lambda: Target("y", range="private"),
+        lambda: Schema(None),
+        lambda: Schema([("a", Number((0, 1)))]),
+        lambda: Schema({"a": 1}),
+        lambda: Schema({"": Number((0, 1))}),
+        lambda: Schema({1: Number((0, 1))}),
+        lambda: Schema({"a": Number((0, 1))}, "y"),
+        lambda: Schema({"a": Number((0, 1))}, Target("a", classes=(0, 1))),
+        lambda: Schema({"a": Number((0, 1))}, person="a"),
+        lambda: Schema({"a": Number((0, 1))}, person=""),
+        lambda: Schema({"a": Number((0, 1))}, ignore="a"),
+        lambda: Schema({"a": Number((0, 1))}, ignore=("b", "b")),
+        lambda: Schema({"a": Number((0, 1))}, interactions=5),
+        lambda: Schema({"a": Number((0, 1))}, interactions=(("a", "a"),)),
+        lambda: Schema({"a": Number((0, 1))}, interactions=(("a", "b"),)),
+        lambda: Schema({"a": Number((0, 1))}, rows=0),
+        lambda: Schema({"a": Number((0, 1))}, rows=True),
+        lambda: Schema({"a": Number((0, 1))}, missing_texts=5),
+        lambda: Schema.from_toml("a = "),
+        lambda: Schema.from_toml("[columns]\na = 1"),
+        lambda: Schema.from_toml("columns = 1"),
+        lambda: Schema.from_toml("interactions = 'ab'"),
+        lambda: Schema.from_toml("target = 1"),
+    ],
+)
+def test_what_cannot_be_is_a_schema_error(make):
+    with pytest.raises(SchemaError):
+        make()
+
+
+@pytest.mark.parametrize("separator", ["", ",,", '"', "\n", "\r", "\0", "\u00a7"])
+def test_separators_that_no_file_can_have(separator):
+    with pytest.raises(SchemaError, match="separator"):
+        Schema({"a": Number((0, 1))}, separator=separator)
+
+
+@pytest.mark.parametrize("label", ["None", "NA", "?"])
+def test_a_label_that_means_missing_is_refused_with_a_remedy(label):
+    """Else all its rows would silently count as missing, and as null where it is a class."""
+    for target, kind in (
+        (Target("y", classes=(label, "Mild")), Number((0, 1))),
+        (None, Category((label, "b"))),
+        (None, Ordinal((label, "b"))),
+    ):
+        with pytest.raises(SchemaError, match="missing_texts"):
+            Schema({"a": kind}, target)
+        Schema({"a": kind}, target, missing_texts=("",))
+
+
+def test_blanks_around_labels_are_those_around_cells():
+    """A label is looked up as it would stand in a cell."""
+    from discreet.schema.cell_meaning import position_of
+
+    for label in ("\u00a0a", " a ", "\u2003a"):
+        assert position_of(label, Category((label, "b")).categories) == 0
+
+
+def test_a_name_that_no_file_can_hold_is_refused_at_once():
+    """Not by an error when the paid model is written."""
+    for make in (
+        lambda: Schema({"\ud800": Number((0, 1))}),
+        lambda: Schema({"a": Category(("\ud800", "b"))}),
+        lambda: Schema({"a": Number((0, 1))}, ignore=("\udc80",)),
+    ):
+        with pytest.raises(SchemaError):
+            make()
+
+
+def test_a_schema_file_that_is_no_text(tmp_path):
+    (tmp_path / "s.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(SchemaError, match="UTF-8"):
+        Schema.load(tmp_path / "s.toml")
+
+
+# ------------------------------------------------------------------------------------------------------ an object
+
+SCHEMA = Schema(
+    {"a": Number((0, 1), knots=(0.5,)), "b": Category(("x", "y")), "c": Boolean(), "d": Ordinal((1, 2))},
+    Target("t", classes=("n", "p")),
+    person="who",
+    interactions=(("a", "b"),),
+)
+
+
+def test_copies():
+    assert pickle.loads(pickle.dumps(SCHEMA)) == SCHEMA
+    assert copy.deepcopy(SCHEMA) == SCHEMA
+    assert eval(
+        repr(SCHEMA), {k: globals()[k] for k in ("Schema", "Number", "Category", "Boolean", "Ordinal", "Target")}
+    )
+
+
+def test_a_schema_does_not_change():
+    columns = {"a": Number((0, 1))}
+    schema = Schema(columns)
+    columns["b"] = Number((0, 1))
+    assert list(schema.columns) == ["a"]
+    with pytest.raises(AttributeError):
+        schema.rows = 5
+    copied = copy.deepcopy(Schema(MappingProxyType({"a": Number((0, 1))})))
+    assert list(copied.columns) == ["a"]
+
+
+def test_problems_name_columns_and_never_more():
+    found = SCHEMA.problems(["a", "b", "c", "c", "t", "extra"])
+    assert [text.split(":")[0] for text in found] == ["d", "who", "c", "extra"]
+
+
+def test_the_toml_is_toml():
+    assert tomllib.loads(SCHEMA.to_toml()) == SCHEMA.to_dict()
+
+
+@settings(max_examples=30)
+@given(kinds)
+def test_declarations_are_hashable(kind):
+    assert hash(kind) == hash(copy.deepcopy(kind))

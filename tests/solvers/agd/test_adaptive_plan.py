@@ -1,0 +1,349 @@
+"""A curator under a filter: no order of questions gets more out of it than its certificate says."""
+
+import copy
+import math
+import os
+import pickle
+import threading
+from contextlib import nullcontext, suppress
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import AdaptivePlan, Bounds, Budget, Logistic, Plan, PrivateData, Release
+from discreet.accounting.events import ZCDP
+from discreet.curator.lattice.entropy import use_entropy
+from discreet.errors import AccountingError, BudgetExceeded, PlanViolation, Unsupported
+from discreet.testing import seeded
+from tests.replaying import window
+from tests.solvers.agd.cases import (
+    CHOICE,
+    GRADIENT,
+    NOISY_MAX,
+    RELATIONS,
+    CountingEntropy,
+    ask_choice,
+    ask_gradient,
+    audit,
+    budget_left,
+    filter_of,
+    opened,
+    small_table,
+)
+
+SHARES = [0.5, 1.0, 1 / 3, 0.01, 1e-6, 2.0, 1e300, "left", "above", 1e-30, 5e-324, math.nan, 0.0, -1.0, math.inf]
+action = st.tuples(
+    st.sampled_from([ask_gradient, ask_choice]), st.sampled_from(SHARES), st.sampled_from([1e-6, 0.3, 1.0, 7.0, 1e9])
+)
+
+
+def rho_for(share, left):
+    if share == "left":
+        return float(left)
+    if share == "above":
+        return math.nextafter(float(left), math.inf)
+    return share if share < 1e-20 or not share < 1e200 else share * float(left)
+
+
+def drive(curator, actions, entropy, seen):
+    """Ask all of it; check the books after each question. Errors of other kinds than ours fail the test."""
+    books, failed = filter_of(curator), set()
+    for ask, share, clip in actions:
+        rho = rho_for(share, books.left)
+        before = books.spent, len(books.trace), len(seen), entropy.asked
+        try:
+            ask(curator, rho, clip)
+            assert books.spent - before[0] >= Fraction(rho)
+            assert books.trace[-1].answered
+        except BudgetExceeded:
+            assert (books.spent, len(seen), entropy.asked) == (before[0], *before[2:])
+            assert len(books.trace) == before[1] + 1
+            assert not books.trace[-1].answered
+            assert Fraction(rho) > 0
+        except PlanViolation as error:
+            if "finite rho" in str(error):
+                assert (books.spent, len(books.trace), len(seen), entropy.asked) == before
+            else:  # a rho so small that its noise is no double: paid for, and nothing read
+                assert "relative_noise" in str(error)  # noqa: PT017
+                assert len(seen) == before[2]
+                failed.add(len(books.trace) - 1)
+        except Unsupported as error:  # more noise than the lattice holds: paid for, and nothing read
+            assert "lattice" in str(error)  # noqa: PT017
+            assert len(seen) == before[2]
+            failed.add(len(books.trace) - 1)
+        assert books.spent + books.left == books.total
+        assert books.left >= 0
+    return failed
+
+
+@pytest.mark.parametrize("choice", [CHOICE, NOISY_MAX])
+@given(actions=st.lists(action, max_size=10), relation=st.sampled_from(RELATIONS), epsilon=st.sampled_from([0.1, 3.0]))
+@settings(max_examples=40)
+def test_whatever_is_asked_the_books_are_right(actions, relation, epsilon, choice):
+    with use_entropy(CountingEntropy(1)) as entropy, window() as seen:
+        curator = opened(Budget(epsilon, 1e-6, relation), (GRADIENT, choice))
+        failed = drive(curator, actions, entropy, seen)
+    audit(curator, seen, choice.mechanism, failed)
+
+
+@given(actions=st.lists(action, max_size=8), relation=st.sampled_from(RELATIONS))
+@settings(max_examples=20)
+def test_whatever_is_asked_the_certificate_holds(actions, relation):
+    curator = opened(Budget(1.0, 1e-6, relation))
+    for ask, share, clip in actions:
+        with suppress(BudgetExceeded, PlanViolation, Unsupported):
+            ask(curator, rho_for(share, budget_left(curator)), clip)
+    certificate = curator.certificate(model="test", solver={})
+    assert certificate.is_private
+    assert certificate.verify().epsilon <= 1.0
+    (event,) = certificate.events
+    assert isinstance(event, ZCDP)
+    spent = sum(Fraction(charge.rho) for charge in certificate.trace if charge.answered)
+    assert spent <= filter_of(curator).spent <= filter_of(curator).total <= Fraction(event.rho)
+
+
+@given(
+    epsilon=st.floats(0.01, 100.0), exponent=st.floats(-12.0, -2.0), papers=st.booleans(),
+    relation=st.sampled_from(RELATIONS),
+)  # fmt: skip
+@settings(max_examples=60)
+def test_the_filter_never_allows_more_than_the_event_says(epsilon, exponent, papers, relation):
+    budget = Budget(epsilon, 10.0**exponent, relation)
+    plan = AdaptivePlan((GRADIENT,), papers_total=papers)
+    X, y = small_table()
+    curator = PrivateData(X, y, Bounds(1.0, classes=(-1, 1))).open(plan, budget, Logistic())
+    (event,) = plan.events(curator.noise_multiplier, pure=False)
+    assert Fraction(plan.total(budget)) >= filter_of(curator).total
+    assert Fraction(event.rho) >= filter_of(curator).total
+    assert event.rho <= plan.total(budget) * (1 + 1e-14)
+    assert curator.certificate(model="test", solver={}).verify().epsilon <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.001, 1e-12), (0.01, 1e-100), (1e-6, 1e-5), (1.0, 0.9)])
+@pytest.mark.parametrize("papers", [False, True])
+def test_a_budget_that_cannot_be_certified_is_refused_before_the_first_answer(epsilon, delta, papers):
+    """A run must not find out at its end that its certificate cannot be had, or is below its claim."""
+    X, y = small_table()
+    plan = AdaptivePlan((GRADIENT,), papers_total=papers)
+    try:
+        data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1)))
+        curator = data.open(plan, Budget(epsilon, delta, "zero_out"), Logistic())
+    except (Unsupported, AccountingError):
+        return
+    assert curator.certificate(model="test", solver={}).verify().epsilon <= epsilon * (1 + 1e-12)
+
+
+def test_a_refused_question_reads_nothing_and_draws_nothing():
+    with use_entropy(CountingEntropy(1)) as entropy, window() as seen:
+        curator = opened()
+        left = float(budget_left(curator))
+        read = []
+        curator._session.engine.gradient_sum = lambda query: read.append(query)
+        curator._session.engine.value_sums = lambda query: read.append(query)
+        for ask in (ask_gradient, ask_choice):
+            with pytest.raises(BudgetExceeded, match="nothing was asked of the data"):
+                ask(curator, math.nextafter(left, math.inf))
+    assert not seen
+    assert not read
+    assert entropy.asked == 0
+    assert [charge.answered for charge in filter_of(curator).trace] == [False, False]
+
+
+def test_the_same_noise_follows_a_refusal():
+    def run(refused):
+        with seeded(4):
+            curator = opened()
+            left = float(budget_left(curator))
+            for _ in range(refused):
+                with pytest.raises(BudgetExceeded):
+                    ask_gradient(curator, 2 * left)
+            return ask_gradient(curator, left / 3).tolist(), ask_choice(curator, left / 3)
+
+    assert run(0) == run(3)
+
+
+def test_what_is_left_can_be_bought_exactly():
+    curator = opened()
+    left = budget_left(curator)
+    down = float(left) if Fraction(float(left)) <= left else math.nextafter(float(left), 0.0)
+    ask_gradient(curator, down)
+    assert 0 <= budget_left(curator) < Fraction(1, 2**50)
+    with pytest.raises(BudgetExceeded):
+        ask_choice(curator, 1e-6)
+
+
+@pytest.mark.parametrize("queries", [(GRADIENT,), (CHOICE,)])
+def test_a_query_outside_the_plan_is_refused(queries):
+    curator = opened(queries=queries)
+    ask = ask_choice if queries == (GRADIENT,) else ask_gradient
+    with pytest.raises(PlanViolation, match="plan it before"):
+        ask(curator, 1e-4)
+    assert filter_of(curator).trace == ()
+
+
+def test_an_answer_without_rho_is_refused():
+    curator = opened()
+    for ask in (ask_gradient, ask_choice):
+        with pytest.raises(PlanViolation, match="rho"):
+            ask(curator, None)
+    assert filter_of(curator).trace == ()
+
+
+def test_rho_has_no_place_in_a_fixed_plan():
+    X, y = small_table()
+    data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1)))
+    fixed = Plan([Release("noisy_gradient", 1), Release("select_candidate", 1, mechanism="exponential")])
+    curator = data.open(fixed, Budget(1.0, 1e-6), Logistic())
+    for ask in (ask_gradient, ask_choice):
+        with pytest.raises(PlanViolation, match="adaptive"):
+            ask(curator, 1e-4)
+    ask_gradient(curator, None)
+    ask_choice(curator, None)
+
+
+def test_other_queries_cannot_be_had_under_a_filter():
+    """They take no rho, so they cannot be charged; nothing of them may be answered."""
+    queries = (
+        Release("noisy_gradient_change", 5),
+        Release("noisy_coordinate_gradient", 5),
+        Release("noisy_squared_norms", 5),
+        Release("noisy_share_within", 5),
+        Release("select_coordinate", 5, mechanism="exponential"),
+    )
+    with window() as seen:
+        curator = opened(queries=queries)
+        w = np.zeros(2)
+        asked = [
+            lambda: curator.noisy_gradient_change(w, w + 1, clip=1.0),
+            lambda: curator.noisy_coordinate_gradient(w, 0, clips=1.0),
+            lambda: curator.noisy_squared_norms(clip=1.0),
+            lambda: curator.noisy_share_within(w, 0, clip=1.0),
+            lambda: curator.select_coordinate(w, clips=np.ones(2), smoothness=np.ones(2), n=8),
+        ]
+        for ask in asked:
+            with pytest.raises(PlanViolation, match="rho"):
+                ask()
+    assert not seen
+
+
+def test_sampled_queries_are_refused():
+    """A sampled answer would be priced as a whole one: safe and wasteful, and surely not what was meant."""
+    with pytest.raises((PlanViolation, Unsupported), match="sampl"):
+        opened(queries=(Release("noisy_gradient", 0, sampling_probability=0.5), CHOICE))
+
+
+@pytest.mark.parametrize("query", [Release("noisy_gradient", 0, mechanism="laplace")])
+def test_laplace_answers_are_refused_before_they_are_charged(query):
+    try:
+        curator = opened(queries=(query,))
+    except (PlanViolation, Unsupported):
+        return
+    with pytest.raises(PlanViolation, match="Gaussian"):
+        ask_gradient(curator, 1e-4)
+    assert not any(charge.answered for charge in filter_of(curator).trace)
+
+
+def test_pure_budgets_are_refused():
+    with pytest.raises(Unsupported, match="delta"):
+        opened(Budget(1.0, 0.0))
+
+
+def test_a_planned_clip_is_kept():
+    curator = opened(queries=(Release("noisy_gradient", 0, clip=0.5), Release("select_candidate", 0, clip=2.0,
+                              mechanism="exponential")))  # fmt: skip
+    for ask, clip in ((ask_gradient, 0.50001), (ask_choice, 1.0)):
+        with pytest.raises(PlanViolation, match="clip"):
+            ask(curator, 1e-4, clip)
+    assert filter_of(curator).trace == ()
+
+
+class Slow(float):
+    """A rho whose check waits until another thread stands at the same place."""
+
+    meeting = None
+
+    def __gt__(self, other):
+        with suppress(threading.BrokenBarrierError):
+            self.meeting.wait(timeout=0.3)
+        return float(self) > other
+
+    __hash__ = float.__hash__
+
+
+def raced(curator, share=0.7):
+    """How many of two simultaneous questions, each for most of the budget, were answered."""
+    ask_choice(curator, 1e-9)  # whatever compiles on first use has compiled
+    Slow.meeting = threading.Barrier(2)
+    rho, answers = Slow(share * float(budget_left(curator))), []
+
+    def run(ask):
+        with suppress(BudgetExceeded):
+            answers.append(ask(curator, rho))
+
+    threads = [threading.Thread(target=run, args=(ask,)) for ask in (ask_gradient, ask_choice)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(answers)
+
+
+def test_two_threads_do_not_overspend():
+    curator = opened()
+    assert raced(curator) == 1
+    assert budget_left(curator) >= 0
+
+
+def test_without_the_lock_they_would():
+    """The negative control: the race is real."""
+    curator = opened()
+    curator._session.lock = nullcontext()
+    assert raced(curator) == 2
+
+
+def test_many_threads_do_not_overspend():
+    curator = opened()
+    total = float(filter_of(curator).total)
+
+    def ask():
+        for _ in range(10):
+            with suppress(BudgetExceeded):
+                ask_gradient(curator, total / 17)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    answered = [charge for charge in filter_of(curator).trace if charge.answered]
+    assert len(answered) in (16, 17)
+    assert len(filter_of(curator).trace) == 40
+    assert filter_of(curator).spent + budget_left(curator) == filter_of(curator).total
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+def test_a_filter_is_not_doubled(duplicate):
+    curator = opened()
+    try:
+        other = duplicate(curator)
+    except (TypeError, pickle.PicklingError):
+        return
+    left = float(budget_left(curator))
+    ask_gradient(other, 0.7 * left)  # a shallow copy shares the session, and with it the filter
+    with pytest.raises(BudgetExceeded):
+        ask_gradient(curator, 0.7 * left)
+
+
+def test_a_fork_does_not_answer():
+    curator = opened()
+    child = os.fork()
+    if child == 0:
+        try:
+            ask_gradient(curator, 1e-6)
+        except PlanViolation:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

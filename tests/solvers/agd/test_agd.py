@@ -1,0 +1,399 @@
+"""What DP-AGD does with its answers, seen through a curator that answers from a script."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import discreet
+from discreet import (
+    L1,
+    L2,
+    AdaptiveDescent,
+    Bounds,
+    Budget,
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+    Logistic,
+    NoPenalty,
+    Poisson,
+    PrivateData,
+)
+from discreet.accounting.zcdp_filter import Filter
+from discreet.errors import BudgetExceeded, DiscreetError, Unsupported
+from discreet.losses.base import least, value
+from discreet.solvers import agd
+from discreet.testing import seeded
+from tests.replaying import window
+from tests.solvers.agd.cases import audit, filter_of, small_table
+
+P = 3
+
+
+class Script:
+    """A curator whose gradients and choices are written beforehand; it charges a real filter."""
+
+    def __init__(self, gradients, choices, total=1.0, n=100, private=True):
+        self.domain = SimpleNamespace(shape=(P,), n=n, neighbors="zero_out")
+        self.loss, self.budget = Logistic(), Budget(1.0 if private else math.inf, 1e-6)
+        self.filter = Filter(total)
+        self.plan = discreet.AdaptivePlan(())
+        self.gradients, self.choices = gradients, choices
+        self.asked, self.points, self.offsets, self.rounds = [], [], [], 0
+
+    @property
+    def noise_multiplier(self):
+        return 1.0
+
+    def next_round(self):
+        self.rounds += 1
+        self.filter.round += 1
+
+    def noisy_gradient(self, w, *, clip, rho):
+        self.filter.charge("noisy_gradient", rho)
+        self.asked.append(("gradient", w.copy(), clip, rho))
+        return np.asarray(next(self.gradients), dtype=float)
+
+    def select_candidate(self, points, *, loss_bound, offsets=None, rho=None):
+        self.filter.charge("select_candidate", rho)
+        self.points.append(np.array(points))
+        self.offsets.append(np.array(offsets))
+        self.asked.append(("choice", None, loss_bound, rho))
+        return next(self.choices)
+
+
+def run(gradients, choices, solver=None, penalty=None, **settings):
+    """A scripted run; it ends with the filter, or when the script has no more choices."""
+    script = Script(iter(gradients), iter(choices), **settings)
+
+    def out_of_script(*_, **__):
+        raise BudgetExceeded("the script is over")
+
+    ask = script.select_candidate
+
+    def select(points, **given):
+        try:
+            return ask(points, **given)
+        except StopIteration:
+            return out_of_script()
+
+    script.select_candidate = select
+    solver = solver or paperlike()
+    return solver.solve(script, penalty or NoPenalty()).coefficients, script
+
+
+def paperlike(**settings):
+    """Twenty equally spaced steps and a largest one that only its adjustment changes: the paper's."""
+    given = {"n_steps": 20, "shrink": 1.0, "clip": 1.0, "gradient_rho": 1e-3, "choice_rho": 1e-3, **settings}
+    return AdaptiveDescent(**given)
+
+
+def forever(vector):
+    while True:
+        yield vector
+
+
+def test_zero_is_always_among_the_steps_and_the_direction_is_normalized():
+    _, script = run(forever([300.0, -400.0, 0.0]), [5, 20])
+    first, second = script.points[:2]
+    assert len(first) == 21
+    np.testing.assert_array_equal(first[0], np.zeros(P))
+    np.testing.assert_allclose(first[-1], -2.0 * np.array([0.6, -0.8, 0.0]))
+    np.testing.assert_allclose(np.linalg.norm(np.diff(first, axis=0), axis=1), 0.1)
+    np.testing.assert_array_equal(second[0], first[5])
+    np.testing.assert_array_equal(script.points[2][0], second[20])
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_steps": 7}, {"n_steps": 1}, {"shrink": 0.5}])
+def test_zero_is_among_the_steps_of_every_grid(settings):
+    _, script = run(forever([1.0, 2.0, 3.0]), [1] * 12, paperlike(**settings))
+    w = np.zeros(P)
+    for points in script.points[:-1]:
+        np.testing.assert_array_equal(points[0], w)
+        assert np.linalg.norm(points[-1] - w) <= 2.0 * (1 + 1e-12)
+        w = points[1]
+
+
+def test_the_measured_gradient_keeps_its_length():
+    """When 0 wins, the second sum is averaged with the first as it was, in proportion to precision."""
+    first, second, third = [1000.0, 0.0, 0.0], [0.0, 5500.0, 0.0], [0.0, 0.0, 77.0]
+    solver = paperlike(gradient_rho=0.01, growth=0.5)
+    _, script = run(iter([first, second, third, first]), [0, 0, 3], solver, total=10.0)
+    rhos = [rho for kind, _, _, rho in script.asked if kind == "gradient"]
+    total = rhos[0]
+    assert rhos[1] == pytest.approx(0.5 * total)
+    assert rhos[2] == pytest.approx(0.5 * 1.5 * total)
+    assert rhos[3] == pytest.approx(1.5 * 1.5 * total)  # the next round starts at the precision reached
+    expected = np.zeros(P)
+    for precision, measured in zip(rhos[:3], (first, second, third), strict=True):
+        expected += precision * np.array(measured) / sum(rhos[:3])
+    direction = script.points[0][0] - script.points[2][-1]
+    np.testing.assert_allclose(direction / np.linalg.norm(direction), expected / np.linalg.norm(expected), rtol=1e-9)
+
+
+def test_measured_holds_sums_and_not_directions(monkeypatch):
+    made = []
+    honest = agd.Measured
+
+    def spy(value, rho):
+        made.append(np.linalg.norm(value))
+        return honest(value, rho)
+
+    monkeypatch.setattr(agd, "Measured", spy)
+    run(forever([3000.0, -4000.0, 0.0]), [0, 0, 2, 2])
+    assert made
+    assert min(made) == pytest.approx(5000.0)
+
+
+def test_the_penalty_enters_after_the_noise_with_its_full_weight():
+    strength, n, sums = 0.25, 40, np.array([3.0, 0.0, 4.0])
+    _, script = run(forever(sums), [7, 7], penalty=L2(strength), n=n)
+    w, points = script.points[0][7], script.points[1]
+    full = sums + n * strength * w
+    np.testing.assert_allclose(points[0] - points[-1], 2.0 * full / np.linalg.norm(full), rtol=1e-9)
+    for points, offsets in zip(script.points, script.offsets, strict=True):
+        np.testing.assert_allclose(
+            offsets - offsets[0], [n * strength / 2 * (p @ p - points[0] @ points[0]) for p in points], atol=1e-9
+        )
+
+
+def test_gradients_are_asked_where_the_run_is():
+    coefficients, script = run(forever([1.0, 0.0, 0.0]), [20, 20, 20])
+    places = [w[0] for kind, w, _, _ in script.asked if kind == "gradient"]
+    np.testing.assert_allclose(places, [0.0, -2.0, -4.0, -6.0])
+    np.testing.assert_allclose(coefficients, [-6.0, 0.0, 0.0])
+
+
+def test_the_largest_step_follows_the_steps_taken():
+    """Every tau rounds: (1 + adjustment) times the largest of the last tau steps, and never above the first."""
+    solver = paperlike(adjust_every=3, adjustment=0.1)
+    choices = [5, 10, 5, 20, 1, 1, 20, 20, 20, 20]
+    _, script = run(forever([1.0, 0.0, 0.0]), choices, solver)
+    largest = [float(np.linalg.norm(points[-1] - points[0])) for points in script.points]
+    second = 1.1 * 1.0
+    third = min(2.0, 1.1 * second)
+    fourth = min(2.0, 1.1 * third)
+    np.testing.assert_allclose(largest[:10], [2.0] * 3 + [second] * 3 + [third] * 3 + [fourth])
+
+
+def test_it_never_exceeds_the_first():
+    _, script = run(forever([1.0, 0.0, 0.0]), [20] * 30, paperlike(adjust_every=2))
+    assert max(float(np.linalg.norm(points[-1] - points[0])) for points in script.points) <= 2.0 * (1 + 1e-12)
+
+
+def test_the_run_ends_with_the_first_refusal():
+    coefficients, script = run(
+        forever([1.0, 0.0, 0.0]), forever(20), paperlike(gradient_rho=0.15, choice_rho=0.15), total=1.0
+    )
+    total = script.plan.total(script.budget)
+    charged = [charge.rho for charge in script.filter.trace]
+    np.testing.assert_allclose(charged, 0.15 * total)
+    assert script.filter.trace[-1].answered is False or len(charged) * 0.15 * total > 1.0
+    assert [charge.answered for charge in script.filter.trace[:-1]] == [True] * (len(charged) - 1)
+    assert coefficients[0] == pytest.approx(-2.0 * sum(kind == "choice" for kind, *_ in script.asked))
+
+
+def test_a_refused_choice_leaves_the_last_point():
+    """The gradient was paid for, the choice is refused: the point before it is the answer."""
+    script = Script(forever([1.0, 0.0, 0.0]), forever(20))
+    total = script.plan.total(script.budget)
+    script.filter = Filter(2.6 * total * 0.1)
+    solver = paperlike(gradient_rho=0.1, choice_rho=0.1)
+    np.testing.assert_allclose(solver.solve(script, NoPenalty()).coefficients, [-2.0, 0.0, 0.0])
+    assert [c.answered for c in script.filter.trace] == [True, True, False]
+    script = Script(forever([1.0, 0.0, 0.0]), forever(20))
+    script.filter = Filter(3.5 * total * 0.1)
+    np.testing.assert_allclose(solver.solve(script, NoPenalty()).coefficients, [-2.0, 0.0, 0.0])
+    assert [(c.query, c.answered) for c in script.filter.trace[-2:]] == [
+        ("noisy_gradient", True),
+        ("select_candidate", False),
+    ]
+
+
+def test_nothing_can_be_bought_and_nothing_is_asked():
+    script = Script(forever([1.0, 0.0, 0.0]), forever(20), total=1e-30)
+    np.testing.assert_array_equal(paperlike().solve(script, NoPenalty()).coefficients, np.zeros(P))
+    assert script.asked == []
+
+
+def test_a_run_has_a_last_round(monkeypatch):
+    monkeypatch.setattr(agd, "MOST_ROUNDS", 7)
+    _, script = run(forever([1.0, 0.0, 0.0]), forever(3), paperlike(gradient_rho=1e-9, choice_rho=1e-9))
+    assert script.rounds == 7
+    assert len(script.points) == 7
+
+
+def test_a_gradient_of_zero_is_no_division_by_zero():
+    coefficients, script = run(forever(np.zeros(P)), [0, 4, 20])
+    np.testing.assert_array_equal(coefficients, np.zeros(P))
+    assert all(np.isfinite(points).all() for points in script.points)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_a_table_of_nulls_is_fitted(epsilon):
+    with seeded(1):
+        model = DPLogisticRegression(epsilon, 1e-6, bounds=1.0, classes=(0, 1), solver="agd")
+        model.fit(np.full((20, 2), np.nan), np.zeros(20))
+    assert np.isfinite(model.coef_).all()
+    if math.isinf(epsilon):
+        assert (model.coef_ == 0).all()
+
+
+def real(X, y, epsilon, penalty, solver, relation="replace_one"):
+    data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1), n=len(y)), fit_intercept=False)
+    budget = Budget(epsilon, 1e-6, relation)
+    domain = data.domain(budget.neighbors, Logistic())
+    curator = data.open(solver.plan(domain, Logistic(), penalty), budget, Logistic())
+    return curator, solver.solve(curator, penalty).coefficients
+
+
+def test_without_noise_the_best_step_of_the_grid_is_taken():
+    X, y = small_table(n=60, p=2)
+    penalty = L2(0.1)
+
+    def objective(w):
+        return float(np.mean(np.minimum(np.logaddexp(0, -y * (X @ w)), 3.0)) + penalty.value(w))
+
+    chosen, tried = [], []
+    honest = discreet.Curator.select_candidate
+
+    def spy(self, points, **given):
+        chosen.append(honest(self, points, **given))
+        tried.append(points)
+        return chosen[-1]
+
+    discreet.Curator.select_candidate = spy
+    try:
+        real(X, y, math.inf, penalty, AdaptiveDescent(clip=10.0))
+    finally:
+        discreet.Curator.select_candidate = honest
+    assert len(chosen) > 5
+    for index, points in zip(chosen, tried, strict=True):
+        values = [objective(point) for point in points]
+        assert values[index] <= min(values) + 1e-5  # records are on a grid of 2^-14
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_steps": 20}, {"adjust_every": 3}])
+def test_without_noise_the_optimum_is_reached(settings, small_table):
+    X, y, alpha = small_table.X, small_table.signs, 0.1
+    curator, found = real(X, y, math.inf, L2(alpha), AdaptiveDescent(clip=10.0, loss_bound=30.0, **settings))
+    best = LogisticRegression(C=1 / (len(y) * alpha), fit_intercept=False, tol=1e-12, max_iter=10_000).fit(X, y)
+    np.testing.assert_allclose(found, best.coef_[0], atol=1e-4)
+    assert len(filter_of(curator).trace) < 2 * agd.MOST_ROUNDS
+    assert not curator.certificate(model="test", solver={}).is_private
+
+
+def test_without_noise_it_gets_there_by_name():
+    """Some labels are wrong, and their losses exceed 3 at the optimum: without noise no clip may bite."""
+    rng, alpha = np.random.default_rng(0), 0.01
+    X = np.rint(rng.uniform(-1, 1, (300, 2)) * 2**14) / 2**14
+    y = np.where(X[:, 0] > 0, 1, -1)
+    y[:12] *= -1
+    model = DPLogisticRegression(math.inf, 1e-6, bounds=1.0, classes=(-1, 1), alpha=alpha, solver="agd").fit(X, y)
+    best = LogisticRegression(C=1 / (len(y) * alpha), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    best.fit(np.hstack([X, np.ones((len(y), 1))]), y)
+    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), best.coef_[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
+@pytest.mark.parametrize("settings", [{}, {"selection": "noisy_max", "papers_total": True}, {"shrink": 1.0}])
+def test_a_real_run_pays_for_all_of_it(relation, settings):
+    X, y = small_table(n=40)
+    with seeded(6), window() as seen:
+        curator, _ = real(X, y, 1.0, L2(0.01), AdaptiveDescent(n_rounds=5, clip=0.5, **settings), relation)
+    audit(curator, seen, settings.get("selection", "exponential"))
+    trace = filter_of(curator).trace
+    assert not trace[-1].answered
+    assert all(charge.answered for charge in trace[:-1])
+    assert sum(charge.answered for charge in trace) == len(seen)
+    assert filter_of(curator).spent > 0.6 * filter_of(curator).total
+    assert [charge.round for charge in trace] == sorted(charge.round for charge in trace)
+    assert trace[0].round == 1
+
+
+BAD = [
+    {"gradient_share": 0.0}, {"gradient_share": 1.0}, {"gradient_share": math.nan}, {"gradient_share": "half"},
+    {"n_rounds": 0}, {"n_rounds": 2.5}, {"n_rounds": "3"}, {"n_steps": 0}, {"n_steps": 2.5}, {"n_steps": -3},
+    {"adjust_every": 0}, {"adjust_every": 1.5}, {"growth": 0.0}, {"growth": -1.0}, {"growth": math.inf},
+    {"growth": math.nan}, {"largest_step": 0.0}, {"largest_step": math.inf}, {"adjustment": -0.1}, {"clip": 0.0},
+    {"clip": "1"}, {"loss_bound": math.nan}, {"loss_bound": -3.0}, {"selection": "laplace"},
+    {"selection": None}, {"gradient_rho": 0.0}, {"choice_rho": math.nan}, {"choice_rho": -1.0},
+    {"growth": None}, {"largest_step": None}, {"adjustment": None}, {"shrink": 0.0}, {"shrink": math.nan},
+    {"shrink": -1.0}, {"shrink": "a"}, {"shrink": 1.5},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", BAD, ids=str)
+def test_bad_settings_are_refused_at_once(settings):
+    with pytest.raises(Unsupported):
+        AdaptiveDescent(**settings)
+
+
+def test_no_step_found_shrinks_the_largest():
+    _, script = run(forever([1.0, 0.0, 0.0]), [0, 0, 20, 20], paperlike(shrink=0.5))
+    largest = [float(np.linalg.norm(points[-1] - points[0])) for points in script.points]
+    np.testing.assert_allclose(largest, [2.0, 1.0, 0.5, 0.5, 0.5])
+
+
+def test_the_papers_settings_are_the_papers():
+    solver = AdaptiveDescent.paper(Budget(0.4, 1e-8, "add_remove"))
+    assert (solver.n_steps, solver.largest_step, solver.growth) == (20, 2.0, 0.1)
+    assert (solver.adjust_every, solver.adjustment, solver.shrink) == (10, 0.1, 1.0)
+    assert (solver.clip, solver.loss_bound, solver.selection, solver.papers_total) == (3.0, 3.0, "noisy_max", True)
+
+
+def test_an_open_loss_bound_is_filled_or_refused():
+    """The documentation offers None for it: it may mean 3, or be refused, but not fail in the middle of a run."""
+    try:
+        solver = AdaptiveDescent(loss_bound=None, n_rounds=2, clip=1.0)
+    except Unsupported:
+        return
+    X, y = small_table(n=10)
+    assert np.isfinite(real(X, y, 1.0, NoPenalty(), solver)[1]).all()
+
+
+def fitted(kind, **settings):
+    X, _ = small_table(n=30)
+    facts = {"classes": (0, 1)} if kind in (DPLogisticRegression, DPLinearSVC) else {"target": (0.0, 4.0)}
+    y = (X[:, 0] > 0).astype(float)
+    return kind(1.0, **({"delta": 1e-6, "bounds": 1.0, "solver": "agd", **facts} | settings)).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearSVC, DPHuberRegressor, DPRidge, DPLinearRegression])
+def test_where_it_applies_it_runs_by_name(kind):
+    model = fitted(kind)
+    assert np.isfinite(model.coef_).all()
+    assert model.certificate_.is_private
+    assert model.certificate_.verify().epsilon <= 1.0
+    assert len(model.certificate_.trace) >= 4
+
+
+REFUSED = {
+    "lasso": (discreet.DPLasso, {}, "gd|cd"),
+    "elastic net": (discreet.DPElasticNet, {}, "gd|cd"),
+    "an L1 penalty": (DPLogisticRegression, {"penalty": L1(0.1)}, "gd|cd"),
+    "pure": (DPLogisticRegression, {"delta": 0.0}, "delta"),
+    "unknown n": (DPLogisticRegression, {"neighbors": "add_remove"}, r"n=\.\.\."),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_where_it_does_not_apply_it_says_what_does(case):
+    kind, settings, remedy = REFUSED[case]
+    with pytest.raises(DiscreetError, match=remedy):
+        fitted(kind, **settings)
+
+
+def test_losses_that_can_be_negative_are_compared_above_their_least():
+    """Clipped to [0, bound], the Poisson loss itself is another function: its part above the least is clipped."""
+    loss, margins = Poisson(2.0), np.linspace(-2, 2, 41)
+    for target in (0.0, 0.5, 3.0):
+        above = np.array([value(loss, margin, target) for margin in margins]) - least(loss, target)
+        assert above.min() >= -1e-12
+    fitted(DPPoissonRegressor)

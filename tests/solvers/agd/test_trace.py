@@ -1,0 +1,139 @@
+"""The budget trace in a certificate: written down, checked, shown and saved."""
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet import AdaptiveDescent, Certificate, DPLogisticRegression, GradientDescent, load
+from discreet.accounting.zcdp_filter import Charge
+from discreet.errors import AccountingError, DiscreetError
+from discreet.testing import seeded
+from tests.solvers.agd.cases import small_table
+
+
+def fit(solver="agd", epsilon=1.0):
+    X, y = small_table(n=30)
+    return DPLogisticRegression(epsilon, 1e-6, bounds=1.0, classes=(-1, 1), solver=solver).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def certificate():
+    return fit(AdaptiveDescent(n_rounds=4, clip=0.5)).certificate_
+
+
+def test_it_says_what_was_spent_on_what_and_when(certificate):
+    assert {charge.query for charge in certificate.trace} == {"noisy_gradient", "select_candidate"}
+    assert not certificate.trace[-1].answered
+    assert all(charge.answered for charge in certificate.trace[:-1])
+    spent = sum(Fraction(charge.rho) for charge in certificate.trace if charge.answered)
+    assert 0 < spent <= Fraction(certificate.events[0].rho)
+    assert certificate.is_private
+    assert certificate.verify().is_private
+
+
+def test_it_survives_json(certificate):
+    again = Certificate.from_json(certificate.to_json())
+    assert again == certificate
+    assert again.trace == certificate.trace
+    assert all(isinstance(charge, Charge) for charge in again.trace)
+    assert again.to_json() == certificate.to_json()
+    again.verify()
+
+
+def test_it_survives_a_saved_model(tmp_path):
+    model = fit()
+    again = load(model.save(tmp_path / "model.zip"))
+    assert again.certificate_ == model.certificate_
+    assert again.certificate_.trace == model.certificate_.trace
+    assert again.coef_.tobytes() == model.coef_.tobytes()
+    again.certificate_.verify()
+
+
+def test_a_saved_solver_comes_back(tmp_path):
+    solver = AdaptiveDescent(n_rounds=3, clip=0.5, selection="noisy_max", papers_total=True)
+    assert load(fit(solver).save(tmp_path / "model.zip")).solver == solver
+
+
+def test_it_is_shown_as_a_table(certificate):
+    text = certificate.text()
+    spent = text[text.index("Spent") :]
+    answered = sum(charge.answered and charge.query == "noisy_gradient" for charge in certificate.trace)
+    assert f"in {certificate.trace[-1].round} rounds" in spent
+    assert f"{answered} answers" in spent
+    assert "select_candidate" in spent
+    assert "1 refused" in spent
+
+
+def test_other_fits_have_none():
+    certificate = fit(GradientDescent(n_steps=3)).certificate_
+    assert certificate.trace == ()
+    assert "Spent" not in certificate.text()
+    assert Certificate.from_json(certificate.to_json()).trace == ()
+
+
+def overspent(certificate):
+    rho = 2 * certificate.events[0].rho
+    return replace(certificate, trace=(*certificate.trace, Charge("noisy_gradient", rho, 9)))
+
+
+def test_a_trace_that_spends_more_than_its_events_is_refused(certificate):
+    with pytest.raises(AccountingError, match="trace"):
+        overspent(certificate).verify()
+    whole = certificate.events[0].rho
+    exact = replace(certificate, trace=(Charge("noisy_gradient", whole, 1),))
+    exact.verify()
+    just_above = (Charge("noisy_gradient", whole, 1), Charge("noisy_gradient", 5e-324, 1))
+    with pytest.raises(AccountingError, match="trace"):
+        replace(certificate, trace=just_above).verify()
+    refused = replace(certificate, trace=(Charge("noisy_gradient", 10 * whole, 1, answered=False),))
+    refused.verify()
+
+
+def test_a_trace_without_an_event_that_pays_is_refused(certificate):
+    plain = fit(GradientDescent(n_steps=3)).certificate_
+    with pytest.raises(AccountingError, match="trace"):
+        replace(plain, trace=certificate.trace).verify()
+
+
+def edited(certificate, **changes):
+    stored = json.loads(certificate.to_json())
+    stored["trace"].append({"query": "noisy_gradient", "rho": 1e-9, "round": 1, "answered": True, **changes})
+    return json.dumps(stored)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"rho": -5.0}, {"rho": 0.0}, {"rho": "0.1"}, {"rho": None}, {"rho": "inf"}, {"rho": True}, {"round": "two"},
+     {"round": -1}, {"answered": "no"}, {"query": 7}, {"extra": 1}],
+    ids=str,
+)  # fmt: skip
+def test_a_line_that_no_filter_wrote_is_refused(certificate, changes):
+    with pytest.raises(DiscreetError):
+        Certificate.from_json(edited(certificate, **changes)).verify()
+
+
+def test_a_negative_charge_does_not_hide_an_overspent_budget(certificate):
+    rho = overspent(certificate).trace[-1].rho
+    with pytest.raises(AccountingError):
+        Charge("noisy_gradient", -rho, 9)
+
+
+def test_without_privacy_the_trace_is_no_claim():
+    certificate = fit(AdaptiveDescent(n_rounds=2, clip=5.0), math.inf).certificate_
+    assert not certificate.is_private
+    certificate.verify()
+    assert all(charge.answered for charge in certificate.trace)
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+def test_a_trace_is_a_function_of_the_answers():
+    """The same seed, the same trace; and every number in it is a plain one."""
+    with seeded(5):
+        first = fit().certificate_.trace
+    with seeded(5):
+        assert fit().certificate_.trace == first
+    assert all(type(charge.rho) in (float, np.float64) and type(charge.round) is int for charge in first)

@@ -1,0 +1,299 @@
+"""Numbers of the specification: clips, noise scales, calibrations, selection scales, greedy scores."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import (
+    L1,
+    Bounds,
+    Budget,
+    CoordinateDescent,
+    Domain,
+    Geometry,
+    GreedyCoordinateDescent,
+    Logistic,
+    Neighbors,
+    NoPenalty,
+    PrivateData,
+    Release,
+    Squared,
+    Unsupported,
+    calibrate,
+)
+from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PureDP
+from discreet.accounting.pricing import epsilon_of
+from discreet.curator.queries.greedy import scores
+from discreet.losses.constants import coordinate_smoothness
+from tests.replaying import window
+from tests.solvers.coordinates.tables import bounds_for, csr, drawn, gradients, one_stream, opened
+
+ELECTRICITY = 45312
+RELATIVE = 1e-6
+
+
+def domain(p, n=None, bounds=None, relation="replace_one"):
+    r = np.ones(p) if bounds is None else np.asarray(bounds, dtype=float)
+    return Domain(
+        feature_bounds=r,
+        row_norm=float(np.linalg.norm(r)),
+        n=n,
+        neighbors=Neighbors(relation),
+        intercept=False,
+        n_outputs=1,
+        target_bound=1.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("calibration", "on_mean"),
+    [("tight", 1.7521272616e-3), ("paper", 2.5032352512e-3), ("slides", 4.0877660477e-3)],
+)
+def test_electricity(calibration, on_mean):
+    """400 updates, C = 1, p = 8, uniform clips, (1, 1/n^2), replace_one."""
+    facts = domain(8, ELECTRICITY)
+    solver = CoordinateDescent(n_inner=400, geometry=Geometry(clip=1.0, clip_rule="uniform"), calibration=calibration)
+    clips = solver.geometry.clips(facts, Logistic(), coordinate_smoothness(Logistic(), facts))
+    assert clips == pytest.approx(np.full(8, 0.35355339), rel=1e-7)
+    multiplier = calibrate(solver.plan(facts, Logistic(), NoPenalty()), Budget(1.0, 1 / ELECTRICITY**2))
+    assert multiplier * 2 * clips[0] / ELECTRICITY == pytest.approx(on_mean, rel=RELATIVE)
+    if calibration == "tight":
+        assert multiplier * 2 * clips[0] == pytest.approx(79.39239048, rel=RELATIVE)
+
+
+def test_electricity_on_the_lattice():
+    """The noise that is really added has the calibrated size, in the coordinate's own units."""
+    X, y = drawn(Squared(), 40, 8)
+    budget = Budget(1.0, 1 / ELECTRICITY**2)
+    with window() as seen:
+        opened(X, y, Squared(), gradients(400), budget=budget).noisy_coordinate_gradient(
+            np.zeros(8), [3], clips=[0.35355339]
+        )
+    assert 2.0 ** seen[0].unit.m * seen[0].unit.step == pytest.approx(79.39239048, rel=1e-6)
+
+
+def test_true_epsilon_of_the_published_constants():
+    """CAp and ICML at nominal (1, 1e-6); the tight constant."""
+    for calibration, true in (("slides", 0.37618703), ("paper", 0.63587797)):
+        plan = CoordinateDescent(n_inner=50, calibration=calibration).plan(domain(4, 100), Logistic(), NoPenalty())
+        multiplier = calibrate(plan, Budget(1.0, 1e-6))
+        price = epsilon_of(plan.events(multiplier, pure=False), 1e-6, Neighbors.REPLACE_ONE).epsilon
+        assert price == pytest.approx(true, rel=1e-4)
+    tight = calibrate(CoordinateDescent(n_inner=50).plan(domain(4, 100), Logistic(), NoPenalty()), Budget(1.0, 1e-6))
+    assert tight**2 / (50 * math.log(1e6)) == pytest.approx(1.291875, rel=1e-5)
+
+
+@pytest.mark.parametrize("calibration", ["paper", "slides"])
+@pytest.mark.parametrize("budget", [Budget(1.0, 0.0), Budget(2.0, 1e-6)])
+def test_published_constants_outside_their_conditions(calibration, budget):
+    plan = CoordinateDescent(n_inner=50, calibration=calibration).plan(domain(4, 100), Logistic(), NoPenalty())
+    if calibration == "slides" and not budget.is_pure:
+        assert calibrate(plan, budget) > 0
+    else:
+        with pytest.raises(Unsupported):
+            calibrate(plan, budget)
+
+
+@pytest.mark.parametrize(
+    ("steps", "own", "laplace"), [(10, 0.0212694637, 94.03152002), (100, 0.0067259950, 297.35377511)]
+)
+def test_greedy_paper_calibration(steps, own, laplace):
+    solver = GreedyCoordinateDescent(n_steps=steps, rule="gs", calibration="paper")
+    plan = solver.plan(domain(5, 1000), Logistic(), NoPenalty())
+    multiplier = calibrate(plan, Budget(1.0, 1e-6))
+    assert 1 / multiplier == pytest.approx(own, rel=RELATIVE)
+    assert 2 * multiplier == pytest.approx(laplace, rel=RELATIVE)
+    select, update = plan.events(multiplier, pure=False)
+    assert isinstance(select, PureDP)
+    assert isinstance(update, Laplace)
+    assert select.epsilon == pytest.approx(2 * own, rel=RELATIVE)
+    rho = steps * (2 * own) ** 2 / 2 + steps * own**2 / 2
+    assert rho == pytest.approx(0.15625 / math.log(1e6), rel=1e-6)
+    price = epsilon_of((select, update), 1e-6, Neighbors.REPLACE_ONE).epsilon
+    assert price <= 0.663831 * (1 + 1e-6)
+
+
+def test_the_posters_noise_on_the_lattice():
+    """The noise inside the rule has scale 1/eps' = 47.0 sensitivities, and the update's Laplace noise too."""
+    X, y = drawn(Squared(), 50, 4)
+    solver = GreedyCoordinateDescent(n_steps=10, rule="gs", calibration="paper", geometry=Geometry(clip=1.0))
+    budget = Budget(1.0, 1e-6)
+    plan = solver.plan(domain(4, 50), Squared(), NoPenalty())
+    curator = opened(X, y, Squared(), *plan.releases, budget=budget)
+    floor = math.sqrt(160 * math.log(1e6))
+    assert curator.noise_multiplier < floor  # without least_noise the plan is priced tightly
+    curator = PrivateData(X, y, bounds_for(Squared(), 4), fit_intercept=False).open(plan, budget, Squared())
+    with window() as seen:
+        solver.solve(curator, NoPenalty())
+    scales = {m.query: 2.0**m.unit.m / (m.factor * m.unit.bound) for m in seen}
+    assert scales["noisy_coordinate_gradient"] == pytest.approx(floor, rel=1e-6)
+    assert scales["select_coordinate"] == pytest.approx(floor, rel=1e-6)
+
+
+def test_greedy_tight_calibration():
+    """Equal split at (1, 1e-6), T = 10: the CKS conversion gives Gumbel scale and sigma 20.263; never more noise."""
+    solver = GreedyCoordinateDescent(n_steps=10)
+    plan = solver.plan(domain(5, 1000), Logistic(), NoPenalty())
+    select, update = plan.events(20.263, pure=False)
+    assert isinstance(select, BoundedRange)
+    assert isinstance(update, Gaussian)
+    assert 2 / select.epsilon == pytest.approx(20.263, rel=1e-9)  # Gumbel scale in units of one score's sensitivity
+    rho = 10 * select.epsilon**2 / 8, 10 / (2 * update.noise_multiplier**2)
+    assert rho[0] == pytest.approx(rho[1], rel=1e-9)
+    assert sum(rho) == pytest.approx(0.024355970360, rel=1e-4)
+    multiplier = calibrate(plan, Budget(1.0, 1e-6))
+    assert 0.85 * 20.263 < multiplier <= 20.263 * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_the_share_of_the_selection(share, batch):
+    solver = GreedyCoordinateDescent(n_steps=7, batch=batch, selection_share=share)
+    select, update = solver.plan(domain(5, 1000), Logistic(), NoPenalty()).events(3.0, pure=False)
+    rho = select.count * select.epsilon**2 / 8, update.count / (2 * update.noise_multiplier**2)
+    assert (select.count, update.count) == (7 * batch, 7)
+    assert rho[0] / sum(rho) == pytest.approx(share, rel=1e-9)
+
+
+@pytest.mark.parametrize("rule", ["uniform", "smoothness"])
+def test_clips_share_one_total(rule):
+    facts = domain(5, 100, bounds=[0.1, 1.0, 0.5, 0.01, 1.0])
+    smoothness = coordinate_smoothness(Logistic(), facts)
+    assert smoothness == pytest.approx(facts.feature_bounds**2 / 4)
+    for total in (1e-3, 1.0, 50.0):
+        clips = Geometry(clip=total, clip_rule=rule).clips(facts, Logistic(), smoothness)
+        assert float((clips**2).sum()) == pytest.approx(total**2, rel=1e-12)
+        if rule == "smoothness":
+            assert np.ptp(clips / np.sqrt(smoothness)) <= 1e-12 * clips.max() / smoothness.min()
+    equal = domain(5, 100)
+    both = [Geometry(clip=1.0, clip_rule=name).clips(equal, Logistic(), np.full(5, 0.25)) for name in ("uniform", rule)]
+    assert both[0] == pytest.approx(both[1], rel=1e-12)
+
+
+def test_scores_of_the_rules():
+    g, w, M = np.array([0.5, -2.0, 1.0]), np.array([0.0, 1.0, -0.5]), np.array([1.0, 4.0, 0.25])
+    penalty = L1(0.6)
+    assert scores("gs", g, w, M, penalty) == pytest.approx([0.5, 1.0, 2.0])
+    assert scores("gs-s", g, w, M, penalty) == pytest.approx([0.0, 0.7, 0.8])
+    assert scores("gs-r", g, w, M, penalty) == pytest.approx([0.0, 0.7, 0.8])
+    assert scores("gs-q", g, w, M, penalty) ** 2 / 2 == pytest.approx([0.0, 0.245, 0.32])
+    one = (np.array([2.0]), np.array([0.1]), np.array([1.0]), penalty)
+    assert scores("gs-s", *one) == pytest.approx([2.6])
+    assert scores("gs-r", *one) == pytest.approx([1.4])
+    assert scores("gs-q", *one) == pytest.approx([1.4832397], rel=1e-6)
+
+
+def test_gs_q_is_the_decrease_found_by_search():
+    rng = np.random.default_rng(0)
+    d = np.linspace(-6, 6, 1_200_001)
+    for _ in range(25):
+        g, w, M, l1 = rng.normal(), rng.choice([0.0, rng.normal()]), rng.uniform(0.5, 3), rng.uniform(0, 1)
+        q = (g * d + M * d**2 / 2 + l1 * np.abs(w + d) - l1 * abs(w)).min()
+        ours = float(scores("gs-q", np.array([g]), np.array([w]), np.array([M]), L1(l1))[0])
+        assert ours == pytest.approx(math.sqrt(max(0.0, -2 * q)), abs=2e-4)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scale_equivariance(sparse):
+    """X_j / s_j and w_j s_j: the smoothness rule with C / sqrt(sum M) fixed walks the same path, for the same noise."""
+    rng = np.random.default_rng(0)
+    scales = 2.0 ** np.array([0, 3, 5, 1])
+    X = np.rint(rng.uniform(-1, 1, (80, 4)) * 2**9) / 2**9
+    y = np.clip(X.sum(axis=1) / 4, -1, 1)
+    paths = []
+    for divisor in (np.ones(4), scales):
+        table = X / divisor
+        bounds = Bounds([(-1.0, 1.0)] * 4, target=(-1, 1))
+        M = 1.0 / divisor**2
+        clips = 0.3 * np.sqrt(M)
+        curator = opened(
+            csr(table) if sparse else table, y, Squared(), gradients(50), budget=Budget(2.0, 1e-5), bounds=bounds
+        )
+        with one_stream():
+            run = curator.noisy_coordinate_steps(
+                np.zeros(4), np.arange(50) % 4, clips=clips, steps=0.2 / M, penalty=NoPenalty(), n=80
+            )
+        paths.append(run.last / divisor)
+    np.testing.assert_allclose(paths[0], paths[1], atol=1e-5)
+    assert np.abs(paths[0]).max() > 1e-2
+
+
+def test_paper_with_bought_smoothness_plans_what_it_buys():
+    """Either the purchase is in the plan, or the combination is refused when planning."""
+    solver = GreedyCoordinateDescent(n_steps=2, rule="gs", calibration="paper", geometry=Geometry(smoothness="private"))
+    try:
+        plan = solver.plan(domain(3, 50), Logistic(), NoPenalty())
+    except Unsupported:
+        return
+    assert any(release.query == "noisy_squared_norms" for release in plan.releases)
+
+
+def test_paper_with_an_unsound_rule_is_refused_when_planning():
+    """Before any of the budget is spent."""
+    with pytest.raises(Unsupported):
+        GreedyCoordinateDescent(n_steps=2, rule="gs-q", calibration="paper").plan(
+            domain(3, 50), Logistic(), NoPenalty()
+        )
+
+
+@pytest.mark.parametrize(("relation", "factor"), [("replace_one", math.sqrt(2)), ("zero_out", 1), ("add_remove", 1)])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_squared_norms_have_the_right_noise(relation, factor, sparse):
+    X, y = drawn(Squared(), 60, 40)
+    clip = float(np.sqrt(3.0))
+    budget = Budget(2.0, 1e-5, relation)
+    release = Release("noisy_squared_norms", 50, clip=clip)
+    curator = opened(csr(X) if sparse else X, y, Squared(), release, budget=budget)
+    sums = np.array([curator.noisy_squared_norms(clip=clip) for _ in range(50)])
+    rows = np.rint(X * 2**14) / 2**14
+    exact = rows**2 * np.minimum(1, 3.0 / np.maximum((rows**2).sum(axis=1, keepdims=True), 1e-9))
+    deviation = curator.noise_multiplier * factor * 3.0
+    residual = (sums - exact.sum(axis=0)) / deviation
+    assert abs(residual.mean()) * math.sqrt(residual.size) < 5
+    assert residual.std() == pytest.approx(1.0, abs=5 / math.sqrt(2 * residual.size))
+
+
+@pytest.mark.parametrize("p", [3, 1100, 2500])
+def test_squared_norms_waste_no_noise(p):
+    """Wide rows: the lattice's noise is the calibrated one, not up to twice as large."""
+    _, y = drawn(Squared(), 5, p)
+    clip = math.sqrt(p)
+    curator = opened(
+        np.ones((5, p)),
+        y,
+        Squared(),
+        Release("noisy_squared_norms", 1, clip=clip),
+        budget=Budget(1.0, 1e-5, "zero_out"),
+    )
+    with window() as seen:
+        curator.noisy_squared_norms(clip=clip)
+    assert 0.99 < seen[0].exact.sum() / (5 * seen[0].unit.bound) <= 1  # records at the clip use the whole lattice
+
+
+def test_squared_norms_of_persons_are_means():
+    """A person's loss is the mean over the person's rows, hence its curvature too."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.2, 0.2, (60, 3))
+    release = Release("noisy_squared_norms", 1, clip=1.0)
+    curator = opened(X, np.zeros(60), Squared(), release, groups=np.arange(60) // 4)
+    expected = (X**2).sum(axis=0) / 4
+    np.testing.assert_allclose(curator.noisy_squared_norms(clip=1.0), expected, rtol=1e-2)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 0.0], ids=["gauss", "pure"])
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
+def test_bought_smoothness_is_floored_at_twice_its_noise(relation, delta):
+    """With nothing but noise in the sums, M_j is at least twice the noise's deviation, at most declared."""
+    X = np.full((2000, 3), np.nan)
+    geometry = Geometry(smoothness="private", share=0.5)
+    release = Release("noisy_squared_norms", 1, clip=math.sqrt(3.0))
+    curator = opened(X, np.zeros(2000), Squared(), release, budget=Budget(2.0, delta, relation))
+    M = geometry.measure(curator, 2000.0)
+    if delta == 0.0:
+        scale = 3.0 * curator.noise_multiplier * (2 if relation == "replace_one" else 1)
+        deviation = math.sqrt(2) * scale
+    else:
+        deviation = 3.0 * curator.noise_multiplier * (math.sqrt(2) if relation == "replace_one" else 1)
+    assert (M <= 1.0).all()
+    assert (min(1.0, 2 * deviation / 2000 * (1 - 1e-6)) <= M).all()

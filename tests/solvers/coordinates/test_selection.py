@@ -1,0 +1,328 @@
+"""The private argmax: its law, its range, and where it must refuse."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from discreet import L1, L2, Box, Budget, ElasticNet, NoPenalty, PlanViolation, Release, Squared, Unsupported
+from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.lattice.noise import discrete_laplace, exponential_choice, permute_and_flip_choice
+from discreet.curator.queries.greedy import RULES, _largest_offset, score_lattice, scores
+from tests.replaying import window
+from tests.solvers.coordinates.tables import RELATIONS, csr, forced, gradients, opened
+
+DRAWS = 8_000
+SIZES = (2, 5, 21)
+PENALTIES = (NoPenalty(), L1(0.3), L2(0.7), ElasticNet(0.2, 0.5))
+
+
+class Words:
+    """Fast repeatable words, for statistics."""
+
+    name, is_private = "a test generator", False
+
+    def __init__(self, seed):
+        self._rng = np.random.default_rng(seed)
+
+    def words(self, count):
+        words = self._rng.integers(0, 2**64, count, dtype=np.uint64)
+        words.flags.writeable = False
+        return words
+
+
+def softmax(z):
+    weights = np.exp(np.asarray(z, dtype=float) - np.max(z))
+    return weights / weights.sum()
+
+
+def permute_and_flip(z):
+    """Exact probabilities by the integral: p_i = q_i int_0^1 prod_{j != i} (1 - q_j u) du."""
+    q = np.exp(np.asarray(z) - np.max(z))
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    u, du = (nodes + 1) / 2, weights / 2
+    return np.array([q[i] * (du * np.prod([1 - r * u for r in np.delete(q, i)], axis=0)).sum() for i in range(len(q))])
+
+
+def likelihood_ratio(counts, expected):
+    seen = counts > 0
+    statistic = 2 * float((counts[seen] * np.log(counts[seen] / (counts.sum() * expected[seen]))).sum())
+    assert statistic < chi2.isf(1e-6, len(counts) - 1)
+
+
+def pearson(counts, expected):
+    n = counts.sum()
+    assert float(((counts - n * expected) ** 2 / (n * expected)).sum()) < chi2.isf(1e-6, len(counts) - 1)
+
+
+@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize(
+    ("choose", "law"), [(exponential_choice, softmax), (permute_and_flip_choice, permute_and_flip)], ids=["em", "pf"]
+)
+def test_the_choices_have_their_law(k, choose, law):
+    m, entropy = 20, Words(k)
+    integers = (np.random.default_rng(k).uniform(0, 3, k) * 2**m).astype(np.int64)
+    expected = law(integers / 2**m)
+    assert expected.sum() == pytest.approx(1.0, abs=1e-9)
+    counts = np.bincount([choose(integers, m, entropy) for _ in range(DRAWS)], minlength=k)
+    likelihood_ratio(counts, expected)
+    pearson(counts, expected)
+
+
+def test_exponential_mechanism_numbers():
+    """epsilon 0.5, range 2, scores (0, 1, 3)."""
+    expected = np.array([0.22721977, 0.29175596, 0.48102426])
+    m, entropy = 24, Words(0)
+    integers = (np.array([0, 1, 3]) * 0.25 * 2**m).astype(np.int64)  # weight exp(epsilon score / range)
+    assert softmax(integers / 2**m) == pytest.approx(expected, rel=1e-7)
+    counts = np.bincount([exponential_choice(integers, m, entropy) for _ in range(DRAWS)], minlength=3)
+    likelihood_ratio(counts, expected)
+
+
+def table(k, n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, k))
+    return X, np.clip(X[:, 0] + 0.3 * rng.normal(size=n), -1, 1)
+
+
+def selecting(count, mechanism="exponential", **settings):
+    return Release("select_coordinate", count, mechanism=mechanism, **settings)
+
+
+@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip", "noisy_max"])
+def test_selected_coordinates_have_their_law(k, mechanism):
+    """Through the curator: the law that the observed integers and lattice imply."""
+    X, y = table(k)
+    draws = 1500
+    budget = Budget(6.0 * draws, 0.0, "zero_out")  # pure: each choice gets 6
+    M, clips = np.ones(k), np.full(k, 0.5)
+    with use_entropy(Words(k)):
+        curator = opened(X, y, Squared(), selecting(draws, mechanism), budget=budget)
+        with window() as seen:
+            curator.select_coordinate(np.zeros(k), clips=clips, smoothness=M, n=40)
+        chosen = [
+            int(curator.select_coordinate(np.zeros(k), clips=clips, smoothness=M, n=40)[0]) for _ in range(draws - 1)
+        ]
+    exact, m = seen[0].exact, seen[0].unit.m
+    z = exact / 2.0**m
+    if mechanism == "noisy_max":
+        claimed = 2 * seen[0].factor * seen[0].unit.bound / 2**m
+        noise = discrete_laplace(60_000 * k, m, Words(99)).reshape(-1, k)
+        expected = np.bincount(np.abs(exact + noise).argmax(axis=1), minlength=k) / len(noise)
+        expected = np.maximum(expected, 1e-5) / np.maximum(expected, 1e-5).sum()
+    else:
+        claimed = 2 * seen[0].unit.bound / 2**m
+        expected = softmax(z) if mechanism == "exponential" else permute_and_flip(z)
+    assert claimed <= 6.0 * (1 + 1e-12)
+    if mechanism != "noisy_max":
+        assert claimed > 5.99
+    likelihood_ratio(np.bincount(chosen, minlength=k), expected)
+
+
+def test_a_batch_is_drawn_without_replacement():
+    X, y = table(4)
+    curator = opened(X, y, Squared(), selecting(100 * 4), budget=Budget(400.0, 0.0))
+    for _ in range(100):
+        chosen = curator.select_coordinate(np.zeros(4), clips=np.ones(4), smoothness=np.ones(4), n=40, count=4)
+        assert sorted(chosen.tolist()) == [0, 1, 2, 3]
+    with pytest.raises(PlanViolation):
+        curator.select_coordinate(np.zeros(4), clips=np.ones(4), smoothness=np.ones(4), n=40)
+
+
+def test_a_batch_is_paid_for_one_by_one():
+    X, y = table(4)
+    curator = opened(X, y, Squared(), selecting(5), budget=Budget(1.0, 1e-6))
+    curator.select_coordinate(np.zeros(4), clips=np.ones(4), smoothness=np.ones(4), n=40, count=3)
+    with pytest.raises(PlanViolation):
+        curator.select_coordinate(np.zeros(4), clips=np.ones(4), smoothness=np.ones(4), n=40, count=3)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_scores_are_lipschitz(rule, penalty):
+    """|score(g) - score(g')| <= |g - g'| / sqrt(M), at all sizes, near kinks, with equality reached."""
+    rng = np.random.default_rng(0)
+    size = 50_000
+    M = 10.0 ** rng.uniform(-4, 4, size)
+    w = rng.choice([0.0, 1.0, -1.0], size) * 10.0 ** rng.uniform(-6, 3, size)
+    g = rng.normal(size=size) * 10.0 ** rng.uniform(-6, 3, size)
+    near = rng.random(size) < 0.5
+    l1 = getattr(penalty, "strength", 0.3)
+    kinks = rng.choice([-1.0, 1.0], size) * l1 + M * w * rng.integers(0, 2, size)
+    g = np.where(near, kinks + 1e-3 * rng.normal(size=size), g)
+    other = g + rng.normal(size=size) * 10.0 ** rng.uniform(-6, 3, size)
+    moved = np.abs(scores(rule, g, w, M, penalty) - scores(rule, other, w, M, penalty)) * np.sqrt(M)
+    scale = np.abs(g) + np.abs(other) + (1 + M) * np.abs(w) + 1
+    assert (moved <= np.abs(g - other) + 1e-13 * scale).all()
+    assert (moved / np.abs(g - other)).max() > 0.99
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("penalty", [*PENALTIES, L1(1e4), L2(1e4)])
+@pytest.mark.parametrize("n", [1, 50, 10**6])
+def test_integer_scores_move_by_no_more_than_claimed(rule, penalty, n):
+    """Random and extreme sums: a record moves a coordinate's integer sum by 2 B, its score by at most S + 2."""
+    rng = np.random.default_rng(n)
+    bound = min(1 << 40, (1 << 61) // n)
+    p = 1500
+    for scale in (1e-6, 1e-2, 1.0, 100.0):
+        M = 10.0 ** rng.uniform(-6, 3, p)
+        clips = scale * np.sqrt(M) * rng.choice([1.0, 1e-3, 0.3], p)
+        w = rng.choice([0.0, 1.0], p) * rng.normal(size=p) * 10.0 ** rng.uniform(-3, 3, p)
+        room = (n - 1) * bound
+        base = np.array([int(v * room) for v in rng.choice([-1.0, 1.0, 0.0, 0.5, 1e-9, -0.3], p)], dtype=np.int64)
+        steps, sensitivity = clips / bound, 2 * float(np.max(clips / np.sqrt(M))) / n
+        largest = n + _largest_offset(w, M, penalty) / sensitivity
+        try:
+            step, _ = score_lattice(0.1, largest)
+        except Unsupported:
+            continue
+        integers = [
+            np.floor(scores(rule, (base + sign * bound) * steps / n, w, M, penalty) * (step / sensitivity))
+            for sign in (-1, 1)
+        ]
+        assert np.abs(integers).max() < 2**49
+        moved = np.abs(integers[0] - integers[1]).astype(np.int64)
+        assert moved.max() <= step + 2
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 0.5, 1.0, 7.3, 300.0])
+@pytest.mark.parametrize("n", [1, 10**4, 1 << 26])
+def test_the_lattice_of_scores(epsilon, n):
+    step, m = score_lattice(epsilon, n)
+    assert Fraction(2 * (step + 2), 1 << m) <= Fraction(epsilon)
+    assert Fraction(2 * (step + 2), 1 << m) > Fraction(epsilon) * Fraction(98, 100)
+    assert step * n <= 1 << 48
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_unequal_sensitivities_stay_within_the_claim(rule, relation, sparse):
+    """One tiny scaled sensitivity among many large ones: every outcome's likelihood ratio, from exact probabilities."""
+    k, n, epsilon = 100, 40, 0.5
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, k))
+    y = rng.uniform(-1, 1, n)
+    X[0], y[0] = 1.0, -1.0
+    neighbors = {"replace_one": -np.ones(k), "zero_out": np.full(k, np.nan), "add_remove": None}[relation]
+    other, other_y = X.copy(), y
+    if neighbors is None:
+        other, other_y = X[1:], y[1:]
+    else:
+        other[0] = neighbors
+    clips, M = np.ones(k), np.ones(k)
+    clips[0] = 1e-4
+    budget = Budget(epsilon, 0.0, relation)
+    logs, claims = [], []
+    for features, targets in ((X, y), (other, other_y)):
+        curator = opened(csr(features) if sparse else features, targets, Squared(), selecting(1), budget=budget)
+        with window() as seen:
+            curator.select_coordinate(np.zeros(k), clips=clips, smoothness=M, n=n, rule=rule)
+        z = seen[0].exact / 2.0 ** seen[0].unit.m
+        logs.append(z - np.log(np.exp(z - z.max()).sum()) - z.max())
+        claims.append(1 / curator.noise_multiplier)
+    assert claims[0] == claims[1] <= epsilon * (1 + 1e-9)
+    assert np.abs(logs[0] - logs[1]).max() <= epsilon
+
+
+def test_the_posters_noise_would_not_be_private():
+    """Noise in proportion to each coordinate's own sensitivity: the loss exceeds 2 eps'."""
+    rng = np.random.default_rng(0)
+    p, b = 1000, 10.0
+    noise = rng.laplace(0, b, (20_000, p - 1)).max(axis=1)
+    threshold = np.quantile(noise, 0.03)
+    wins = [np.mean(noise + shift < threshold) for shift in (0.0, 1.0)]
+    assert abs(math.log(wins[0] / wins[1])) > 2 / b
+
+
+@pytest.mark.parametrize("rule", ["gs-s", "gs-r", "gs-q"])
+def test_noisy_max_is_refused_for_other_rules(rule):
+    X, y = table(3)
+    curator = opened(X, y, Squared(), selecting(5, "noisy_max"), budget=Budget(1.0, 1e-6))
+    with pytest.raises(Unsupported):
+        curator.select_coordinate(np.zeros(3), clips=np.ones(3), smoothness=np.ones(3), n=40, rule=rule)
+
+
+@pytest.mark.parametrize(
+    ("clips", "smoothness", "penalty"),
+    [
+        ([1.0, 1.0, 0.1], [1.0, 1.0, 1.0], NoPenalty()),
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 4.0], NoPenalty()),
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], L2(0.1)),
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], ElasticNet(0.1, 0.1)),
+    ],
+)
+def test_noisy_max_is_refused_where_it_is_unsound(clips, smoothness, penalty):
+    X, y = table(3)
+    curator = opened(X, y, Squared(), selecting(5, "noisy_max"), budget=Budget(1.0, 1e-6))
+    with pytest.raises(Unsupported):
+        curator.select_coordinate(
+            np.zeros(3), clips=np.array(clips), smoothness=np.array(smoothness), n=40, penalty=penalty
+        )
+
+
+def test_boxes_are_refused():
+    X, y = table(3)
+    curator = opened(X, y, Squared(), selecting(5), budget=Budget(1.0, 1e-6))
+    with pytest.raises(Unsupported):
+        curator.select_coordinate(
+            np.zeros(3), clips=np.ones(3), smoothness=np.ones(3), n=40, rule="gs-q", penalty=Box(-1.0, 1.0)
+        )
+
+
+def test_the_flat_zone_of_gs_s():
+    """At w = 0 below the threshold all scores are 0: the choice is uniform, on any data."""
+    k, draws = 5, 800
+    X, y = table(k)
+    for target in (y, -y):
+        curator = opened(X, target, Squared(), selecting(draws), budget=Budget(2.0 * draws, 0.0))
+        with window() as seen:
+            chosen = [
+                int(
+                    curator.select_coordinate(
+                        np.zeros(k), clips=np.ones(k), smoothness=np.ones(k), n=40, rule="gs-s", penalty=L1(50.0)
+                    )[0]
+                )
+                for _ in range(draws)
+            ]
+        assert not seen[0].exact.any()
+        pearson(np.bincount(chosen, minlength=k), np.full(k, 1 / k))
+
+
+@pytest.mark.parametrize("name", ["clips", "smoothness", "n"])
+@pytest.mark.parametrize("value", [1e-320, 1e-305, 1e-200, 1e-13, np.nan, np.inf, 0.0, -1.0, 1e300])
+@pytest.mark.parametrize("rule", ["gs", "gs-q"])
+def test_strange_public_numbers_are_refused_or_harmless(name, value, rule):
+    """Whatever a solver passes, integer scores move by at most the claim, or nothing is answered, on both alike."""
+    X = np.array([[0.0, 0.0, 1.0], [1.0, -1.0, 0.0], [0.0, 0.5, 0.2]])
+    y = np.array([0.5, 0.5, -1.0])
+    outcomes, answers = [], []
+    for row in ([1.0, -1.0, 0.0], [np.nan] * 3):
+        X[1] = row
+        arguments = {"clips": np.ones(3), "smoothness": np.ones(3), "n": 3.0}
+        arguments[name] = value if name == "n" else np.array([value, 1.0, value])
+        curator = opened(X, y, Squared(), selecting(3), budget=Budget(1.0, 1e-6, "zero_out"))
+        with forced(answers) as measured, np.errstate(all="ignore"):
+            try:
+                curator.select_coordinate(np.array([0.0, 0.5, 0.0]), rule=rule, **arguments)
+            except Exception as error:
+                measured.append(type(error).__name__)
+        outcomes.append(measured)
+    for a, b in zip(*outcomes, strict=True):
+        if isinstance(a, str) or isinstance(b, str):
+            assert a == b
+            continue
+        moved = [abs(int(i) - int(j)) for i, j in zip(a.exact, b.exact, strict=True)]
+        assert max(moved) <= a.unit.bound
+        assert a.unit == b.unit
+
+
+def test_a_choice_leaves_without_noise_only_where_nothing_is_private():
+    X, y = table(5)
+    curator = opened(X, y, Squared(), selecting(2), gradients(1))
+    assert curator.select_coordinate(np.zeros(5), clips=np.ones(5), smoothness=np.ones(5), n=40).tolist() == [0]
+    assert curator.certificate(model="m", solver={}).not_private or not curator.budget.is_private

@@ -1,0 +1,108 @@
+"""Edges of the one-shot mechanisms: empty tables, loose tolerances, more than one draw, noise beyond the lattice."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import (
+    Bounds,
+    Budget,
+    DPLogisticRegression,
+    Huber,
+    Logistic,
+    Neighbors,
+    NoPenalty,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Plan,
+    PlanViolation,
+    PrivateData,
+    Problem,
+    Release,
+    Squared,
+    Unsupported,
+    calibrate,
+)
+from discreet.accounting.events import TotalVariation
+from discreet.curator.queries import sampling
+from discreet.curator.records.admission import scaling_for
+from discreet.losses.constants import lipschitz_within
+from tests.solvers.perturbation.cases import domain_of, opened
+
+SOLVERS = [ObjectivePerturbation(regularization=0.1), OutputPerturbation(regularization=0.1)]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
+@pytest.mark.parametrize("records", [0, 1])
+def test_an_empty_table_is_a_data_set_like_any_other(solver, records):
+    """Under add_remove none and one record are neighbors: neither may fail where the other does not."""
+    X, y = np.ones((records, 2)), np.ones(records, dtype=int)
+    bounds = Bounds(1.0, classes=(0, 1), n=100)
+    model = DPLogisticRegression(1.0, 1e-5, bounds=bounds, solver=solver, neighbors="add_remove").fit(X, y)
+    assert np.isfinite(model.coef_).all()
+
+
+def test_a_gaussian_posterior_pays_for_its_centers_tolerance(monkeypatch):
+    seen = []
+    honest = sampling.inverse_temperature
+    monkeypatch.setattr(sampling, "inverse_temperature", lambda z, s, problem: seen.append(s) or honest(z, s, problem))
+    X, y = np.linspace(-1, 1, 20).reshape(-1, 1), np.linspace(-1, 1, 20)
+    budget = Budget(1.0, 1e-5, "zero_out")
+    for tolerance in (1e-11, 0.1):
+        curator = opened(X, y, Squared(), [Release("sample_minimizer", 1)], budget)
+        curator.sample_minimizer(Problem(0.2, 20, radius=1.0, tolerance=tolerance), sampler="gaussian")
+    exact, loose = seen
+    assert exact == pytest.approx(2.0, rel=1e-6)  # (radius R + Y) R
+    assert loose == pytest.approx(2.0 + 2 * 0.1 * 20 * 2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("distance", [-0.2, 1.0, math.nan])
+def test_a_total_variation_is_a_distance(distance):
+    with pytest.raises(PlanViolation):
+        Plan([Release("sample_minimizer", 1)], total_variation=distance)
+
+
+def test_every_draw_adds_its_total_variation():
+    plan, budget = Plan([Release("sample_minimizer", 3)], total_variation=1e-8), Budget(1.0, 1e-6)
+    multiplier = calibrate(plan, budget)
+    assert plan.events(multiplier, pure=False)[-1] == TotalVariation(3 * 1e-8)
+    assert multiplier > calibrate(Plan(plan.releases), budget)
+
+
+def test_gamma_noise_beyond_the_lattice_is_refused():
+    curator = opened(np.ones((3, 2)), np.ones(3), Logistic(), [Release("noisy_minimizer", 1)], Budget(1e-17, 0.0))
+    with pytest.raises(Unsupported, match="lattice"):
+        curator.noisy_minimizer(Problem(0.5, 3))
+
+
+def test_rounding_stays_within_the_declared_bounds():
+    """One common scale: a bound of a third is between two steps of the grid, and values at it are rounded up."""
+    bounds = Bounds([(-1.0, 1.0), (-1 / 3, 1 / 3)], scale="global", classes=(0, 1))
+    scaling = scaling_for(bounds, 2, None, intercept=False)
+    one = scaling.grid.one
+    assert scaling.feature_bounds[1] * one >= np.rint(one / 3)
+    domain = PrivateData(np.ones((2, 2)), [0, 1], bounds, fit_intercept=False).domain(Neighbors.ZERO_OUT, Logistic())
+    assert domain.row_norm * one >= math.hypot(one, np.rint(one / 3))
+
+
+def test_a_weighted_squared_loss_is_not_taken_for_another():
+    domain = domain_of(np.ones((10, 2)), np.ones(10), Squared())
+    assert isinstance(lipschitz_within(Squared(), domain, 1.0), Huber)
+    with pytest.raises(Unsupported):
+        lipschitz_within(Squared(2.0), domain, 1.0)
+
+
+@pytest.mark.parametrize("query", ["noisy_minimizer", "perturb_objective", "sample_minimizer"])
+def test_the_certificate_says_idealised_before_the_answer_too(query):
+    plans = {
+        "noisy_minimizer": ([Release("noisy_minimizer", 1)], Budget(1.0, 0.0)),
+        "perturb_objective": (ObjectivePerturbation(regularization=5.0).plan, Budget(2.0, 0.0)),
+        "sample_minimizer": ([Release("sample_minimizer", 1)], Budget(1.0, 1e-5)),
+    }
+    plan, budget = plans[query]
+    X, y = np.ones((3, 2)), np.ones(3)
+    if callable(plan):
+        plan = plan(domain_of(X, y, Logistic()), Logistic(), NoPenalty())
+    curator = opened(X, y, Logistic(), plan, budget)
+    assert curator.certificate(model="m", solver={}).arithmetic == "idealised"

@@ -1,0 +1,374 @@
+"""Nothing that a solver meets on its way is an outcome; and plans that do not fit are refused, nothing released."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import (
+    Bounds,
+    Budget,
+    DPLogisticRegression,
+    ExponentialMechanism,
+    Huber,
+    Logistic,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Perturbation,
+    Plan,
+    PlanViolation,
+    PrivateData,
+    Problem,
+    Release,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+    Unsupported,
+)
+from discreet.curator.certified import minimize
+from discreet.curator.queries import minimizers, sampling
+from discreet.errors import DiscreetError
+from discreet.penalties import NoPenalty
+from tests.replaying import window
+from tests.solvers.perturbation.cases import domain_of, inside, opened, stream
+from tests.testing.small_fits import prices_remembered
+
+X = np.linspace(-1, 1, 20)[:, None] * [1.0, 0.5]
+Y = np.where(np.arange(20) % 3 == 0, -1.0, 1.0)
+PROBLEM = Problem(0.5, 20)
+BUDGET = Budget(1.0, 1e-5, "zero_out")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap_prices():
+    with prices_remembered():
+        yield
+
+
+def output(loss=None, X=X, y=Y, budget=BUDGET):
+    loss = loss or Logistic()
+    return opened(X, y, loss, [Release("noisy_minimizer", 1)], budget)
+
+
+def objective(loss=None, X=X, y=Y, budget=BUDGET, problem=PROBLEM):
+    loss = loss or Logistic()
+    return opened(X, y, loss, inside(problem, loss, domain_of(X, y, loss, budget.neighbors)), budget)
+
+
+def draw(loss=None, X=X, y=Y, budget=BUDGET, total_variation=0.0):
+    return opened(
+        X, y, loss or Logistic(), Plan([Release("sample_minimizer", 1)], total_variation=total_variation), budget
+    )
+
+
+ASKED = {
+    "output": (output, lambda curator: curator.noisy_minimizer(PROBLEM)),
+    "objective": (objective, lambda curator: curator.perturbed_minimizer(PROBLEM)),
+    "exponential": (draw, lambda curator: curator.sample_minimizer(PROBLEM, sampler="rejection")),
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_newton_method_that_fails_changes_nothing_that_can_be_seen(kind, monkeypatch):
+    """Stopped before its first step, or broken by an error: the answer is certified all the same, and spent."""
+
+    def broken(*given):
+        raise np.linalg.LinAlgError("private")
+
+    open_it, ask = ASKED[kind]
+    answers = []
+    for name, value in ((None, None), ("MAX_STEPS", 0), ("search", broken)):
+        with monkeypatch.context() as patch, stream(5), window() as seen:
+            if name is not None:
+                patch.setattr(minimize, name, value)
+            curator = open_it()
+            answers.append(ask(curator))
+            assert seen
+            with pytest.raises(PlanViolation, match=r"no .further."):
+                ask(curator)
+    assert answers[0] == pytest.approx(answers[1], abs=1e-6)
+    assert answers[1] == pytest.approx(answers[2], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_an_error_after_the_charge_leaves_the_budget_spent(kind, monkeypatch):
+    """A machine that runs out of memory, say: nothing is released, and nothing is given back."""
+
+    def fails(*given):
+        raise MemoryError
+
+    open_it, ask = ASKED[kind]
+    with window() as seen:
+        curator = open_it()
+        with monkeypatch.context() as patch:
+            patch.setattr(sampling if kind == "exponential" else minimizers, "minimize", fails)
+            with pytest.raises(MemoryError):
+                ask(curator)
+        with pytest.raises(PlanViolation, match=r"no .further."):
+            ask(curator)
+        assert not seen
+
+
+@pytest.mark.parametrize("solver", ["output", "objective", "exponential"])
+def test_an_estimator_whose_newton_method_fails_is_fitted(solver, monkeypatch):
+    monkeypatch.setattr(minimize, "MAX_STEPS", 0)
+    model = DPLogisticRegression(1.0, 1e-5, bounds=Bounds(1.0, classes=(-1, 1)), solver=solver, alpha=1e-4)
+    assert np.isfinite(model.fit(X, Y).coef_).all()
+
+
+def test_a_gradient_is_made_as_exact_as_a_step_asks(monkeypatch):
+    """What doubles cannot promise is computed again, in whole numbers; the steps are the same."""
+    problem, ends = Problem(0.5, 20), []
+    for allowed in (1e-11, 1e-14):
+        monkeypatch.setattr(minimizers, "GRADIENT_ERROR", allowed)
+        curator = opened(X, Y, Logistic(), [Release("noisy_descent", 1)])
+        ends.append(curator.noisy_descent(problem, n_steps=3, step_size=0.5))
+    assert ends[0] == pytest.approx(ends[1], abs=1e-13)
+
+
+def test_a_point_beyond_the_lattice_gives_no_warning(recwarn):
+    """Its size is not released, so a warning of an overflow would be an answer."""
+    unit = minimizers.unit_of_point(1.0, 1.0, minimizers.slack_of(2, use_l1=False))
+    assert np.abs(minimizers._on_lattice(np.array([1e308, -1e308]), unit)).tolist() == [1 << 52, 1 << 52]
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("solver", [OutputPerturbation, ObjectivePerturbation, ExponentialMechanism])
+def test_a_minimizer_that_might_take_forever_is_refused_before_the_charge(solver):
+    """By public facts alone: the plan is made without data, and so the same for all neighbors."""
+    domain = domain_of(X, Y, Logistic())
+    with pytest.raises(Unsupported, match="too small against the curvature"):
+        solver(regularization=1e-15).plan(domain, Logistic(), NoPenalty())
+    solver(regularization=1e-12).plan(domain, Logistic(), NoPenalty())
+
+
+@pytest.mark.parametrize("kind", ["output", "objective"])
+def test_a_gradient_that_comes_out_exactly_zero_is_a_minimum(kind):
+    """Losses that are linear where they are met (clipped, or far from the hinge) are solved without any rounding."""
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 1.0], [0.25, 0.5], [1.0, -1.0]])
+    budget = Budget(math.inf, 1e-5, "zero_out")
+    for scale in (1.0, 2.0, 7.0, 30.0):
+        for shift in range(6):
+            labels = np.roll([1.0, -1.0, 1.0, 1.0, -1.0, 1.0], shift)
+            for loss in (SmoothedHinge(0.1), Huber(0.3), Logistic()):
+                problem = Problem(scale / 6, 6, clip=0.3)
+                if kind == "output":
+                    opened(rows, labels, loss, [Release("noisy_minimizer", 1)], budget).noisy_minimizer(problem)
+                else:
+                    plan = inside(problem, loss, domain_of(rows, labels, loss))
+                    opened(rows, labels, loss, plan, budget).perturbed_minimizer(problem)
+
+
+# ----------------------------------------------------------------------------------------- plans that do not fit
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Problem(0.4, 20),
+        Problem(0.5, 19),
+        Problem(0.5, 20, clip=0.3),
+        Problem(0.5, 20, row_norm=0.5),
+    ],
+)
+def test_objective_perturbation_priced_for_another_problem_is_refused(asked):
+    with window() as seen, pytest.raises(PlanViolation, match="priced for another"):
+        objective().perturbed_minimizer(asked)
+    assert not seen
+
+
+def test_objective_perturbation_priced_for_another_loss_is_refused():
+    """A hinge at the logistic loss's price: one-signed is dearer."""
+    loss = SmoothedHinge(2.0)
+    plan = inside(PROBLEM, Logistic(), domain_of(X, Y, Logistic()))
+    with pytest.raises(PlanViolation, match="priced for another"):
+        opened(X, Y, loss, plan, BUDGET).perturbed_minimizer(PROBLEM)
+
+
+def test_a_made_up_perturbation_is_refused():
+    plan = (
+        Release("perturb_objective", 1, mechanism="objective", perturbation=Perturbation(1e-9)),
+        Release("perturbed_minimizer", 1),
+    )
+    with pytest.raises(PlanViolation, match="priced for another"):
+        opened(X, Y, Logistic(), plan, BUDGET).perturbed_minimizer(PROBLEM)
+
+
+@pytest.mark.parametrize(
+    ("release", "budget"),
+    [
+        (Release("perturb_objective", 1), BUDGET),
+        (Release("perturb_objective", 1, mechanism="laplace"), BUDGET),
+        (Release("noisy_minimizer", 1, mechanism="objective", perturbation=Perturbation(1.0)), BUDGET),
+        (Release("noisy_minimizer", 1, mechanism="exponential"), BUDGET),
+        (Release("noisy_minimizer", 1, sampling_probability=0.5), BUDGET),
+        (Release("noisy_descent", 1, mechanism="exponential"), BUDGET),
+        (Release("perturbed_minimizer", 1, mechanism="objective", perturbation=Perturbation(1.0)), BUDGET),
+        (Release("select_candidate", 1), BUDGET),
+        (Release("select_candidate", 1, mechanism="objective", perturbation=Perturbation(1.0)), BUDGET),
+        (Release("sample_minimizer", 1, mechanism="laplace"), BUDGET),
+        (Release("sample_minimizer", 1, sampling_probability=0.5), BUDGET),
+        (Release("sample_minimizer", 1), Budget(1.0, 0.0, "zero_out")),
+    ],
+    ids=lambda given: f"{given.query}-{given.mechanism}" if isinstance(given, Release) else "",
+)
+def test_a_price_of_another_mechanism_is_refused(release, budget):
+    with pytest.raises((PlanViolation, Unsupported)):
+        opened(X, Y, Logistic(), [release], budget)
+
+
+def test_a_perturbation_without_its_second_noise_is_refused():
+    plan = inside(PROBLEM, Logistic(), domain_of(X, Y, Logistic()))[:1]
+    with window() as seen, pytest.raises(PlanViolation):
+        opened(X, Y, Logistic(), plan, BUDGET).perturbed_minimizer(PROBLEM)
+    assert not seen
+
+
+def test_a_perturbation_is_released_once():
+    with pytest.raises(PlanViolation):
+        Release("perturb_objective", 2, mechanism="objective", perturbation=Perturbation(1.0))
+
+
+def test_a_chain_is_planned_with_its_total_variation_and_an_exact_sampler_without():
+    with pytest.raises(PlanViolation, match="total variation"):
+        draw().sample_minimizer(PROBLEM, sampler="chain")
+    with pytest.raises(PlanViolation, match="total variation"):
+        draw(total_variation=1e-9).sample_minimizer(PROBLEM, sampler="rejection")
+
+
+def test_a_regularized_draw_is_no_bounded_range():
+    curator = opened(X, Y, Logistic(), [Release("sample_minimizer", 1, mechanism="exponential")], BUDGET)
+    with pytest.raises(PlanViolation, match="additive"):
+        curator.sample_minimizer(PROBLEM, sampler="rejection")
+
+
+def test_a_draw_without_regularization_is_no_gaussian():
+    curator = opened(X[:, :1], Y, Logistic(), [Release("sample_minimizer", 1)], BUDGET)
+    with pytest.raises(PlanViolation, match="exponential"):
+        curator.sample_minimizer(Problem(0.0, 20, radius=1.0), sampler="interval")
+
+
+@pytest.mark.parametrize("sampler", ["gaussian", "interval", "rejection", "nonsense"])
+def test_samplers_are_held_to_what_they_can_do(sampler):
+    """Logistic has no Gaussian posterior, two coefficients no interval, no ball no draw without a penalty."""
+    problem = Problem(0.0, 20) if sampler == "rejection" else PROBLEM
+    with pytest.raises((PlanViolation, Unsupported)):
+        draw().sample_minimizer(problem, sampler=sampler)
+
+
+@pytest.mark.parametrize("kind", ["output", "exponential"])
+def test_squared_loss_needs_a_ball(kind):
+    curator = (output if kind == "output" else draw)(Squared(), y=Y)
+    with window() as seen, pytest.raises(Unsupported, match="radius"):
+        ASKED[kind][1](curator)
+    assert not seen
+
+
+def test_a_flat_objective_has_no_minimizer():
+    for regularization in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(DiscreetError):
+            output().noisy_minimizer(Problem(regularization, 20))
+
+
+@pytest.mark.parametrize("name", ["clip", "row_norm", "radius"])
+@pytest.mark.parametrize("value", [0.0, -0.9, math.nan])
+def test_a_problem_is_made_of_positive_numbers(name, value):
+    """A radius of -0.9 makes |residual| <= 1 - 0.9 look like a bound, and rows shrunk to 0 count as not shrunk."""
+    with pytest.raises(DiscreetError):
+        Problem(0.5, 20, **{name: value})
+
+
+def test_steps_that_do_not_contract_are_refused():
+    curator = opened(X, Y, Logistic(), [Release("noisy_descent", 1)], BUDGET)
+    beta = 0.25 * 2.0
+    for step in (2 / (beta + 1.0) * 1.001, -1.0, 0.0, math.nan):
+        with pytest.raises(PlanViolation, match="step"):
+            curator.noisy_descent(PROBLEM, n_steps=3, step_size=step)
+    curator.noisy_descent(PROBLEM, n_steps=3, step_size=2 / (beta + 1.0))
+
+
+def test_gradient_steps_need_the_true_n():
+    """Half of n doubles the mean's smoothness, so that steps stretch instead of contracting."""
+    curator = opened(X, Y, Logistic(), [Release("noisy_descent", 1)], BUDGET)
+    with pytest.raises(DiscreetError):
+        curator.noisy_descent(Problem(0.5, 2), n_steps=3, step_size=0.5)
+
+
+# ------------------------------------------------------------------------------------------- names the remedy
+
+
+def model(solver, **settings):
+    given = {"bounds": Bounds(1.0, classes=(-1, 1)), "solver": solver} | settings
+    return DPLogisticRegression(1.0, settings.pop("delta", 1e-5), **given)
+
+
+def test_persons_with_several_rows_are_sent_elsewhere_by_objective():
+    groups = np.arange(20) // 2
+    with window() as seen, pytest.raises(Unsupported, match=r"solver='output'"):
+        model("objective").fit(X, Y, groups=groups)
+    assert not seen
+    model("output").fit(X, Y, groups=groups)
+
+
+def test_objective_perturbation_needs_a_declared_n_where_it_is_private():
+    with pytest.raises(Unsupported, match=r"Bounds\(n="):
+        model("objective", neighbors="add_remove").fit(X, Y)
+    model("objective", neighbors="add_remove", bounds=Bounds(1.0, classes=(-1, 1), n=20)).fit(X, Y)
+    fitted = model("output", neighbors="add_remove").fit(X, Y)
+    assert {event.kind for event in fitted.certificate_.events} == {"gaussian"}
+    assert sum(event.count for event in fitted.certificate_.events) == 2
+
+
+def test_a_regularization_too_weak_for_the_budget_names_the_remedy():
+    """No noise pays for the determinant: epsilon below log(1 + beta/lambda)."""
+    for delta in (1e-5, 0.0):
+        with window() as seen, pytest.raises(DiscreetError, match="regulari") as caught:
+            DPLogisticRegression(
+                0.1, delta, bounds=Bounds(1.0, classes=(-1, 1)), alpha=0.0,
+                solver=ObjectivePerturbation(regularization=1e-6),
+            ).fit(X, Y)  # fmt: skip
+        assert not seen
+        assert isinstance(caught.value, Unsupported)
+
+
+def test_clipped_softmax_is_no_gradient():
+    problem = Problem(0.5, 20, clip=0.1)
+    domain = PrivateData(X, Y, Bounds(1.0, classes=(-1, 0, 1)), fit_intercept=False).domain(
+        BUDGET.neighbors, Softmax(3)
+    )
+    with pytest.raises(Unsupported, match="clip"):
+        problem.perturbation_for(Softmax(3), domain)
+    curator = opened(X, Y, Softmax(3), [Release("noisy_minimizer", 1)], BUDGET, bounds=Bounds(1.0, classes=(-1, 0, 1)))
+    with pytest.raises(Unsupported, match="bounds"):
+        curator.noisy_minimizer(problem)
+
+
+def test_solver_settings_are_checked_before_any_data():
+    for kind in (OutputPerturbation, ObjectivePerturbation, ExponentialMechanism):
+        for name in ("regularization", "radius", "row_norm"):
+            for value in (0.0, -1.0, math.nan, math.inf, "one"):
+                with pytest.raises(Unsupported):
+                    kind(**{name: value})
+    for value in (0, -1, 1.5, math.nan):
+        with pytest.raises(DiscreetError):
+            OutputPerturbation(n_steps=value)
+    with pytest.raises(Unsupported):
+        ExponentialMechanism(sampler="gibbs")
+
+
+def test_a_rejection_sampler_that_would_hardly_ever_keep_a_point_is_refused():
+    """Whether it gives up depends on the data: below a thousandth, by public numbers, it must not be tried."""
+    rng = np.random.default_rng(0)
+    wide = rng.uniform(-1, 1, (20, 12))
+    curator = opened(wide, Y, Logistic(), [Release("sample_minimizer", 1)], BUDGET)
+    with pytest.raises((Unsupported, PlanViolation)):
+        curator.sample_minimizer(Problem(1e-4, 20), sampler="rejection")
+
+
+@pytest.mark.parametrize("slope", [-3.0, 0.5, 3.0])
+def test_weak_regularization_is_solved_not_given_up(slope):
+    """One record, lambda = 1e-4: far out the loss is linear and the penalty alone bends; 200 steps must be enough."""
+    curator = opened(np.ones((1, 1)), np.ones(1), Logistic(), [Release("noisy_minimizer", 1)])
+    term = minimize.Objective(Logistic(), 1e-4, np.array([slope]))
+    found = minimize.minimize(curator._session.engine, term, 1e-8).point
+    assert abs(-1 / (1 + math.exp(min(found[0], 700.0))) + 1e-4 * found[0] + slope) <= 1e-8

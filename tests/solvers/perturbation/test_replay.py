@@ -1,0 +1,173 @@
+"""Every one-shot mechanism on worst-case neighbors with frozen answers: what still differs is a leak."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from discreet import (
+    Bounds,
+    Budget,
+    ExponentialMechanism,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Problem,
+    Release,
+    Squared,
+    Unsupported,
+)
+from discreet.testing import assert_fresh_noise, neighbor_pairs, replay
+from tests.replaying import window, worst_ratio
+from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, candidates_of, fit_of, opened, table
+from tests.testing.small_fits import prices_remembered
+
+WIDE = {"row_norm": 10.0, "clip": 10.0}  # nothing is shrunk, no clip bites: the declared bounds are all there is
+
+
+def solver_of(variant, name):
+    radius = {"radius": 2.0} if name in ("ridge", "linear") else {}
+    clip = {} if name == "softmax" else {"clip": 0.2}
+    return {
+        "output": OutputPerturbation(regularization=0.3, **radius),
+        "output-clip": OutputPerturbation(regularization=0.3, row_norm=0.8, **clip, **radius),
+        "output-wide": OutputPerturbation(
+            regularization=0.3, **({} if radius or name == "softmax" else WIDE), **radius
+        ),
+        "output-ball": OutputPerturbation(regularization=0.05, radius=0.5),
+        "output-default": "output",
+        "steps": OutputPerturbation(n_steps=4, regularization=0.2, **radius),
+        "steps-flat": OutputPerturbation(n_steps=4, **radius),
+        "objective": ObjectivePerturbation(regularization=1.0, **radius),
+        "objective-clip": ObjectivePerturbation(regularization=1.0, row_norm=0.8, **clip, **radius),
+        "objective-default": "objective",
+        "candidates": candidates_of(name),
+        "candidates-clip": candidates_of(name, loss_bound=1.0),
+    }[variant]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap_prices():
+    with prices_remembered():
+        yield
+
+
+def refused(variant, name, engine, delta, groups):
+    """Steps contract only for the true n: where it is private there is no answer."""
+    with pytest.raises(Unsupported, match="private"):
+        fit_of(name, solver_of(variant, name), "add_remove", delta)(*table(name, engine, groups))
+    return 1.0
+
+
+def worst(variant, relation, name="logistic", engine="dense", delta=1e-5, groups=False, every=7, **settings):
+    if variant.startswith("steps") and relation == "add_remove":
+        return refused(variant, name, engine, delta, groups)
+    declared = N if relation == "add_remove" and variant.startswith("objective") else None
+    fit = fit_of(name, solver_of(variant, name), relation, delta, declared_n=declared, **settings)
+    data = table(name, engine, groups)
+    pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of(name)))
+    return worst_ratio(fit, pairs[(len(variant) + len(name)) % every :: every], relation)
+
+
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(
+    "variant",
+    [
+        "output",
+        "output-clip",
+        "output-ball",
+        "output-default",
+        "steps",
+        "objective",
+        "objective-clip",
+        "candidates",
+        "candidates-clip",
+    ],
+)
+def test_every_variant_replays(variant, relation, engine):
+    assert 0.005 < worst(variant, relation, engine=engine) <= 1.0
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("variant", ["output", "steps", "objective", "candidates"])
+@pytest.mark.parametrize("name", ["softmax", "svc", "huber", "poisson", "ridge"])
+def test_every_loss_replays(name, variant, relation):
+    assert 0.001 < worst(variant, relation, name, every=9) <= 1.0
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("variant", ["output", "steps-flat", "objective", "candidates"])
+@pytest.mark.parametrize("name", ["logistic", "softmax", "huber"])
+def test_pure_budgets_replay(name, variant, relation):
+    assert 0.001 < worst(variant, relation, name, "sparse" if name == "huber" else "dense", 0.0, every=9) <= 1.0
+
+
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("variant", ["output", "output-wide", "steps", "candidates"])
+def test_persons_replay(variant, relation, engine):
+    assert 0.005 < worst(variant, relation, engine=engine, groups=True, every=5) <= 1.0
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
+def test_every_pair_replays_for_the_defaults(relation):
+    assert worst("output-default", relation, every=1) <= 1.0
+    assert worst("objective-default", relation, every=1) <= 1.0
+
+
+@pytest.mark.parametrize("variant", ["output", "output-default", "steps", "objective", "objective-default"])
+@pytest.mark.parametrize("delta", [1e-5, 0.0])
+def test_noise_is_fresh(variant, delta):
+    assert_fresh_noise(fit_of("logistic", solver_of(variant, "logistic"), "zero_out", delta), table("logistic"), runs=3)
+
+
+DRAWS = {
+    "rejection": ("logistic", ExponentialMechanism(regularization=2.0, sampler="rejection"), {}),
+    "chain": ("svc", ExponentialMechanism(regularization=0.5, sampler="chain", total_variation=1e-13), {}),
+    "gaussian": ("ridge", ExponentialMechanism(regularization=0.5, radius=2.0, sampler="gaussian"), {}),
+    "interval": ("logistic", ExponentialMechanism(radius=2.0), {"delta": 0.0, "penalty": None}),
+}
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("kind", DRAWS)
+def test_with_the_draw_frozen_nothing_of_a_sampler_shows(kind, relation, monkeypatch):
+    """A draw has no exact answer beside it: its noise cannot be replayed, all the rest must be the same."""
+    monkeypatch.setattr("discreet.curator.queries.sampling.CHAIN_STEPS", 3)
+    name, solver, settings = DRAWS[kind]
+    data = table(name)
+    bounds = bounds_of(name)
+    if kind == "interval":
+        data = data._replace(X=data.X[:, :1])
+        bounds = Bounds([(-1.0, 1.0)], classes=(0, 1))
+        settings = {**settings, "fit_intercept": False}
+    fit = fit_of(name, solver, relation, bounds=bounds, **settings)
+    for pair in list(neighbor_pairs(*data, relation=relation, bounds=bounds))[::9]:
+        findings = replay(fit, pair.data, pair.neighbor, relation).findings
+        assert {finding.kind for finding in findings} <= {"price"}, (pair.name, findings)
+
+
+def test_a_sparse_record_cannot_make_a_sampler_refuse():
+    """Whether a Hessian is affordable may depend on public facts only: here one record with many entries decides."""
+    full = np.zeros((4, 500))
+    full[:, 0] = 1.0
+    neighbor = full.copy()
+    neighbor[0] = 1.0
+    outcomes = []
+    for X in (full, neighbor):
+        curator = opened(
+            sparse.csr_array(X), np.ones(4), Squared(), [Release("sample_minimizer", 1)], Budget(math.inf, 1e-6)
+        )
+        try:
+            curator.sample_minimizer(Problem(1.0, 4, radius=5.0), sampler="gaussian")
+            outcomes.append("a draw")
+        except Exception as error:  # what it says is compared, whatever it is
+            outcomes.append(f"{type(error).__name__}: {error}")
+    assert outcomes[0] == outcomes[1]
+
+
+def test_what_is_refused_is_refused_before_the_count_is_bought():
+    with window() as seen, pytest.raises(Unsupported):
+        fit_of("logistic", solver_of("steps", "logistic"), "add_remove")(*table("logistic"))
+    assert not seen

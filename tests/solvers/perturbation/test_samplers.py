@@ -1,0 +1,284 @@
+"""The exponential mechanism's draws against their densities, integrated numerically; candidates against the softmax."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet import (
+    Bounds,
+    Budget,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    ExponentialMechanism,
+    Huber,
+    Logistic,
+    Plan,
+    Problem,
+    Release,
+    SmoothedHinge,
+    Squared,
+)
+from discreet.curator import private_data, session
+from discreet.curator.queries import candidates, sampling
+from tests.solvers.perturbation.cases import opened, stream
+
+pytestmark = pytest.mark.statistical
+
+CHANCE = 1e-7
+RNG = np.random.default_rng(8)
+X1 = np.rint(RNG.uniform(-1, 1, (12, 1)) * 2**14) / 2**14
+X2 = np.rint(RNG.uniform(-1, 1, (12, 2)) * 2**14) / 2**14
+Y = np.where(np.arange(12) % 3 == 0, -1.0, 1.0)
+
+
+def given_noise(monkeypatch, multiplier):
+    monkeypatch.setattr(private_data, "calibrate", lambda plan, budget: multiplier)
+
+
+def logistic_sum(X, w):
+    """The sum of losses at each row of ``w``."""
+    return np.log1p(np.exp(-Y * (w @ X.T))).sum(axis=1)
+
+
+# ------------------------------------------------------------------------------------------------ candidates
+
+ORACLE = [0.22721977, 0.29175596, 0.48102426]  # epsilon 0.5, range 2, scores 0, 1, 3
+COUNT = 2000
+
+
+def chosen(relation="replace_one", mechanism="exponential"):
+    """Counts over candidates whose sums of losses are 3, 2 and 0: three records, each loss within [0, 1]."""
+    points = np.sqrt([[2.0], [4 / 3], [0.0]])
+    curator = opened(
+        np.ones((3, 1)), np.zeros(3), Huber(9.0), [Release("select_candidate", COUNT, clip=1.0, mechanism=mechanism)],
+        Budget(0.5, 0.0, relation),
+    )  # fmt: skip
+    with stream(1):
+        curator._session.entropy = session.current_entropy()
+        picks = [curator.select_candidate(points, loss_bound=1.0) for _ in range(COUNT)]
+    return np.bincount(picks, minlength=3)
+
+
+def p_value(counts, probabilities):
+    return stats.chisquare(counts, COUNT * np.array(probabilities) / sum(probabilities)).pvalue
+
+
+def test_candidates_are_chosen_by_the_softmax(monkeypatch):
+    given_noise(monkeypatch, 2.0)
+    assert p_value(chosen(), ORACLE) > CHANCE
+    once = np.exp([0.0, 0.5, 1.5])  # without exchanges a record moves scores within half the range
+    assert p_value(chosen("zero_out"), once) > CHANCE
+
+
+def test_more_epsilon_than_was_given_is_noticed(monkeypatch):
+    given_noise(monkeypatch, 2.0 / 2.0)
+    assert p_value(chosen(), ORACLE) < CHANCE
+
+
+def test_half_the_range_is_noticed(monkeypatch):
+    given_noise(monkeypatch, 2.0)
+    honest = candidates.unit_for
+    monkeypatch.setattr(candidates, "unit_for", lambda z, factor, clip, n: honest(z, 1, clip, n))
+    assert p_value(chosen(), ORACLE) < CHANCE
+
+
+def test_losses_beyond_the_bound_and_offsets(monkeypatch):
+    """A loss is clipped to the bound, so a candidate cannot be worse than n B; offsets add to the sums."""
+    given_noise(monkeypatch, 0.0)
+    curator = opened(
+        np.ones((3, 1)), np.zeros(3), Huber(9.0), [Release("select_candidate", 2, mechanism="exponential")],
+        Budget(math.inf, 0.0),
+    )  # fmt: skip
+    points = np.array([[3.0], [1.0]])  # losses 4.5 and 0.5, clipped to 0.25 each
+    assert curator.select_candidate(points, loss_bound=0.25, offsets=[0.0, 0.01]) == 0
+    assert curator.select_candidate(points, loss_bound=9.0, offsets=[0.0, 0.01]) == 1
+
+
+def test_counts_choose_the_best_candidate_although_their_loss_is_negative():
+    """exp(m) - y m is far below zero for large counts: clipped to [0, B] all candidates would look alike."""
+    X, y = np.ones((50, 1)), np.full(50, 20.0)
+    solver = ExponentialMechanism(candidates=[[0.0], [2.0], [3.0], [3.5]])
+    model = DPPoissonRegressor(
+        math.inf, 0.0, bounds=Bounds(1.0, target=(0.0, 30.0)), solver=solver, alpha=0.0, fit_intercept=False
+    ).fit(X, y)
+    assert model.coef_[0] == pytest.approx(3.0)
+
+
+# ------------------------------------------------------------------------------------------------ one coefficient
+
+
+def cumulative(energies, grid):
+    density = np.exp(energies.min() - energies)
+    steps = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid))])
+    return lambda x: np.interp(x, grid, steps / steps[-1])
+
+
+GRID = np.linspace(-2, 2, 4001)
+INTERVAL = {
+    # relation, epsilon: k = epsilon / (a G 2 radius)
+    "zero_out": 4.0 / 4,
+    "replace_one": 4.0 / 8,
+}
+
+
+@pytest.mark.parametrize("relation", INTERVAL)
+def test_one_coefficient_through_the_estimator(relation):
+    bounds = Bounds(1.0, classes=(-1, 1))
+    model = DPLogisticRegression(
+        4.0, 0.0, bounds=bounds, solver=ExponentialMechanism(radius=2.0), penalty=None, fit_intercept=False,
+        neighbors=relation,
+    )  # fmt: skip
+    with stream(2):
+        drawn = np.array([model.fit(X1, Y).coef_[0, 0] for _ in range(300)])
+    losses = logistic_sum(X1, GRID[:, None])
+    assert stats.kstest(drawn, cumulative(INTERVAL[relation] * losses, GRID)).pvalue > CHANCE
+    assert stats.kstest(drawn, cumulative(4 * INTERVAL[relation] * losses, GRID)).pvalue < CHANCE
+    assert model.certificate_.arithmetic == "idealised"
+    assert [event.kind for event in model.certificate_.events] == ["bounded_range"]
+
+
+def draws(X, y, loss, problem, sampler, count, relation="zero_out", seed=3, total_variation=0.0):
+    with stream(seed):
+        plan = Plan([Release("sample_minimizer", count)], total_variation=total_variation)
+        curator = opened(X, y, loss, plan, Budget(1.0, 1e-5, relation))
+        return np.array([curator.sample_minimizer(problem, sampler=sampler) for _ in range(count)])
+
+
+def test_one_regularized_coefficient(monkeypatch):
+    given_noise(monkeypatch, 0.4)
+    problem = Problem(0.1, 12, radius=2.0)
+    drawn = draws(X1, Y, Logistic(), problem, "interval", 900)[:, 0]
+    k = 1.2 / 0.4**2  # lambda / (z a G)^2
+    energies = logistic_sum(X1, GRID[:, None]) + 0.6 * GRID**2
+    assert stats.kstest(drawn, cumulative(k * energies, GRID)).pvalue > CHANCE
+    assert stats.kstest(drawn, cumulative(4 * k * energies, GRID)).pvalue < CHANCE
+
+
+# ----------------------------------------------------------------------------------------------- two coefficients
+
+
+class Plane:
+    """A density on a square grid, and Kolmogorov's test of both marginals and of the energy itself."""
+
+    def __init__(self, energy, reach, radius=math.inf, size=401):
+        self._axis = np.linspace(-reach, reach, size)
+        points = np.stack(np.meshgrid(self._axis, self._axis, indexing="ij"), axis=-1).reshape(-1, 2)
+        energies = energy(points)
+        energies[np.linalg.norm(points, axis=1) > radius] = math.inf
+        self._mass = np.exp(energies.min() - energies).reshape(size, size)
+        assert self._mass[0].max() < 1e-6 * self._mass.max() or radius < reach
+
+    def p_value(self, drawn):
+        answers = []
+        for j in range(2):
+            mass = self._mass.sum(axis=1 - j)
+            steps = np.concatenate([[0.0], np.cumsum((mass[1:] + mass[:-1]) / 2)])
+            answers.append(stats.kstest(drawn[:, j], lambda x, s=steps: np.interp(x, self._axis, s / s[-1])).pvalue)
+        return min(answers)
+
+
+def energy_of(X, k, total):
+    return lambda w: k * (logistic_sum(X, w) + 0.5 * total * np.square(w).sum(axis=1))
+
+
+@pytest.mark.parametrize("radius", [None, 0.7])
+def test_two_coefficients_by_rejection(monkeypatch, radius):
+    given_noise(monkeypatch, 0.5)
+    problem = Problem(0.5, 12, radius=radius)
+    k = 6.0 / (0.5 * math.sqrt(2.0)) ** 2
+    drawn = draws(X2, Y, Logistic(), problem, "rejection", 900)
+    limit = radius or math.inf
+    assert Plane(energy_of(X2, k, 6.0), 2.0, limit).p_value(drawn) > CHANCE
+    assert Plane(energy_of(X2, 3 * k, 6.0), 2.0, limit).p_value(drawn) < CHANCE
+    assert radius is None or np.linalg.norm(drawn, axis=1).max() <= radius
+
+
+def test_two_coefficients_by_a_chain(monkeypatch):
+    """Short chains from a good start are already close: not the theory's distance, but no gross error."""
+    monkeypatch.setattr(sampling, "CHAIN_STEPS", 12)
+    given_noise(monkeypatch, 0.5)
+    k = 1.2 / (0.5 * math.sqrt(2.0)) ** 2
+    drawn = draws(X2, Y, Logistic(), Problem(0.1, 12), "chain", 250, total_variation=1e-12)
+    assert Plane(energy_of(X2, k, 1.2), 7.0).p_value(drawn) > CHANCE
+    assert Plane(energy_of(X2, 8 * k, 1.2), 7.0).p_value(drawn) < CHANCE
+
+
+TARGETS = np.clip(X2 @ [0.8, -0.5], -1, 1)
+
+
+def squared_energy(k, total, X=X2):
+    def energy(w):
+        return k * (0.5 * np.square(w @ X.T - TARGETS).sum(axis=1) + 0.5 * total * np.square(w).sum(axis=1))
+
+    return energy
+
+
+@pytest.mark.parametrize("radius", [0.6, 30.0])
+def test_the_gaussian_posterior_in_a_ball(monkeypatch, radius):
+    multiplier = 0.5 if radius < 1 else 0.02
+    given_noise(monkeypatch, multiplier)
+    bound = (radius * math.sqrt(2.0) + 1.0) * math.sqrt(2.0)  # a record's gradient on the ball
+    k = 1.2 / (multiplier * bound) ** 2
+    drawn = draws(X2, TARGETS, Squared(), Problem(0.1, 12, radius=radius), "gaussian", 1000)
+    reach = 2.0 if radius < 1 else 6.0
+    assert Plane(squared_energy(k, 1.2), reach, radius).p_value(drawn) > CHANCE
+    assert Plane(squared_energy(5 * k, 1.2), reach, radius).p_value(drawn) < CHANCE
+    assert np.linalg.norm(drawn, axis=1).max() <= radius
+
+
+def test_the_gaussian_posterior_of_shrunk_rows(monkeypatch):
+    """The center must be that of the shrunk records too: else the draw depends on a record beyond its bound."""
+    given_noise(monkeypatch, 0.1)
+    norms = np.linalg.norm(X2, axis=1)
+    shrunk = X2 * np.minimum(1.0, 0.3 / norms)[:, None]
+    bound = (5.0 * 0.3 + 1.0) * 0.3
+    k = 1.2 / (0.1 * bound) ** 2
+    drawn = draws(X2, TARGETS, Squared(), Problem(0.1, 12, row_norm=0.3, radius=5.0), "gaussian", 600)
+    assert Plane(squared_energy(k, 1.2, shrunk), 3.0, 5.0).p_value(drawn) > CHANCE
+
+
+def test_rejection_of_shrunk_rows(monkeypatch):
+    given_noise(monkeypatch, 0.5)
+    shrunk = X2 * np.minimum(1.0, 0.3 / np.linalg.norm(X2, axis=1))[:, None]
+    k = 6.0 / (0.5 * 0.3) ** 2
+    drawn = draws(X2, Y, Logistic(), Problem(0.5, 12, row_norm=0.3), "rejection", 600)
+    assert Plane(energy_of(shrunk, k, 6.0), 1.0).p_value(drawn) > CHANCE
+
+
+def test_persons_weigh_one_each(monkeypatch):
+    """Every row twice, each pair one person: the same law as every row once."""
+    given_noise(monkeypatch, 0.5)
+    k = 6.0 / (0.5 * math.sqrt(2.0)) ** 2
+    with stream(9):
+        curator = opened(
+            np.repeat(X2, 2, axis=0), np.repeat(Y, 2), Logistic(), [Release("sample_minimizer", 500)],
+            Budget(1.0, 1e-5, "zero_out"), groups=np.repeat(np.arange(12), 2),
+        )  # fmt: skip
+        drawn = np.array([curator.sample_minimizer(Problem(0.5, 12), sampler="rejection") for _ in range(500)])
+    assert Plane(energy_of(X2, k, 6.0), 2.0).p_value(drawn) > CHANCE
+
+
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+def test_null_records_count_nothing(monkeypatch, engine):
+    """A record with a missing value, a label outside the set: neither loss nor slope."""
+    from scipy import sparse
+
+    given_noise(monkeypatch, 0.5)
+    k = 6.0 / (0.5 * math.sqrt(2.0)) ** 2
+    X = np.vstack([X2, [[np.nan, 1.0]], [[1.0, 1.0]]])
+    y = np.append(Y, [1.0, 7.0])
+    X = sparse.csr_array(X) if engine == "sparse" else X
+    drawn = draws(X, y, Logistic(), Problem(6.0 / 14, 14), "rejection", 500)
+    assert Plane(energy_of(X2, k, 6.0), 2.0).p_value(drawn) > CHANCE
+
+
+def test_a_hinge_has_kinks_and_is_drawn_all_the_same(monkeypatch):
+    given_noise(monkeypatch, 0.4)
+    drawn = draws(X1, Y, SmoothedHinge(0.01), Problem(0.1, 12, radius=2.0), "interval", 600)[:, 0]
+    margins = Y * (GRID[:, None] @ X1.T)
+    gap = np.maximum(1.01 - margins, 0)
+    inside = np.minimum(gap, 0.02)
+    energies = (gap - inside + inside**2 / 0.04).sum(axis=1) + 0.6 * GRID**2
+    assert stats.kstest(drawn, cumulative(1.2 / 0.4**2 * energies, GRID)).pvalue > CHANCE

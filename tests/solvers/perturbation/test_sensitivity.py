@@ -1,0 +1,307 @@
+"""How far a neighbor moves the minimizer: never beyond the bound, and all the way for losses that act linear."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from discreet import (
+    Bounds,
+    Budget,
+    DPLogisticRegression,
+    Huber,
+    Logistic,
+    OutputPerturbation,
+    Problem,
+    Release,
+    SmoothedHinge,
+    Unsupported,
+)
+from discreet.curator.queries import minimizers
+from tests.replaying import window
+from tests.solvers.perturbation.cases import RELATIONS, fit_of, opened, table
+from tests.testing.small_fits import prices_remembered
+
+LAMBDA, N = 50.0, 6
+LINEAR = SmoothedHinge(0.5)  # with coefficients so short that no margin reaches 1/2: slope -t everywhere
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap_prices():
+    with prices_remembered():
+        yield
+
+
+def points_of(X, y, loss, relation, problem, *, query="noisy_minimizer", n=None, groups=None, **asked):
+    """(lattice point, lattice unit): what noise is added to, and what it was scaled to."""
+    facts = {"classes": (-1, 1)} if loss.task == "classification" else {"target": (-1.0, 1.0)}
+    bounds = Bounds(1.0, n=n, **facts)
+    budget = Budget(1.0, 1e-5, relation)
+    with window() as seen:
+        curator = opened(X, y, loss, [Release(query, 1)], budget, bounds=bounds, groups=groups)
+        getattr(curator, query)(problem, **asked)
+    return seen[-1]
+
+
+def moved(one, other):
+    """The distance of two releases' exact points, in real units, and over the sensitivity that was paid for."""
+    assert one.unit == other.unit
+    steps = math.dist(one.exact.ravel().tolist(), other.exact.ravel().tolist())
+    return steps * one.unit.step, steps / one.unit.bound
+
+
+def neighbor_of(X, y, record, label, relation, rng):
+    place = rng.integers(len(X))
+    if relation == "add_remove":
+        return np.vstack([X, record]), np.append(y, label)
+    changed, labels = X.copy(), y.copy()
+    changed[place], labels[place] = (
+        (np.full_like(record, np.nan), y[place]) if relation == "zero_out" else (record, label)
+    )
+    return changed, labels
+
+
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_search_for_the_worst_neighbor_comes_within_a_percent_and_not_beyond(relation, engine):
+    """Linear losses attain a C / lambda: opposite corners of the feature box under replace_one."""
+    rng = np.random.default_rng(0)
+    wrap = sparse.csr_array if engine == "sparse" else np.asarray
+    corner, opposite, y = np.ones(2), -np.ones(2), np.ones(N)
+    X = rng.uniform(-1, 1, (N, 2))
+    problem = Problem(LAMBDA / N, N)
+    bound = math.sqrt(2.0)
+    factor = 2 if relation == "replace_one" else 1
+    worst = 0.0
+    for trial in range(25):
+        X[:] = corner if trial == 0 else rng.choice([corner, opposite, rng.uniform(-1, 1, 2)], N)
+        record = opposite if trial == 0 else rng.uniform(-1, 1, 2)
+        other = neighbor_of(X, y, record, 1, relation, rng)
+        pair = [points_of(wrap(A), b, LINEAR, relation, problem) for A, b in ((X, y), other)]
+        distance, share = moved(*pair)
+        assert share <= 1.0
+        assert distance <= (factor * bound + 2 * problem.tolerance * N * bound) / LAMBDA * (1 + 1e-6)
+        worst = max(worst, share)
+    assert worst >= 0.99
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
+def test_gradient_steps_attain_their_bound(relation):
+    X, y = np.ones((N, 1)), np.ones(N)
+    X_other, y_other = neighbor_of(X, y, -np.ones(1), 1, relation, np.random.default_rng(1))
+    problem = Problem(5.0, N)
+    asked = {"query": "noisy_descent", "n_steps": 7, "step_size": 0.08}
+    pair = [points_of(A, b, LINEAR, relation, problem, **asked) for A, b in ((X, y), (X_other, y_other))]
+    distance, share = moved(*pair)
+    factor = 2 if relation == "replace_one" else 1
+    assert 0.99 <= share <= 1.0
+    assert distance == pytest.approx(factor / N / 5.0 * (1 - (1 - 0.4) ** 7), rel=1e-4)
+
+
+def test_plain_gradient_steps_attain_theirs_too():
+    X, y = np.ones((N, 1)), np.ones(N)
+    other = X.copy()
+    other[0] = -1.0
+    asked = {"query": "noisy_descent", "n_steps": 5, "step_size": 0.05}
+    pair = [points_of(A, y, LINEAR, "replace_one", Problem(0.0, N), **asked) for A in (X, other)]
+    assert 0.99 <= moved(*pair)[1] <= 1.0
+
+
+@pytest.mark.parametrize("step_size", [None, 7.9])
+def test_gradient_steps_on_more_records_than_were_declared_are_covered_or_refused(step_size):
+    """Under add_remove n is private: the declared one may be small, and then the mean of the sum over it is less
+    smooth than beta and steps that should contract stretch. Either the noise covers it or nothing is answered."""
+    solver = OutputPerturbation(n_steps=4, regularization=1e-6, row_norm=1.0, clip=1.0, step_size=step_size)
+    bounds = Bounds(1.0, classes=(0, 1), n=10)
+    answers = []
+    for extra in (0, 1):
+        X, y = np.ones((200 + extra, 1)), np.append(np.arange(200) % 2, np.ones(extra, dtype=int))
+        with window() as seen:
+            try:
+                DPLogisticRegression(
+                    1.0, 1e-5, bounds=bounds, fit_intercept=False, solver=solver, neighbors="add_remove"
+                ).fit(X, y)
+            except Unsupported:
+                return
+        answers.append(seen[-1])
+    assert moved(*answers)[1] <= 1.0
+
+
+@pytest.mark.parametrize("loss", [Logistic(), SmoothedHinge(0.1), Huber(0.3)], ids=lambda loss: type(loss).__name__)
+@given(seed=st.integers(0, 10_000), scale=st.sampled_from([0.05, 1.0, 30.0]))
+@settings(max_examples=40)
+def test_no_random_neighbor_moves_a_minimizer_beyond_the_bound(loss, seed, scale):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-1.0, 0.0, 1.0, 0.3], (N, 2))
+    y = rng.choice([-1.0, 1.0], N)
+    relation = RELATIONS[seed % 3]
+    other = neighbor_of(X, y, rng.choice([-1.0, 1.0], 2), rng.choice([-1, 1]), relation, rng)
+    problem = Problem(scale / N, N, clip=None if seed % 2 else 0.3, row_norm=None if seed % 5 else 0.7)
+    pair = [points_of(A, b, loss, relation, problem) for A, b in ((X, y), other)]
+    assert moved(*pair)[1] <= 1.0
+
+
+def test_persons_move_it_no_further():
+    """A person's loss is the mean over the person's rows."""
+    X, y, groups = np.ones((8, 1)), np.ones(8), np.arange(8) // 4
+    other = X.copy()
+    other[:4] = -1.0
+    pair = [points_of(A, y, LINEAR, "replace_one", Problem(10.0, 2), groups=groups) for A in (X, other)]
+    assert 0.99 <= moved(*pair)[1] <= 1.0
+
+
+# ---------------------------------------------------------------------------------------------- add_remove
+
+
+def test_a_lambda_that_follows_n_would_break_add_remove():
+    """Ten records of slope +1 and one of -1: with lambda = n mu recomputed the minimizer moves 2L/((n+1) mu)."""
+    X, y, mu = np.ones((10, 1)), np.ones(10), 5.0
+    more = np.vstack([X, -np.ones((1, 1))]), np.append(y, 1.0)
+    pair = [points_of(A, b, LINEAR, "add_remove", Problem(mu, len(b))) for A, b in ((X, y), more)]
+    distance = abs(pair[0].exact[0] * pair[0].unit.step - pair[1].exact[0] * pair[1].unit.step)
+    assert distance == pytest.approx(2 / (11 * mu), rel=1e-4)  # 0.1818/5, against the 0.1/5 that is paid for
+    assert distance > 1.8 / (10 * mu)
+    fixed = [points_of(A, b, LINEAR, "add_remove", Problem(mu, 10)) for A, b in ((X, y), more)]
+    assert 0.99 <= moved(*fixed)[1] <= 1.0
+
+
+def test_the_estimator_fixes_lambda_by_what_is_public():
+    """With n private the noisy count stands for n: with frozen answers the same in both runs, and so is lambda."""
+    from discreet.testing import replay
+
+    data = table("logistic")
+    fit = fit_of("logistic", OutputPerturbation(regularization=0.3), "add_remove")
+    longer = data._replace(X=np.vstack([data.X, data.X[:1]]), y=np.append(data.y, data.y[0]))
+    report = replay(fit, data, longer, "add_remove")
+    assert report.ok, str(report)
+    assert report.releases == 2
+
+
+def test_n_read_from_the_data_is_caught(monkeypatch):
+    """A planted bug: under add_remove the solver asks the data for n."""
+    from discreet.curator.private_data import PrivateData
+    from discreet.testing import replay
+
+    monkeypatch.setattr(PrivateData, "public_n", lambda self, neighbors: len(self._PrivateData__y))
+    data = table("logistic")
+    fit = fit_of("logistic", OutputPerturbation(regularization=0.3), "add_remove")
+    longer = data._replace(X=np.vstack([data.X, data.X[:1]]), y=np.append(data.y, data.y[0]))
+    kinds = {finding.kind for finding in replay(fit, data, longer, "add_remove").findings}
+    assert kinds & {"lattice", "attribute"}
+
+
+# ------------------------------------------------------------------------------------------- planted bugs
+
+
+def linear_pair(problem, relation="replace_one"):
+    X = np.ones((N, 1))
+    other = X.copy()
+    other[0] = -1.0
+    return [points_of(A, np.ones(N), LINEAR, relation, problem) for A in (X, other)]
+
+
+def test_the_factor_of_two_forgotten_is_caught(monkeypatch):
+    from discreet.curator.session import Session
+
+    monkeypatch.setattr(Session, "factor", property(lambda self: 1))
+    assert moved(*linear_pair(Problem(LAMBDA / N, N)))[1] == pytest.approx(2.0, rel=1e-3)
+
+
+class _Lazy:
+    """A minimizer as bad as its certificate allows: pulled to one side or the other by the data's sign."""
+
+    def __init__(self, honest):
+        self._honest = honest
+
+    def __call__(self, engine, objective, tolerance):
+        found = self._honest(engine, objective, 1e-9)
+        aside = 0.999 * tolerance / (objective.regularization + 1e-12)
+        return type(found)(found.point - math.copysign(aside, -found.point[0]), tolerance)
+
+
+def test_a_loose_tolerance_is_paid_for(monkeypatch):
+    """tau as large as a record's whole gradient: two solvers that stop on opposite sides are still covered."""
+    monkeypatch.setattr(minimizers, "minimize", _Lazy(minimizers.minimize))
+    X = np.array([[1.0], [-1.0], [1.0], [0.0], [0.0], [0.0]])
+    other = X.copy()
+    other[0] = -1.0  # the minimizers are at +-1/lambda, so the solver errs outwards on both sides
+    pair = [
+        points_of(A, np.ones(N), LINEAR, "replace_one", Problem(LAMBDA / N, N, tolerance=1 / N)) for A in (X, other)
+    ]
+    assert 0.99 <= moved(*pair)[1] <= 1.0
+
+
+def test_a_tolerance_left_out_of_the_sensitivity_is_caught(monkeypatch):
+    honest = minimizers._with_noise
+
+    def forgetful(session, release, point, sensitivity):
+        return honest(session, release, point, session.factor * 1.0 / LAMBDA)
+
+    monkeypatch.setattr(minimizers, "minimize", _Lazy(minimizers.minimize))
+    monkeypatch.setattr(minimizers, "_with_noise", forgetful)
+    X = np.array([[1.0], [-1.0], [1.0], [0.0], [0.0], [0.0]])
+    other = X.copy()
+    other[0] = -1.0
+    pair = [
+        points_of(A, np.ones(N), LINEAR, "replace_one", Problem(LAMBDA / N, N, tolerance=1 / N)) for A in (X, other)
+    ]
+    assert moved(*pair)[1] > 1.5
+
+
+def test_projection_onto_the_ball_is_before_the_noise_and_never_stretches():
+    short, far = Problem(LAMBDA / N, N, radius=10.0), Problem(LAMBDA / N, N, radius=0.01)
+    assert 0.99 <= moved(*linear_pair(short))[1] <= 1.0
+    inside = linear_pair(far)
+    assert max(abs(int(one.exact[0])) * one.unit.step for one in inside) <= 0.01 * (1 + 1e-6)
+    assert moved(*inside)[1] <= 1.0
+
+
+def test_projection_onto_the_sphere_is_caught(monkeypatch):
+    monkeypatch.setattr(Problem, "projected", lambda self, w: w / np.linalg.norm(w) * (self.radius or 1.0))
+    X = np.array([[1.0], [-1.0], [1.0], [0.0], [0.0], [0.0]])
+    other = X.copy()
+    other[0] = -1.0
+    problem = Problem(LAMBDA / N, N, radius=5.0)
+    pair = [points_of(A, np.ones(N), LINEAR, "replace_one", problem) for A in (X, other)]
+    assert moved(*pair)[1] > 10
+
+
+# ------------------------------------------------------------------- what is wrong with merely convex losses
+
+
+def test_the_median_jumps_when_one_record_changes_and_a_penalty_holds_it():
+    """|w - y| with an even split: the whole interval between the halves minimizes, and one record moves it by O(1)."""
+    narrow = Huber(1e-2)
+    X = np.ones((7, 1))
+    y = np.array([-1.0, -1.0, -1.0, -1.0, 1.0, 1.0, 1.0])
+    other = y.copy()
+    other[0] = 1.0
+
+    def median(targets, regularization):
+        problem = Problem(regularization, 7)
+        seen = points_of(X, targets, narrow, "replace_one", problem)
+        return seen.exact[0] * seen.unit.step, seen
+
+    free = [median(targets, 1e-4)[0] for targets in (y, other)]
+    assert free == pytest.approx([-1.0, 1.0], abs=0.01)
+    held = [median(targets, 1.0)[1] for targets in (y, other)]
+    assert moved(*held)[0] <= 3e-3
+    assert moved(*held)[1] <= 1.0
+
+
+def test_without_strong_convexity_there_is_no_answer():
+    from discreet.errors import PlanViolation
+
+    curator = opened(np.ones((3, 1)), np.ones(3), Huber(0.1), [Release("noisy_minimizer", 1)])
+    with pytest.raises(PlanViolation, match="positive"):
+        curator.noisy_minimizer(Problem(0.0, 3))
+    from discreet import NoPenalty, ObjectivePerturbation
+    from tests.solvers.perturbation.cases import domain_of
+
+    domain = domain_of(np.ones((3, 1)), np.ones(3), Huber(0.1))
+    for solver in (OutputPerturbation(), ObjectivePerturbation()):
+        with pytest.raises(Unsupported, match=r"median.*regularization"):
+            solver.plan(domain, Huber(0.1), NoPenalty())

@@ -1,0 +1,200 @@
+"""Every estimator with every one-shot solver: it fits, or says what would work; and what it leaves behind holds."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import discreet
+from discreet import (
+    Bounds,
+    Certificate,
+    DPElasticNet,
+    DPHuberRegressor,
+    DPLasso,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+    ExponentialMechanism,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Unsupported,
+)
+from tests.solvers.perturbation.cases import RELATIONS, stream, table
+from tests.testing.small_fits import prices_remembered
+
+KINDS = {
+    "logistic": DPLogisticRegression,
+    "softmax": DPLogisticRegression,
+    "svc": DPLinearSVC,
+    "linear": DPLinearRegression,
+    "ridge": DPRidge,
+    "lasso": DPLasso,
+    "elastic": DPElasticNet,
+    "huber": DPHuberRegressor,
+    "poisson": DPPoissonRegressor,
+}
+NAMES = ("output", "objective", "exponential")
+REMEDY = re.compile(r"solver=|radius|Bounds\(|penalty|delta|candidates=|clip=|Huber")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap_prices():
+    with prices_remembered(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discreet.curator.queries.sampling.CHAIN_STEPS", 5)  # only that it is run, not how well it mixes
+        yield
+
+
+def facts_of(name, n=None):
+    features = [(-1.0, 1.0), (0.0, 10.0), (-5.0, 3.0)]
+    if name in ("logistic", "svc", "softmax"):
+        return Bounds(features, classes=(0, 1, 2) if name == "softmax" else (0, 1), n=n)
+    return Bounds(features, target=(0.0, 4.0), n=n)
+
+
+def fit(name, solver, relation="replace_one", delta=1e-5, n=None, epsilon=1.0, **settings):
+    data = table(name if name in ("logistic", "svc", "softmax") else "ridge")
+    model = KINDS[name](epsilon, delta, bounds=facts_of(name, n), solver=solver, neighbors=relation, **settings)
+    with stream(1):
+        return model.fit(data.X, data.y)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_combination_fits_or_names_what_would(name):
+    outcomes = {}
+    for asked in itertools.product(NAMES, RELATIONS, (1e-5, 0.0), (None, 12)):
+        try:
+            outcomes[asked] = fit(name, *asked)
+        except Exception as error:  # the type is what is tested
+            outcomes[asked] = error
+    for asked, outcome in outcomes.items():
+        if isinstance(outcome, Exception):
+            assert isinstance(outcome, Unsupported), (asked, repr(outcome))
+            assert REMEDY.search(str(outcome)), (asked, str(outcome))
+        else:
+            assert np.isfinite(outcome.coef_).all(), asked
+    fits = {key[0] for key, outcome in outcomes.items() if not isinstance(outcome, Exception)}
+    if name in ("logistic", "svc", "huber", "poisson"):
+        assert fits == set(NAMES)
+    elif name == "softmax":
+        assert fits == {"output", "objective"}
+    else:
+        assert fits == set()  # squared loss without a ball, penalties with corners
+
+
+@pytest.mark.parametrize("solver", [OutputPerturbation, ObjectivePerturbation, ExponentialMechanism])
+@pytest.mark.parametrize("name", ["linear", "ridge"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_squared_loss_fits_in_a_ball(name, solver, relation):
+    model = fit(name, solver(radius=2.0), relation, n=12)
+    assert model.certificate_.verify()
+
+
+@pytest.mark.parametrize("name", ["lasso", "elastic"])
+@pytest.mark.parametrize("solver", [OutputPerturbation(radius=1.0), ObjectivePerturbation(radius=1.0), "exponential"])
+def test_penalties_with_corners_are_sent_elsewhere(name, solver):
+    with pytest.raises(Unsupported, match=r"solver='gd'|radius"):
+        fit(name, solver)
+
+
+SOLVERS = {
+    "output": OutputPerturbation(regularization=0.1),
+    "steps": OutputPerturbation(n_steps=3),
+    "objective": ObjectivePerturbation(regularization=0.5),
+    "candidates": ExponentialMechanism(candidates=[[0.0, 0.0, 0.0, 0.0], [1.0, 0.5, 0.0, -0.5]]),
+    "chain": ExponentialMechanism(regularization=0.3, sampler="chain", total_variation=1e-9),
+    "rejection": ExponentialMechanism(regularization=3.0),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return {name: fit("logistic", solver, "zero_out") for name, solver in SOLVERS.items()}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_parameters_and_clones(fitted, name):
+    model = fitted[name]
+    assert model.get_params()["solver"] is SOLVERS[name]
+    copy = clone(model)
+    assert copy.solver == SOLVERS[name]
+    assert not hasattr(copy, "coef_")
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_saved_and_loaded(fitted, name, tmp_path):
+    model = fitted[name]
+    again = discreet.load(model.save(tmp_path / "model"))
+    assert np.array_equal(again.coef_, model.coef_)
+    assert np.array_equal(again.intercept_, model.intercept_)
+    assert again.certificate_.to_json() == model.certificate_.to_json()
+    assert again.solver == SOLVERS[name]
+    X = table("logistic").X
+    assert np.array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_certificate_verifies_and_survives_json(fitted, name):
+    certificate = fitted[name].certificate_
+    assert certificate.verify()
+    again = Certificate.from_json(certificate.to_json())
+    assert again == certificate
+    assert again.verify()
+    exact = name in ("output", "steps", "objective", "candidates")
+    assert (certificate.arithmetic == "exact lattice") == exact
+    assert exact or "floating point" in " ".join(certificate.notes)
+
+
+def test_pure_noise_of_gamma_length_is_said_to_be_idealised():
+    for solver in (SOLVERS["output"], SOLVERS["objective"]):
+        certificate = fit("logistic", solver, "zero_out", 0.0, epsilon=3.0).certificate_
+        assert certificate.arithmetic == "idealised"
+        assert certificate.delta == 0.0
+        assert certificate.verify()
+
+
+def test_a_chain_is_an_assumption_in_the_certificate_and_never_pure(fitted):
+    certificate = fitted["chain"].certificate_
+    assert [event.kind for event in certificate.events] == ["gaussian", "total_variation"]
+    with pytest.raises(Unsupported, match="delta"):
+        fit("logistic", SOLVERS["chain"], "zero_out", 0.0)
+    with pytest.raises(Unsupported):
+        fit("logistic", ExponentialMechanism(radius=1.0, sampler="chain"), "zero_out", 0.0, penalty=None)
+
+
+def test_a_chain_pays_for_the_distance_that_was_given():
+    """More total variation than delta can carry leaves nothing to spend; it is not quietly replaced by less."""
+    with pytest.raises(discreet.DiscreetError):
+        fit("logistic", ExponentialMechanism(regularization=0.3, sampler="chain", total_variation=0.5), "zero_out")
+
+
+def test_objective_perturbation_is_never_booked_as_gaussian_unless_it_is(fitted):
+    kinds = [event.kind for event in fitted["objective"].certificate_.events]
+    assert kinds == ["perturbed_minimum", "gaussian"]
+
+
+def test_pure_candidates_need_no_delta():
+    model = fit("logistic", SOLVERS["candidates"], "replace_one", 0.0)
+    assert [event.kind for event in model.certificate_.events] == ["bounded_range"]
+    assert model.certificate_.arithmetic == "exact lattice"
+    assert any(
+        np.allclose(np.append(model.coef_ * [1.0, 10.0, 5.0], model.intercept_), point)
+        for point in SOLVERS["candidates"].candidates
+    )
+
+
+def test_candidates_for_three_classes():
+    points = np.zeros((3, 4, 3))
+    points[1, 0] = [1.0, 0.0, -1.0]
+    model = fit("softmax", ExponentialMechanism(candidates=points), "zero_out", 0.0)
+    assert model.coef_.shape == (3, 3)
+
+
+@pytest.mark.parametrize("points", [[[0.0, 0.0]], [], [[np.nan] * 4], [[np.inf] * 4], 3.0])
+def test_wrongly_shaped_candidates_are_refused_before_any_release(points):
+    with pytest.raises(discreet.DiscreetError):
+        fit("logistic", ExponentialMechanism(candidates=points))

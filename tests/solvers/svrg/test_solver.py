@@ -1,0 +1,231 @@
+"""DP-SVRG's steps, seen through a curator that answers from a script; its limit without noise; its settings."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from discreet import (
+    L2,
+    Bounds,
+    Budget,
+    DPLasso,
+    DPLogisticRegression,
+    DPRidge,
+    Logistic,
+    NoPenalty,
+    PrivateData,
+    VarianceReducedDescent,
+    load,
+)
+from discreet.curator.lattice.entropy import use_entropy
+from discreet.errors import Unsupported
+from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.testing import seeded
+from tests.replaying import window
+from tests.solvers.agd.cases import BufferedEntropy
+
+N, P = 100, 2
+
+
+class Script:
+    """A curator that answers with the change of a quadratic's gradient, and notes what it was asked."""
+
+    def __init__(self, gradient=lambda w: w - 1.0):
+        self.domain = PrivateData(
+            np.ones((N, P)), np.ones(N), Bounds(1.0, classes=(-1, 1)), fit_intercept=False
+        ).domain(Budget(1.0).neighbors, Logistic())
+        self.loss, self.gradient = Logistic(), gradient
+        self.anchors, self.changes = [], []
+
+    def noisy_gradient(self, w, *, clip):
+        self.anchors.append((w.copy(), clip))
+        return N * self.gradient(w)
+
+    def noisy_gradient_change(self, w, anchor, *, clip):
+        self.changes.append((w.copy(), anchor.copy(), clip))
+        return self.expected * (self.gradient(w) - self.gradient(anchor))
+
+
+def run(penalty=None, q=0.5, **settings):
+    script = Script()
+    script.expected = N * math.ceil(q * 65536) / 65536
+    solver = VarianceReducedDescent(sampling_probability=q, **{"n_epochs": 3, "n_inner": 4, "clip": 0.2, **settings})
+    return solver.solve(script, penalty or NoPenalty()).coefficients, script, solver
+
+
+def test_the_clip_is_the_smaller_of_two_bounds():
+    _, script, _ = run(step_size=0.05)
+    beta = gradient_smoothness(Logistic(), script.domain)
+    assert script.changes
+    for w, anchor, clip in script.changes:
+        assert clip == pytest.approx(min(2 * 0.2, beta * np.linalg.norm(w - anchor)))
+    assert min(clip for *_, clip in script.changes) < 0.4
+    _, script, _ = run(step_size=5.0)
+    assert max(clip for *_, clip in script.changes) == 0.4
+
+
+def test_the_first_inner_step_asks_nothing():
+    """w is the anchor: there is no change, and nothing to divide by."""
+    _, script, _ = run()
+    assert len(script.anchors) == 3
+    assert len(script.changes) == 3 * (4 - 1)
+    assert all(clip > 0 for *_, clip in script.changes)
+
+
+def test_a_run_that_does_not_move_asks_no_change():
+    script = Script(gradient=np.zeros_like)
+    script.expected = 50.0
+    solver = VarianceReducedDescent(sampling_probability=0.5, clip=1.0)
+    np.testing.assert_array_equal(solver.solve(script, NoPenalty()).coefficients, np.zeros(P))
+    assert script.changes == []
+
+
+def test_the_real_curator_is_not_asked_either():
+    with seeded(1):
+        model = DPLogisticRegression(
+            math.inf, 1e-6, bounds=1.0, classes=(0, 1), solver=VarianceReducedDescent(sampling_probability=0.5)
+        ).fit(np.full((10, 2), np.nan), np.zeros(10))
+    assert (model.coef_ == 0).all()
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.3)])
+def test_the_steps_are_those_of_the_algorithm(average, penalty):
+    """On a quadratic a change is exact, so that inner steps are plain proximal gradient steps."""
+    step = 0.3
+    found, script, _ = run(penalty, step_size=step, average=average)
+    anchor = np.zeros(P)
+    for s in range(3):
+        np.testing.assert_allclose(script.anchors[s][0], anchor, rtol=1e-12)
+        w, inner = anchor, []
+        for _ in range(4):
+            w = penalty.prox(w - step * (w - 1.0), step)
+            inner.append(w)
+        anchor = np.mean(inner, axis=0) if average else w
+    np.testing.assert_allclose(found, anchor, rtol=1e-12)
+
+
+def test_the_radius_holds():
+    found, script, _ = run(step_size=0.5, radius=0.25)
+    assert np.linalg.norm(found) <= 0.25 * (1 + 1e-12)
+    assert all(np.linalg.norm(w) <= 0.25 * (1 + 1e-12) for w, *_ in script.changes)
+
+
+@pytest.mark.parametrize("q", [0.3, 1 / 3, 1e-5, 0.5, 1.0])
+def test_the_probability_is_rounded_up_and_divided_by(q):
+    """What is drawn, what is priced and what the sum is divided by are one number."""
+    settings = {"clip": 0.2, "n_epochs": 2, "n_inner": 3, "step_size": 0.1}
+    solver = VarianceReducedDescent(sampling_probability=q, **settings)
+    script = Script()
+    release = solver.plan(script.domain, Logistic(), NoPenalty()).releases[1]
+    assert release.query == "noisy_gradient_change"
+    numerator = release.sampling_numerator
+    assert numerator == math.ceil(q * 65536)
+    script.expected = N * numerator / 65536
+    found = solver.solve(script, NoPenalty()).coefficients
+    exact = VarianceReducedDescent(sampling_probability=1.0, **settings)
+    script.expected = N
+    np.testing.assert_allclose(found, exact.solve(script, NoPenalty()).coefficients, rtol=1e-9)
+
+
+def test_a_batch_size_is_a_probability():
+    domain = Script().domain
+    assert VarianceReducedDescent(batch_size=25).fraction(domain) == 0.25
+    assert VarianceReducedDescent(batch_size=10**6).fraction(domain) == 1.0
+    assert VarianceReducedDescent().fraction(domain) == 1.0
+
+
+def test_the_plan_has_both_kinds():
+    domain = Script().domain
+    solver = VarianceReducedDescent(n_epochs=4, n_inner=6, sampling_probability=0.25)
+    anchors, changes = solver.plan(domain, Logistic(), NoPenalty()).releases
+    assert (anchors.query, anchors.count, anchors.sampling_numerator) == ("noisy_gradient", 4, 65536)
+    assert anchors.clip == gradient_bound(Logistic(), domain)
+    assert changes.query == "noisy_gradient_change"
+    assert changes.sampling_numerator == 16384
+    assert changes.count >= 4 * (6 - 1)
+    assert changes.clip is None
+
+
+def test_without_noise_the_optimum_is_reached(small_table):
+    alpha = 0.1
+    solver = VarianceReducedDescent(n_epochs=40, n_inner=15, sampling_probability=0.5)
+    with use_entropy(BufferedEntropy(3)):
+        model = DPLogisticRegression(math.inf, 1e-6, bounds=1.0, classes=(-1, 1), alpha=alpha, solver=solver)
+        model.fit(small_table.X, small_table.signs)
+    best = LogisticRegression(C=1 / (len(small_table.X) * alpha), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    best.fit(small_table.with_ones, small_table.signs)
+    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), best.coef_[0], atol=1e-6)
+
+
+def test_without_noise_least_squares_are_reached(small_table):
+    alpha = 0.2
+    solver = VarianceReducedDescent(n_epochs=40, n_inner=15, sampling_probability=0.5)
+    with use_entropy(BufferedEntropy(3)):
+        model = DPRidge(math.inf, 1e-6, bounds=1.0, target=(-1.0, 1.0), alpha=alpha, solver=solver)
+        model.fit(small_table.X, small_table.numbers)
+    best = Ridge(alpha=alpha * len(small_table.X), fit_intercept=False).fit(small_table.with_ones, small_table.numbers)
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), best.coef_, atol=1e-6)
+
+
+def test_without_noise_it_gets_there_by_name(small_table):
+    with use_entropy(BufferedEntropy(3)):
+        model = DPLogisticRegression(math.inf, 1e-6, bounds=1.0, classes=(-1, 1), alpha=0.1, solver="svrg")
+        model.fit(small_table.X, small_table.signs)
+    best = LogisticRegression(C=1 / (len(small_table.X) * 0.1), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    best.fit(small_table.with_ones, small_table.signs)
+    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), best.coef_[0], atol=1e-5)
+
+
+def test_the_noise_of_the_changes_vanishes_near_the_anchor():
+    """In a run whose steps shrink, so does the noise, in proportion to the distance."""
+    X, y = np.random.default_rng(0).uniform(-1, 1, (30, 2)), np.ones(30)
+    scales = []
+    for step in (1.0, 1e-3, 1e-6, 1e-9):
+        with seeded(1), window() as seen:
+            solver = VarianceReducedDescent(1, 2, sampling_probability=0.5, clip=0.1, step_size=step)
+            DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), solver=solver).fit(X, y)
+        scales.append([math.ldexp(m.unit.step, m.unit.m) for m in seen if m.query == "noisy_gradient_change"])
+    assert [len(some) for some in scales] == [1] * 4
+    ratios = [scales[k][0] / scales[k + 1][0] for k in (1, 2)]
+    assert ratios == pytest.approx([1e3, 1e3], rel=1e-2)
+
+
+BAD = [
+    {"n_epochs": 0}, {"n_epochs": 2.5}, {"n_inner": 0}, {"n_inner": "3"}, {"batch_size": 0}, {"batch_size": math.nan},
+    {"sampling_probability": 0.0}, {"sampling_probability": -0.5}, {"batch_size": 3, "sampling_probability": 0.1},
+    {"clip": 0.0}, {"clip": math.inf}, {"step_size": -1.0}, {"radius": 0.0}, {"anchor_share": 0.0},
+    {"anchor_share": 1.0}, {"anchor_share": math.nan}, {"anchor_share": "half"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", BAD, ids=str)
+def test_bad_settings_are_refused_at_once(settings):
+    with pytest.raises(Unsupported):
+        VarianceReducedDescent(**settings)
+
+
+def test_where_n_is_private_a_probability_is_asked_for():
+    data = {"X": np.ones((5, 2)), "y": np.ones(5)}
+    for solver in ("svrg", VarianceReducedDescent(batch_size=3)):
+        with pytest.raises(Unsupported, match="sampling_probability"):
+            DPLogisticRegression(
+                1.0, 1e-6, bounds=1.0, classes=(0, 1), solver=solver, neighbors="add_remove"
+            ).fit(**data)  # fmt: skip
+    solver = VarianceReducedDescent(n_epochs=2, n_inner=2, sampling_probability=0.5)
+    model = DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), solver=solver, neighbors="add_remove").fit(
+        **data
+    )
+    assert model.certificate_.verify().is_private
+
+
+def test_a_saved_model_comes_back(tmp_path):
+    solver = VarianceReducedDescent(n_epochs=2, n_inner=2, sampling_probability=0.5, average=True)
+    model = DPLasso(1.0, 1e-6, bounds=1.0, target=(0.0, 1.0), solver=solver).fit(np.ones((9, 2)), np.ones(9))
+    again = load(model.save(tmp_path / "model.zip"))
+    assert again.solver == solver
+    assert again.certificate_ == model.certificate_
+    assert again.certificate_.trace == ()
+    again.certificate_.verify()

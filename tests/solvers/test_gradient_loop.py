@@ -1,0 +1,362 @@
+"""The loop that gradient methods share, against plain transcriptions of its update. No records are read here."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet import (
+    L1,
+    L2,
+    Domain,
+    GradientDescent,
+    Huber,
+    L2Ball,
+    Logistic,
+    Neighbors,
+    NoPenalty,
+    Softmax,
+    Squared,
+    StochasticGradientDescent,
+    Unsupported,
+)
+from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.solvers.gradient_loop import Averager, nesterov_weight, project
+
+
+def domain(p=3, n=100, neighbors=Neighbors.REPLACE_ONE, n_outputs=1):
+    return Domain(np.ones(p), math.sqrt(p), n, neighbors, n_outputs=n_outputs)
+
+
+class Answers:
+    """A curator that answers with a known gradient of a quadratic, and remembers what it was asked."""
+
+    def __init__(self, domain, loss=None, gradient=None, count=50.0):
+        self.domain, self.loss = domain, loss or Logistic()
+        self.asked, self.clips, self.counts, self.n = [], [], 0, count
+        p = domain.n_features
+        self._curvature, self._center = np.linspace(0.1, 1.0, p), np.linspace(-1, 2, p)
+        self._gradient = gradient
+
+    def noisy_gradient(self, w, *, clip):
+        self.asked.append(w.copy())
+        self.clips.append(clip)
+        if self._gradient is not None:
+            return self._gradient
+        curvature = self._curvature if w.ndim == 1 else self._curvature[:, None]
+        center = self._center if w.ndim == 1 else self._center[:, None]
+        return 100.0 * curvature * (w - center)
+
+    def noisy_count(self):
+        self.counts += 1
+        return self.n
+
+
+def solve(solver, curator, penalty=None):
+    return solver.solve(curator, penalty or NoPenalty()).coefficients
+
+
+# ----------------------------------------------------------------------------------------------- averages
+
+
+def averaged(mode, iterates):
+    averager = Averager(mode, iterates[0], len(iterates) - 1)
+    for t, w in enumerate(iterates[1:], start=1):
+        averager.add(w, t)
+    return averager.result
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 10, 11])
+def test_averages_are_what_they_say(n_steps):
+    iterates = np.random.default_rng(n_steps).normal(size=(n_steps + 1, 4))
+    t = np.arange(n_steps + 1)
+    weights = (t + 1) * (t + 2) * (t + 3)
+    np.testing.assert_allclose(averaged("uniform", iterates), iterates.mean(axis=0))
+    np.testing.assert_allclose(averaged("polynomial", iterates), np.average(iterates, axis=0, weights=weights))
+    np.testing.assert_allclose(averaged("suffix", iterates), iterates[n_steps // 2 :].mean(axis=0))
+    np.testing.assert_array_equal(averaged("last", iterates), iterates[-1])
+
+
+@pytest.mark.parametrize("mode", ["last", "uniform", "suffix", "polynomial"])
+def test_averages_of_a_constant_are_that_constant(mode):
+    np.testing.assert_allclose(averaged(mode, np.full((7, 2), 3.25)), 3.25, rtol=1e-15)
+
+
+@pytest.mark.parametrize("mode", ["last", "uniform", "suffix", "polynomial"])
+def test_averaging_leaves_the_path_alone(mode):
+    paths = []
+    for average in ("last", mode):
+        curator = Answers(domain())
+        solve(GradientDescent(n_steps=6, step_size=0.3, average=average), curator)
+        paths.append(curator.asked)
+    np.testing.assert_array_equal(*paths)
+
+
+def test_the_start_counts_in_the_uniform_average():
+    """The lecture averages w_0, ..., w_T; w_0 = 0."""
+    curator = Answers(domain(), gradient=np.full(3, -100.0))
+    w = solve(GradientDescent(n_steps=3, step_size=1.0, average="uniform"), curator)
+    np.testing.assert_allclose(w, (0 + 1 + 2 + 3) / 4)
+
+
+# --------------------------------------------------------------------------------------------- projection
+
+vectors = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5).map(np.array)
+
+
+@given(vectors, st.floats(1e-3, 1e6))
+def test_projection_never_scales_up(w, radius):
+    before, after = np.linalg.norm(w), np.linalg.norm(project(w, radius))
+    assert after <= before
+    assert after <= radius * (1 + 1e-12)
+    if before <= radius:
+        np.testing.assert_array_equal(project(w, radius), w)
+
+
+@given(vectors, vectors, st.floats(1e-3, 1e3))
+def test_projection_is_nonexpansive(v, w, radius):
+    size = min(len(v), len(w))
+    v, w = v[:size], w[:size]
+    moved = np.linalg.norm(project(v, radius) - project(w, radius))
+    assert moved <= np.linalg.norm(v - w) * (1 + 1e-9) + 1e-9
+
+
+def test_projection_of_a_matrix_is_of_the_whole():
+    w = project(np.ones((3, 4)), 1.0)
+    assert np.linalg.norm(w) == pytest.approx(1.0)
+
+
+def test_without_a_radius_nothing_is_projected():
+    assert project(np.array([1e9]), None) == 1e9
+
+
+# ------------------------------------------------------------------------------------------------ momentum
+
+
+def test_plain_steps():
+    curator = Answers(domain())
+    w = solve(GradientDescent(n_steps=4, step_size=0.5), curator)
+    v = np.zeros(3)
+    for _ in range(4):
+        v = v - 0.5 * curator.noisy_gradient(v, clip=1) / 100
+    np.testing.assert_allclose(w, v)
+
+
+def test_heavy_ball_is_a_constant_weight():
+    curator = Answers(domain())
+    w = solve(GradientDescent(n_steps=5, step_size=0.5, momentum="heavy_ball", momentum_weight=0.6), curator)
+    v = previous = np.zeros(3)
+    for _ in range(5):
+        point = v + 0.6 * (v - previous)
+        previous, v = v, point - 0.5 * curator.noisy_gradient(point, clip=1) / 100
+    np.testing.assert_allclose(w, v)
+
+
+def test_nesterov_weights():
+    assert nesterov_weight(0, 0.5, 0.0) == 0
+    assert [nesterov_weight(t, 0.5, 0.0) for t in (1, 3, 97)] == [1 / 4, 1 / 2, 97 / 100]
+    root = math.sqrt(0.5 * 0.02)
+    assert nesterov_weight(10**6, 0.5, 0.02) == pytest.approx((1 - root) / (1 + root))
+    assert nesterov_weight(1, 0.5, 0.02) == 1 / 4
+    assert nesterov_weight(5, 10.0, 10.0) == 0  # never negative
+
+
+def test_nesterov_asks_at_the_extrapolated_point():
+    curator = Answers(domain())
+    w = solve(GradientDescent(n_steps=6, step_size=0.5, momentum="nesterov"), curator)
+    v = previous = np.zeros(3)
+    asked = []
+    for t in range(6):
+        point = v + t / (t + 3) * (v - previous)
+        asked.append(point)
+        previous, v = v, point - 0.5 * Answers(domain()).noisy_gradient(point, clip=1) / 100
+    np.testing.assert_allclose(w, v)
+    np.testing.assert_allclose(curator.asked, asked)
+
+
+def test_strong_convexity_reaches_the_momentum():
+    plain, strong = Answers(domain()), Answers(domain())
+    solver = GradientDescent(n_steps=30, step_size=0.5, momentum="nesterov")
+    solve(solver, plain, L2(0.0))
+    solve(solver, strong, L2(2.0))  # step * strength = 1: no momentum is left
+    ratios = [np.linalg.norm(b - a) for a, b in zip(strong.asked, strong.asked[1:], strict=False)]
+    assert ratios == sorted(ratios, reverse=True)  # plain steps on a quadratic never overshoot here
+
+
+# -------------------------------------------------------------------------------------------- prox, then ball
+
+
+def test_prox_comes_after_the_step_and_before_the_ball():
+    calls = []
+
+    def prox(w, step):
+        calls.append((w.copy(), step))
+        return w * 10
+
+    penalty = SimpleNamespace(prox=prox, strong_convexity=0.0)
+    curator = Answers(domain(), gradient=np.array([-100.0, 0.0, 0.0]))
+    w = solve(GradientDescent(n_steps=1, step_size=0.25, radius=1.0), curator, penalty)
+    (argument, step), *rest = calls
+    assert not rest
+    np.testing.assert_allclose(argument, [0.25, 0, 0])  # the gradient step first
+    assert step == 0.25  # the prox's own step is the gradient's
+    np.testing.assert_allclose(w, [1.0, 0, 0])  # the ball last: 10 * 0.25 is outside
+
+
+def test_proximal_fixed_point_is_the_lasso_optimum():
+    """One coordinate: min a/2 (w - c)^2 + s |w| is at c - sign(c) s / a, or zero."""
+    curator = Answers(domain())
+    w = solve(GradientDescent(n_steps=3000, step_size=0.9), curator, L1(0.3))
+    a, c = curator._curvature, curator._center
+    np.testing.assert_allclose(w, np.sign(c) * np.maximum(np.abs(c) - 0.3 / a, 0), atol=1e-8)
+    assert (w == 0).any()
+
+
+def test_ball_as_penalty_or_as_radius():
+    by_radius = solve(GradientDescent(n_steps=50, step_size=0.5, radius=0.7), Answers(domain()))
+    by_penalty = solve(GradientDescent(n_steps=50, step_size=0.5), Answers(domain()), L2Ball(0.7))
+    np.testing.assert_allclose(by_radius, by_penalty)
+    assert np.linalg.norm(by_radius) == pytest.approx(0.7)
+
+
+def test_several_outputs_have_matrices_of_weights():
+    facts = domain(p=3, n_outputs=4)
+    curator = Answers(facts, Softmax(4))
+    assert solve(GradientDescent(n_steps=2), curator).shape == (3, 4)
+    assert curator.asked[0].shape == (3, 4)
+
+
+# ----------------------------------------------------------------------------------------- plans and counts
+
+
+@pytest.mark.parametrize("n_steps", [1, 7, 500])
+def test_the_plan_is_what_is_asked(n_steps):
+    facts = domain()
+    solver = GradientDescent(n_steps=n_steps)
+    plan = solver.plan(facts, Logistic(), NoPenalty())
+    curator = Answers(facts)
+    solve(solver, curator)
+    assert [(r.query, r.count) for r in plan.releases] == [("noisy_gradient", n_steps)]
+    assert len(curator.asked) == n_steps
+    assert curator.counts == 0
+    assert set(curator.clips) == {plan.releases[0].clip}
+
+
+def test_a_private_n_is_bought():
+    facts = domain(n=None, neighbors=Neighbors.ADD_REMOVE)
+    solver = GradientDescent(n_steps=1, step_size=1.0)
+    plan = solver.plan(facts, Logistic(), NoPenalty())
+    assert [(r.query, r.count) for r in plan.releases] == [("noisy_gradient", 1), ("noisy_count", 1)]
+    curator = Answers(facts, gradient=np.full(3, -100.0), count=50.0)
+    np.testing.assert_allclose(solve(solver, curator), 2.0)
+    assert curator.counts == 1
+
+
+@pytest.mark.parametrize("noisy", [-40.0, 0.0, 0.3])
+def test_a_noisy_count_is_at_least_one(noisy):
+    facts = domain(n=None, neighbors=Neighbors.ADD_REMOVE)
+    curator = Answers(facts, gradient=np.full(3, -1.0), count=noisy)
+    np.testing.assert_allclose(solve(GradientDescent(n_steps=1, step_size=1.0), curator), 1.0)
+
+
+def test_a_declared_n_need_not_be_bought():
+    facts = domain(n=100, neighbors=Neighbors.ADD_REMOVE)
+    plan = GradientDescent(n_steps=3).plan(facts, Logistic(), NoPenalty())
+    assert [r.query for r in plan.releases] == ["noisy_gradient"]
+
+
+def test_sgd_divides_by_the_expected_batch():
+    """Also where rounding the probability up to k/2^16 makes it differ from the batch size that was asked for."""
+    facts = domain(n=1000)
+    for batch in (10.0, 333.3, 1000.0):
+        solver = StochasticGradientDescent(n_steps=1, batch_size=batch, step_size=1.0, average="last")
+        release = solver.plan(facts, Logistic(), NoPenalty()).releases[0]
+        expected = 1000 * math.ceil(65536 * batch / 1000) / 65536
+        assert release.sampling_numerator == math.ceil(65536 * batch / 1000)
+        curator = Answers(facts, gradient=np.full(3, -expected))
+        np.testing.assert_allclose(solve(solver, curator), 1.0, rtol=1e-15)
+        assert expected >= batch
+
+
+def test_sgd_with_a_private_n():
+    facts = domain(n=None, neighbors=Neighbors.ADD_REMOVE)
+    with pytest.raises(Unsupported, match="sampling_probability"):
+        StochasticGradientDescent(batch_size=10).plan(facts, Logistic(), NoPenalty())
+    solver = StochasticGradientDescent(sampling_probability=0.25, n_steps=1, step_size=1.0, average="last")
+    plan = solver.plan(facts, Logistic(), NoPenalty())
+    assert [r.query for r in plan.releases] == ["noisy_gradient", "noisy_count"]
+    assert [r.sampling_numerator for r in plan.releases] == [2**14, 2**16]
+    curator = Answers(facts, gradient=np.full(3, -10.0), count=40.0)
+    np.testing.assert_allclose(solve(solver, curator), 1.0)
+
+
+def test_sgd_needs_to_know_how_to_sample():
+    with pytest.raises(Unsupported, match="batch_size"):
+        StochasticGradientDescent().plan(domain(), Logistic(), NoPenalty())
+
+
+def test_a_batch_as_large_as_the_data_is_full():
+    plan = StochasticGradientDescent(batch_size=500).plan(domain(n=100), Logistic(), NoPenalty())
+    assert not plan.is_sampled
+
+
+def test_progress_counts_steps():
+    seen = []
+    GradientDescent(n_steps=3).solve(Answers(domain()), NoPenalty(), lambda done, planned: seen.append((done, planned)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+# ------------------------------------------------------------------------------------------------- defaults
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.3), Softmax(3)], ids=lambda loss: type(loss).__name__)
+def test_unset_clip_and_step_follow_from_the_declared_facts(loss):
+    facts = domain(p=4, n_outputs=loss.n_outputs)
+    curator = Answers(facts, loss, gradient=np.full(facts.shape, -100.0))
+    w = solve(GradientDescent(n_steps=1), curator)
+    assert curator.clips == [gradient_bound(loss, facts)]
+    np.testing.assert_allclose(w, 1 / gradient_smoothness(loss, facts))
+    assert gradient_bound(loss, facts) == pytest.approx(loss.lipschitz_for(1.0) * 2.0)
+    assert gradient_smoothness(loss, facts) == pytest.approx(loss.smoothness * 4.0)
+
+
+def test_an_unbounded_gradient_needs_a_clip_or_a_ball():
+    with pytest.raises(Unsupported, match="radius"):
+        GradientDescent().plan(domain(), Squared(), NoPenalty())
+    plan = GradientDescent(radius=2.0).plan(domain(p=4), Squared(), NoPenalty())
+    assert plan.releases[0].clip == pytest.approx((2.0 * 2.0 + 1.0) * 2.0)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"average": "mean"},
+        {"momentum": "adam"},
+        {"n_steps": 0},
+        {"n_steps": -3},
+        {"n_steps": 2.5},
+        {"radius": -1.0},
+        {"step_size": -0.1},
+        {"clip": -1.0},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", [GradientDescent, StochasticGradientDescent])
+def test_settings_without_meaning_are_refused(kind, settings):
+    with pytest.raises(Unsupported):
+        kind(**settings)
+
+
+def test_a_whole_number_of_steps_may_be_a_float():
+    """It is accepted when configured, so it must not fail once the budget is spent."""
+    assert len(solve(GradientDescent(n_steps=2.0), Answers(domain()))) == 3
+
+
+@pytest.mark.parametrize("solver", [GradientDescent(n_steps=3), StochasticGradientDescent(batch_size=2)])
+def test_settings_name_everything(solver):
+    stated = solver.settings()
+    assert stated.pop("name") == solver.name
+    assert type(solver)(**stated) == solver

@@ -1,0 +1,191 @@
+"""Proximal steps in a metric against solutions by enumeration, by bounded least squares, and by another library."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize
+from sklearn.linear_model import ElasticNet as TheirElasticNet
+from sklearn.linear_model import Lasso
+
+from discreet import (
+    L1,
+    L2,
+    Box,
+    Budget,
+    DPElasticNet,
+    DPLasso,
+    ElasticNet,
+    GroupL2,
+    Huber,
+    NoPenalty,
+    Unsupported,
+    WhitenedNewton,
+)
+from discreet.solvers.metric_prox import metric_prox
+from tests.solvers.whitened.test_price import problem
+
+
+def a_case(p, seed, spread=1.0):
+    """A positive definite metric with eigenvalues over that many decades, a point, units of any size."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(p, p)))[0]
+    metric = (Q * 10.0 ** rng.uniform(-spread, 0, p)) @ Q.T
+    return metric, rng.normal(size=p), 10.0 ** rng.uniform(-1, 1, p)
+
+
+def by_enumeration(point, metric, units, l1, l2=0.0):
+    """The minimum over all patterns of signs: the one whose own conditions hold."""
+    hessian = metric / np.outer(units, units)
+    pull, curved = hessian @ (units * point), hessian + l2 * np.eye(len(point))
+    for pattern in itertools.product((-1, 0, 1), repeat=len(point)):
+        signs = np.array(pattern)
+        active = signs != 0
+        w = np.zeros(len(point))
+        w[active] = np.linalg.solve(curved[np.ix_(active, active)], pull[active] - l1 * signs[active])
+        slope = curved @ w - pull
+        if (np.sign(w) == signs).all() and (np.abs(slope[~active]) <= l1 * (1 + 1e-9)).all():
+            return w / units
+    raise AssertionError("no pattern fits")
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("p", [1, 2, 4])
+def test_the_lasso_by_enumeration(p, seed):
+    metric, point, units = a_case(p, seed)
+    pull = np.abs(metric @ point / units).max()
+    for part in (0.01, 0.3, 0.9, 1.1):
+        found = metric_prox(point, metric, units, L1(part * pull))
+        best = by_enumeration(point, metric, units, part * pull)
+        np.testing.assert_allclose(found, best, atol=1e-6 * np.abs(point).max())
+        assert (found[best == 0] == 0).all()  # zeros are zeros
+    assert not found.any()
+    net = ElasticNet(0.3 * pull, 0.2)
+    np.testing.assert_allclose(
+        metric_prox(point, metric, units, net), by_enumeration(point, metric, units, 0.3 * pull, 0.2), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))  # 1 and 2 have condition numbers of 2e4 and more
+def test_the_lasso_of_another_library(seed):
+    """argmin (w - b)^T (A^T A / n) (w - b) / 2 + alpha |w| is the lasso of the table whose least squares are b."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(80, 9)) @ rng.normal(size=(9, 9))
+    y = A[:, :3].sum(axis=1) + rng.normal(size=80)
+    point, metric = np.linalg.lstsq(A, y, rcond=None)[0], A.T @ A / 80
+    for alpha in (0.05, 0.5):
+        theirs = Lasso(alpha=alpha, fit_intercept=False, tol=1e-12, max_iter=100_000).fit(A, y).coef_
+        np.testing.assert_allclose(metric_prox(point, metric, np.ones(9), L1(alpha)), theirs, atol=1e-4)
+        net = TheirElasticNet(alpha=alpha, l1_ratio=0.3, fit_intercept=False, tol=1e-12, max_iter=100_000).fit(A, y)
+        penalty = ElasticNet(0.3 * alpha, 0.7 * alpha)
+        np.testing.assert_allclose(metric_prox(point, metric, np.ones(9), penalty), net.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_box_by_bounded_least_squares(seed):
+    metric, point, units = a_case(5, seed)
+    root = np.linalg.cholesky(metric).T
+    best = optimize.lsq_linear(root, root @ point, (-0.3 / units, 0.2 / units), tol=1e-14).x
+    found = metric_prox(point, metric, units, Box(-0.3, 0.2))
+    np.testing.assert_allclose(found, best, atol=1e-6)
+    assert (units * found >= -0.3 - 1e-15).all()
+    assert (units * found <= 0.2 + 1e-15).all()
+
+
+def test_without_a_penalty_nothing_moves():
+    metric, point, units = a_case(6, 1)
+    for penalty in (NoPenalty(), L1(0.0), ElasticNet(0.0, 0.0), Box(-1e9, 1e9)):
+        np.testing.assert_allclose(metric_prox(point, metric, units, penalty), point, rtol=1e-12)
+
+
+def test_a_point_at_zero_stays():
+    metric, _, units = a_case(6, 1)
+    assert not metric_prox(np.zeros(6), metric, units, L1(0.1)).any()
+
+
+@pytest.mark.parametrize("spread", [2, 4, 6, 9])
+def test_flat_directions_do_not_make_it_worse(spread):
+    """Coordinate steps are slow in long valleys: what is left over is small against what the step gains."""
+    metric, point, units = a_case(12, 5, spread)
+    penalty = L1(1e-3)
+
+    def objective(w):
+        return (w - point) @ metric @ (w - point) / 2 + penalty.value(units * w)
+
+    found = metric_prox(point, metric, units, penalty)
+    value = objective(found)
+    assert np.isfinite(found).all()
+    assert value <= objective(point)
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(300, 12)) * 10.0 ** rng.uniform(-4, 0, (300, 1))
+    nearby = min(objective(found + step) for step in steps)
+    assert value - nearby <= 1e-3 * (objective(point) - value)
+
+
+# ------------------------------------------------------------------------------- the limit without noise
+
+
+@pytest.fixture
+def center(monkeypatch):
+    """The map in which Newton steps are taken, once there is one."""
+    seen, honest = [], WhitenedNewton._descend
+
+    def spied(self, curator, penalty, recoding, *rest):
+        seen.append(recoding)
+        return honest(self, curator, penalty, recoding, *rest)
+
+    monkeypatch.setattr(WhitenedNewton, "_descend", spied)
+    return seen
+
+
+MODELS = {
+    "lasso": (lambda alpha, **facts: DPLasso(math.inf, alpha=alpha, **facts), Lasso),
+    "net": (
+        lambda alpha, **facts: DPElasticNet(math.inf, alpha=alpha, l1_ratio=0.4, **facts),
+        lambda **facts: TheirElasticNet(l1_ratio=0.4, **facts),
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "alpha"), [("lasso", 1e-3), ("lasso", 0.05), ("net", 1e-2)])
+def test_the_limit_is_that_of_gradient_descent(table, name, alpha):
+    """Without an intercept nothing is centered, and the problem is the same."""
+    made = MODELS[name][0]
+    facts = {"bounds": 1.0, "target": (-1, 1), "fit_intercept": False}
+    ours, theirs = (made(alpha, solver=solver, **facts).fit(table.X, table.numbers) for solver in ("whitened", "gd"))
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=3e-4 * np.abs(theirs.coef_).max())
+    np.testing.assert_array_equal(ours.coef_ == 0, np.abs(theirs.coef_) < 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-2, 0.05])
+@pytest.mark.parametrize("name", MODELS)
+def test_with_an_intercept_it_is_penalized_at_the_center(table, center, name, alpha):
+    """|b + center . w - target center| in the intercept's place: a lasso of the centered table."""
+    ours, theirs = MODELS[name]
+    model = ours(alpha, bounds=1.0, target=(-1, 1), solver="whitened").fit(table.X, table.numbers)
+    (recoding,) = center
+    A = np.hstack([table.X - recoding.center, np.ones((len(table.X), 1))])
+    best = theirs(alpha=alpha, fit_intercept=False, tol=1e-13, max_iter=100_000)
+    best.fit(A, table.numbers - recoding.target_center)
+    found = np.append(model.coef_, model.intercept_ + recoding.center @ model.coef_ - recoding.target_center)
+    np.testing.assert_allclose(found, best.coef_, atol=3e-4 * np.abs(best.coef_).max())
+    np.testing.assert_array_equal(model.coef_ == 0, np.abs(best.coef_[:-1]) < 1e-9)
+
+
+def test_noise_leaves_exact_zeros(table, seeded):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (4000, 12))
+    y = np.clip(0.5 * X[:, 0] + 0.1 * rng.normal(size=4000), -1, 1)
+    with seeded(1):
+        model = DPLasso(4.0, bounds=1.0, target=(-1, 1), alpha=0.05, solver="whitened").fit(X, y)
+    assert model.coef_[0] > 0.2
+    assert (model.coef_ == 0).sum() >= 8
+
+
+def test_what_newton_steps_cannot_follow_is_refused():
+    domain = problem(Huber(0.3)).domain(Budget(1.0).neighbors, Huber(0.3))
+    with pytest.raises(Unsupported, match="separable"):
+        WhitenedNewton().plan(domain, Huber(0.3), GroupL2(0.1, ((0, 1), (2,))))
+    for penalty in (NoPenalty(), L2(0.1), L1(0.1), ElasticNet(0.1, 0.1), Box(-1, 1)):
+        WhitenedNewton().plan(domain, Huber(0.3), penalty)

@@ -1,0 +1,197 @@
+"""What whitened solvers plan is what they ask and what they pay for: shares, events, epsilon."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from discreet import (
+    Bounds,
+    Budget,
+    Certificate,
+    Huber,
+    Logistic,
+    NoPenalty,
+    Plan,
+    PrivateData,
+    Release,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+    WhitenedDescent,
+    WhitenedNewton,
+)
+from discreet.accounting.gaussian import mu_of
+from discreet.accounting.pricing import epsilon_of
+from discreet.curator.lattice.lattice import ROOT_TWO
+from discreet.errors import DiscreetError, PlanViolation, Unsupported
+from discreet.testing import seeded
+from tests.replaying import window
+from tests.solvers.whitened.cases import RELATIONS
+
+SOLVERS = {
+    "full": (WhitenedDescent("full", n_steps=5), Logistic()),
+    "diagonal": (WhitenedDescent("diagonal", n_steps=7), Softmax(3)),
+    "plain": (WhitenedDescent("plain", n_steps=4), SmoothedHinge(0.5)),
+    "plain numbers": (WhitenedDescent("plain", n_steps=4, average=True), Squared()),
+    "newton": (WhitenedNewton(), Squared()),
+    "newton huber": (WhitenedNewton(n_steps=5, moment_share=0.4), Huber(0.3)),
+}
+
+
+def problem(loss, n=40, p=3, stored="dense", intercept=True, declared=None):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (n, p))
+    y = rng.uniform(0, 2, n) if loss.task == "regression" else rng.integers(0, max(2, loss.n_outputs), n)
+    bounds = Bounds(1.0, target=(0.0, 2.0), classes=tuple(range(max(2, loss.n_outputs))), n=declared)
+    return PrivateData(sparse.csr_array(X) if stored == "sparse" else X, y, bounds, fit_intercept=intercept)
+
+
+def run(solver, loss, relation="zero_out", epsilon=1.0, **facts):
+    data = problem(loss, **facts)
+    budget = Budget(epsilon, 1e-6, relation)
+    plan = solver.plan(data.domain(budget.neighbors, loss), loss, NoPenalty())
+    with seeded(1), window() as seen:
+        curator = data.open(plan, budget, loss)
+        solution = solver.solve(curator, NoPenalty())
+    return curator, plan, seen, solution
+
+
+EACH = pytest.mark.parametrize("kind", SOLVERS)
+EACH_RELATION = pytest.mark.parametrize("relation", RELATIONS)
+
+
+@EACH
+@EACH_RELATION
+@pytest.mark.parametrize("intercept", [True, False])
+def test_every_planned_answer_is_asked_and_none_else(kind, relation, intercept):
+    curator, plan, seen, solution = run(*SOLVERS[kind], relation, intercept=intercept)
+    assert set(curator._session._left.values()) == {0}
+    planned = sorted(release.query for release in plan.releases for _ in range(release.count))
+    assert sorted(measurement.query for measurement in seen) == planned
+    assert np.isfinite(solution.coefficients).all()
+    for release in plan.releases:
+        with pytest.raises(PlanViolation, match="no \\(further\\)"):
+            curator._session.spend(release.query, release.clip or 1.0)
+
+
+@EACH
+@EACH_RELATION
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_certificate_costs_the_whole_budget_and_not_more(kind, relation, epsilon):
+    curator, _, seen, _ = run(*SOLVERS[kind], relation, epsilon)
+    events = curator.plan.events(curator.noise_multiplier, pure=False)
+    price = epsilon_of(events, 1e-6, curator.budget.neighbors).epsilon
+    assert epsilon * (1 - 1e-6) <= price <= epsilon
+    # from the lattices alone: mu^2 is the sum of (sensitivity / noise)^2
+    mu = math.sqrt(math.fsum((float(m.factor) * m.unit.bound / 2.0**m.unit.m) ** 2 for m in seen))
+    assert mu <= mu_of(epsilon, 1e-6)
+    assert mu >= mu_of(epsilon, 1e-6) * (1 - 1e-5)
+
+
+@EACH
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("stored", ["dense", "sparse"])
+def test_shares_add_up_to_one(kind, intercept, stored):
+    solver, loss = SOLVERS[kind]
+    if stored == "sparse" and kind in ("full", "newton", "newton huber"):
+        pytest.skip("dense records only")
+    curator, plan, _, _ = run(solver, loss, intercept=intercept, stored=stored)
+    assert math.fsum(r.count / r.relative_noise**2 for r in plan.releases) == pytest.approx(1.0, abs=1e-12)
+    assert curator.noise_multiplier == pytest.approx(1 / mu_of(1.0, 1e-6), rel=1e-6)
+
+
+@EACH
+def test_a_certificate_can_be_read_back_and_priced_again(kind):
+    curator, _, _, _ = run(*SOLVERS[kind])
+    certificate = curator.certificate(model="m", solver=SOLVERS[kind][0].settings())
+    again = Certificate.from_json(certificate.to_json())
+    assert epsilon_of(again.events, again.delta, again.neighbors).epsilon <= again.epsilon
+    assert again.solver["name"] == SOLVERS[kind][0].name
+
+
+@EACH
+@EACH_RELATION
+def test_noise_follows_the_relative_noise(kind, relation):
+    """Each release has the noise of its own share, no other's."""
+    curator, plan, seen, _ = run(*SOLVERS[kind], relation)
+    relative = {release.query: release.relative_noise for release in plan.releases}
+    for m in seen:
+        realized = 2.0**m.unit.m / (float(m.factor) * m.unit.bound)
+        assert realized == pytest.approx(curator.noise_multiplier * relative[m.query], rel=1e-6)
+        assert realized >= curator.noise_multiplier * relative[m.query] * (1 - 1e-15)
+
+
+def test_a_query_less_or_more_than_planned():
+    solver, loss = SOLVERS["newton"]
+    data, budget = problem(loss), Budget(1.0, 1e-6, "zero_out")
+    plan = solver.plan(data.domain(budget.neighbors, loss), loss, NoPenalty())
+    for release in plan.releases:
+        short = Plan([r for r in plan.releases if r is not release])
+        with pytest.raises(PlanViolation, match=release.query):
+            solver.solve(data.open(short, budget, loss), NoPenalty())
+    more = Plan([*plan.releases, Release("noisy_count", 1)])
+    curator = data.open(more, budget, loss)
+    solver.solve(curator, NoPenalty())
+    assert curator._session._left["noisy_count"] == 1
+
+
+def test_other_clips_than_planned_are_refused():
+    loss = Logistic()
+    plan = SOLVERS["full"][0].plan(problem(loss).domain(Budget(1.0).neighbors, loss), loss, NoPenalty())
+    curator = problem(loss).open(plan, Budget(1.0, 1e-6), loss)
+    with pytest.raises(PlanViolation, match="another clip"):
+        curator.noisy_mean_squares(clip=17.0, n=10)
+    for clip in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(DiscreetError):
+            curator.noisy_second_moment(clip=clip, n=10)
+    for n in (0.0, -3.0, math.nan, math.inf):
+        with pytest.raises(DiscreetError):
+            curator.noisy_second_moment(clip=1.0, n=n)
+    curator.noisy_second_moment(clip=1.0, n=10)  # what was refused was not spent
+
+
+@pytest.mark.parametrize("kind", ["newton", "full"])
+def test_dense_solvers_refuse_sparse_records_before_anything_is_released(kind):
+    solver, loss = SOLVERS[kind]
+    data = problem(loss, stored="sparse")
+    with pytest.raises(Unsupported):
+        solver.plan(data.domain(Budget(1.0).neighbors, loss), loss, NoPenalty())
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal", "plain", "newton"])
+def test_a_count_gets_two_percent_of_the_rest(kind):
+    solver, loss = SOLVERS[kind]
+    for declared, total in ((None, 1.02), (40, 1.0)):
+        curator, plan, _, _ = run(solver, loss, "add_remove", declared=declared)
+        assert math.fsum(r.count / r.relative_noise**2 for r in plan.releases) == pytest.approx(total, abs=1e-12)
+        assert ("noisy_count" in {r.query for r in plan.releases}) == (declared is None)
+        price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
+        assert 1 - 1e-6 <= price.epsilon <= 1
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_plain_form_sees_how_long_sparse_rows_are(intercept):
+    """One mean for sparse records with a constant to compare with; nothing for dense ones."""
+    solver, loss = SOLVERS["plain"]
+    for stored in ("dense", "sparse"):
+        _, plan, seen, _ = run(solver, loss, stored=stored, intercept=intercept)
+        bought = ["noisy_mean"] if stored == "sparse" and intercept else []
+        assert [m.query for m in seen] == [*bought, *["noisy_gradient"] * solver.n_steps]
+        assert [r.clip for r in plan.releases if r.query == "noisy_mean"] == [1.0] * len(bought)
+
+
+def test_lattices_are_kept_apart_by_their_factor():
+    """Squares and sums of the same clip and noise have other bounds: a lattice made for one is too fine for both."""
+    loss = Logistic()
+    plan = Plan([Release("noisy_mean", 1), Release("noisy_mean_squares", 1)])
+    curator = problem(loss).open(plan, Budget(1.0, 1e-6, "replace_one"), loss)
+    session = curator._session
+    release = session._releases["noisy_mean_squares"]
+    units = [session.unit(release, 1.0, factor) for factor in (2, ROOT_TWO, 2, ROOT_TWO)]
+    assert units[:2] == units[2:]
+    assert units[0] != units[1]
+    for unit, factor in zip(units, (2, ROOT_TWO), strict=False):
+        realized = 2.0**unit.m / (float(factor) * unit.bound)
+        assert curator.noise_multiplier <= realized <= curator.noise_multiplier * (1 + 1e-6)

@@ -1,0 +1,112 @@
+"""The numbers of whitened solvers, and the steps that are exact: what public facts and released values make of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import L2, Budget, Huber, Logistic, NoPenalty, Softmax, Squared, WhitenedDescent, WhitenedNewton
+from discreet.bounds import Domain
+from discreet.curator.records.recoding import Recoding
+from discreet.models.defaults import STEEP, choose_solver, typical_row_norm
+from discreet.solvers import whitened_defaults as rules
+from discreet.solvers.standardize import LEAST_SCALE, seen_shape, shape_releases
+from discreet.solvers.whitened import affine, ridge_prox
+from tests.solvers.whitened.cases import bounds_of, opened, records_of
+
+P = 4
+
+
+def a_domain(n=10_000, p=P, relation="zero_out", outputs=1, **facts):
+    neighbors = Budget(1.0, 1e-6, relation).neighbors
+    return Domain(np.ones(p), math.sqrt(p), n, neighbors, n_outputs=outputs, **facts)
+
+
+def test_the_constant_grows_where_signal_is_weak_and_stops_at_two():
+    budget = Budget(1.0, 1e-6, "zero_out")
+    found = [rules.constant_for(a_domain(n), budget) for n in (1, 100, 200, 300, 1000, 10**6)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == 2.0
+    assert found[-1] == 0.5
+    assert any(0.5 < constant < 2.0 for constant in found)
+
+
+@pytest.mark.parametrize(("loss", "steps"), [(Squared(), 4), (Huber(0.3), rules.LIMIT_NEWTON)])
+def test_newton_steps_without_noise(loss, steps):
+    assert WhitenedNewton.for_facts(a_domain(), loss, Budget(math.inf)).n_steps == steps
+
+
+def test_no_scale_is_below_a_tenth_of_what_was_declared():
+    """Neither a constant feature nor a rare category is blown up by more."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (500, 3)) * [1.0, 1e-3, 0.0]
+    domain = records_of(X, np.ones(500))[1]
+    releases = shape_releases(domain, mean=0.1, scale=0.1)
+    curator = opened(X, np.ones(500), releases, Budget(math.inf), intercept=True, bounds=bounds_of(Logistic()))
+    shape = seen_shape(curator, releases, 500.0)
+    assert shape.recoding.scale[0] == pytest.approx(X[:, 0].std(), rel=0.05)
+    np.testing.assert_allclose(shape.recoding.scale[1:], LEAST_SCALE)
+
+
+def a_recoding(kind, intercept=True):
+    rng = np.random.default_rng(1)
+    columns = P + intercept
+    matrix = rng.normal(size=(columns, columns)) if kind == "matrix" else None
+    center = rng.uniform(-1, 1, P) if intercept else np.zeros(P)
+    middle = 0.3 if intercept else 0.0
+    return Recoding(center, 10.0 ** rng.uniform(-2, 1, P), 0.4, 1.0, matrix, target_center=middle)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("alpha", [1e-7, 0.1, 1e6])
+def test_a_ridge_step_is_the_minimum(outputs, intercept, alpha):
+    """(v - v0) / step + alpha Q^T (Q v + c) = 0, with a target center in c, for any strength."""
+    recoding, domain = a_recoding("matrix", intercept), a_domain(p=P + intercept, outputs=outputs, intercept=intercept)
+    linear, offset = affine(recoding, domain)
+    start = np.random.default_rng(2).normal(size=domain.shape)
+    v = ridge_prox(L2(alpha), recoding, domain, 0.7)(start)
+    w = (linear @ v).T + offset
+    pull = 0.7 * alpha * (linear.T @ w.T)
+    size = 0.7 * alpha * np.linalg.norm(linear) ** 2 * np.abs(v).max()  # what cancels in the pull
+    np.testing.assert_allclose(v - start + pull, 0.0, atol=1e-9 * max(1.0, size))
+    assert np.linalg.norm(w) <= np.linalg.norm((linear @ start).T + offset) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_without_a_matrix_slopes_are_penalized_one_by_one(outputs):
+    """The intercept at the center: what ``coefficients`` makes of v but for the center."""
+    recoding, domain = a_recoding("none"), a_domain(p=P + 1, outputs=outputs)
+    units = np.append(1 / recoding.scale, recoding.constant)
+    start = np.random.default_rng(2).normal(size=domain.shape)
+    v = ridge_prox(L2(0.3), recoding, domain, 0.7)(start)
+    np.testing.assert_allclose((v - start).T + 0.7 * 0.3 * units**2 * v.T, 0.0, atol=1e-12)
+
+
+def test_no_penalty_moves_nothing():
+    for penalty in (NoPenalty(), L2(0.0)):
+        start = np.ones(P + 1)
+        assert ridge_prox(penalty, a_recoding("matrix"), a_domain(p=P + 1), 0.7)(start) is start
+
+
+def test_a_strong_penalty_does_not_diverge():
+    """A gradient step of this size would: a feature in a range that is far too wide has a large Q."""
+    X = np.random.default_rng(0).uniform(-0.01, 0.01, (300, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    for form in ("full", "diagonal", "plain"):
+        solver = WhitenedDescent(form, n_steps=30, momentum=0.9)
+        domain = records_of(X, y)[1]
+        plan = solver.plan(domain, Logistic(), L2(10.0))
+        curator = opened(X, y, plan.releases, intercept=True)
+        assert np.abs(solver.solve(curator, L2(10.0)).coefficients).max() < 1.0
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.3), Logistic(), Softmax(3)])
+def test_gradient_steps_for_numbers_are_shorter(loss):
+    """Means of features make one direction steep, and residuals, unlike slopes of a class loss, grow with a margin."""
+    domain, budget = a_domain(outputs=loss.n_outputs), Budget(1.0, 1e-6, "zero_out")
+    made, _ = choose_solver("gd", domain, loss, NoPenalty(), budget)
+    rho = typical_row_norm(domain) * (STEEP if loss.task == "regression" else 1.0)
+    assert made.step_size == pytest.approx(1 / (loss.smoothness * rho**2))
+    short = Domain(np.ones(P), 0.1, 100, domain.neighbors, n_outputs=loss.n_outputs)
+    assert choose_solver("gd", short, loss, NoPenalty(), budget)[0].step_size == pytest.approx(100 / loss.smoothness)
