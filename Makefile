@@ -35,11 +35,11 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks speed
 
-# the comparison of models as they come, on public tables in DATA; PEERS are files that benchmarks/accuracy/peers.py wrote
+# the comparison of models as they come, on public tables in DATA; PEERS are files that benchmarks/methods/peers.py wrote
 accuracy: $(STAMP)
-	$(BIN)/discreet experiment accuracy --data $(or $(DATA),data) --widen 3 $(addprefix --peers ,$(PEERS)) \
+	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --widen 3 $(addprefix --peers ,$(PEERS)) \
 	  --page docs/experiments.md
 
 # every solver under every relation, into the documentation; the quick audits are part of `make test`

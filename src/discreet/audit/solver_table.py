@@ -53,3 +53,13 @@ def markdown(audits: Iterable[Audit]) -> str:
             f"| {one.confidence:g} | {one.verdict} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def into_page(page: str, text: str, name: str) -> str:
+    """Return the page with ``text`` in place of what stands between its two markers."""
+    start, end = f"<!-- {name}: generated -->", f"<!-- {name}: end -->"
+    before, found, rest = page.partition(start)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"the page needs the lines {start} and {end}")
+    return f"{before}{start}\n\n{text}\n\n{end}{after}"

@@ -45,9 +45,8 @@ def table(
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from discreet.audit.solver_table import markdown
+    from discreet.audit.solver_table import into_page, markdown
     from discreet.cli.console import Console
-    from discreet.experiments.coordinate_tables import into_page
 
     settings = {"epsilon": fitted_claim(epsilon, delta)[0], "delta": delta, "confidence": sure(confidence)}
     _needs_markers(page)

@@ -45,9 +45,6 @@ NO_RECORDS = {
     "budget move": "takes an address",
     "budget export": "copies entries, which budget history shows",
     "budget roles": "prints statements for a database",
-    "experiment accuracy": "compares with models that are not private, on tables that are declared public",
-    "experiment coordinates": "makes its own synthetic tables",
-    "experiment solvers": "compares solvers on tables that are declared public",
 }
 
 _SETTINGS = """

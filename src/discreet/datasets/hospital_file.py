@@ -13,7 +13,7 @@ _EMPTY_EVERY = 17  # stays without a body mass index
 
 def schema_text() -> str:
     """What is publicly known of the file, as its owner would write it."""
-    return files("discreet.experiments").joinpath("hospital_schema.toml").read_text(encoding="utf-8")
+    return files("discreet.datasets").joinpath("hospital_schema.toml").read_text(encoding="utf-8")
 
 
 def write_csv(table: Table, path: Path) -> Path:
