@@ -46,7 +46,7 @@ accuracy: $(STAMP)
 audit: $(STAMP)
 	$(BIN)/discreet audit replay
 	$(BIN)/discreet audit gradient --epsilon 1 --runs 1000000
-	$(BIN)/discreet audit surface
+	$(BIN)/python -m tests.surface
 	$(BIN)/discreet audit table --runs $(or $(RUNS),2000) --page docs/audits.md
 
 docs: $(STAMP)

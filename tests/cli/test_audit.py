@@ -17,12 +17,12 @@ def answer(run, *arguments):
 
 def test_without_a_level_the_levels_are_listed(run):
     shown = run("audit").output
-    for level in ("replay", "gradient", "transcript", "model", "one-run", "surface", "table"):
+    for level in ("replay", "gradient", "transcript", "model", "one-run", "table"):
         assert level in shown
     assert "no proof" in run("audit", "--help").stdout
 
 
-@pytest.mark.parametrize("level", ["replay", "gradient", "transcript", "model", "one-run", "surface", "table"])
+@pytest.mark.parametrize("level", ["replay", "gradient", "transcript", "model", "one-run", "table"])
 def test_help_says_what_a_level_does(run, level):
     result = run("audit", level, "--help")
     assert result.exit_code == 0

@@ -28,7 +28,6 @@ from discreet.cli.audit_options import (
     sure,
     waiting,
 )
-from discreet.cli.audit_surface import surface
 from discreet.cli.audit_table import table
 from discreet.cli.errors import NO, Refused
 
@@ -64,7 +63,7 @@ def _group() -> None:
     Exit code 0: not refuted. 1: refuted. 2: the request cannot be served.
 
     Begin with `discreet audit replay` (seconds, no statistics), then `discreet audit gradient`, then
-    `discreet audit surface` and `discreet audit table` (minutes).
+    `discreet audit table` (minutes).
     """
 
 
@@ -293,5 +292,4 @@ def _tell(found: "Audit", as_json: bool, path: Path | None) -> None:
         raise typer.Exit(NO)
 
 
-audit.command()(surface)
 audit.command()(table)

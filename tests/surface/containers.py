@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from discreet.audit.surface.rows import Cells
+from tests.surface.rows import Cells
 
 Column = Callable[[list[Any]], Any]
 
@@ -249,7 +249,7 @@ def written(cell: Any) -> bytes:
 @cache
 def every_container() -> tuple[Container, ...]:
     """All of them; those of libraries that are not installed are left out."""
-    from discreet.audit.surface import frames
-    from discreet.audit.surface.files import FILES
+    from tests.surface import frames
+    from tests.surface.files import FILES
 
     return (*_numpy(), *_sparse(), *frames.of_pandas(), *frames.of_pyarrow(), *frames.of_polars(), *FILES)

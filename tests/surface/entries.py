@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import discreet
-from discreet.audit.surface.observing import RICH, WatchedLedger, account_name, masked
-from discreet.audit.surface.rows import ANSWER, MATRIX, ROWS, TABLE, WHO, Cells, matrix_cells, table_cells
 from discreet.budget import Neighbors
 from discreet.losses import Logistic
 from discreet.solvers.gd import GradientDescent
+from tests.surface.observing import RICH, WatchedLedger, account_name, masked
+from tests.surface.rows import ANSWER, MATRIX, ROWS, TABLE, WHO, Cells, matrix_cells, table_cells
 
 EPSILON, DELTA = 1.0, 1e-5
 _GD = GradientDescent(n_steps=2, clip=0.5, step_size=0.1)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from discreet.audit.deep_diff import differences
 from discreet.audit.recorder import run
-from discreet.audit.surface.values import CHARGED, TOUCHED, TRACES
 from discreet.budget import Neighbors
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.reservation import Reservation
+from tests.surface.values import CHARGED, TOUCHED, TRACES
 
 RICH, BROKE = "rich", "broke"
 """Whether the ledger grants what is asked."""

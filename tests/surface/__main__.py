@@ -1,18 +1,26 @@
-"""``discreet audit surface``: does anything that can be observed from outside depend on one record?"""
+"""``python -m tests.surface``: does anything that can be observed from outside depend on one record?"""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from discreet.cli.audit_options import AsJson, counted
-from discreet.cli.errors import NO, Refused
+from discreet.cli.console import Console
+from discreet.cli.errors import NO, UNSERVED
+from tests.surface.audit import Surface, surface
+from tests.surface.commands import command_entries
+from tests.surface.containers import every_container
+from tests.surface.entries import python_entries
+from tests.surface.harness import count
+from tests.surface.values import VALUES
 
-if TYPE_CHECKING:
-    from discreet.audit.surface import Surface
+app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown")
 
 
-def surface(
+@app.command()
+def main(
     entry: Annotated[
         list[str] | None, typer.Option("--entry", help="A part of an entry's name, such as tune; repeatable.")
     ] = None,
@@ -35,55 +43,40 @@ def surface(
     with the mechanisms' answers frozen. Then texts, exit codes, warnings, errors, files, charges and their order must
     be the same, and no value of the record may appear in any of them.
 
-    - `discreet audit surface --cases 2000`: a look, in a minute
+    - `python -m tests.surface --cases 2000`: a look, in a minute
 
-    - `discreet audit surface`: everything, in some minutes
+    - `python -m tests.surface`: everything, in some minutes
 
-    - `discreet audit surface --entry tune --container CSV`
+    - `python -m tests.surface --entry tune --container CSV`
 
     It cannot see time and memory. Predictions and scores of rows that are declared public show them, and are left out.
     """
-    entries, containers, values = _chosen(entry, container, value)
-    from discreet.audit.surface import surface as audit_surface
-    from discreet.audit.surface.harness import count
-
+    entries = _named("--entry", entry, (*python_entries(), *command_entries()))
+    containers, values = _named("--container", container, every_container()), _named("--value", value, VALUES)
     total = count(entries, containers, values)
     if not total:
-        raise Refused("no case is left: these values do not occur at these entries and in these containers")
+        raise _refused("no case is left: these values do not occur at these entries and in these containers")
     with counted("Comparing neighbors", cases or total) as done:
-        found = audit_surface(entries, containers, values, n_cases=cases, seed=seed, progress=done)
+        found = surface(entries, containers, values, n_cases=cases, seed=seed, progress=done)
     typer.echo(found.to_json()) if as_json else _print(found)
     if found.refuted:
         raise typer.Exit(NO)
-
-
-def _chosen(entry: list[str] | None, container: list[str] | None, value: list[str] | None) -> tuple[Any, Any, Any]:
-    try:
-        from discreet.audit.surface.containers import every_container
-        from discreet.audit.surface.entries import python_entries
-        from discreet.audit.surface.values import VALUES
-        from discreet.cli.surface_entries import command_entries
-
-        tables = every_container()
-    except ModuleNotFoundError as error:
-        raise Refused(f"{error.name} is not installed: pip install 'discreet[tables]'") from None
-    every = (*python_entries(), *command_entries())
-    return _named("--entry", entry, every), _named("--container", container, tables), _named("--value", value, VALUES)
 
 
 def _named(option: str, parts: list[str] | None, things: Sequence[Any]) -> list[Any]:
     """Those whose names contain one of these."""
     found = [one for one in things if not parts or any(part.lower() in one.name.lower() for part in parts)]
     if not found:
-        raise Refused(f"{option} must be a part of one of: {', '.join(one.name for one in things)}")
+        raise _refused(f"{option} must be a part of one of: {', '.join(one.name for one in things)}")
     return found
 
 
-def _print(found: "Surface") -> None:
-    from rich.table import Table
+def _refused(message: str) -> typer.Exit:
+    typer.echo(message, err=True)
+    return typer.Exit(UNSERVED)
 
-    from discreet.cli.console import Console
 
+def _print(found: Surface) -> None:
     console = Console(markup=False, highlight=False)
     table = Table("entry", "cases", "served", "different", title_justify="left", box=None)
     for column in table.columns[1:]:
@@ -105,3 +98,7 @@ def _print(found: "Surface") -> None:
         )
     if not found.refuted:
         console.print("Synthetic data, without statistics. This is no proof: an audit finds what it tries.")
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m tests.surface")

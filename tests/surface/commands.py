@@ -11,7 +11,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from discreet.audit.surface.entries import (
+from discreet.budget import Neighbors
+from tests.surface.entries import (
     ALIKE,
     DELTA,
     EPSILON,
@@ -22,9 +23,8 @@ from discreet.audit.surface.entries import (
     fitted_table,
     schema_of,
 )
-from discreet.audit.surface.observing import BROKE, masked
-from discreet.audit.surface.rows import ANSWER, TABLE, WHO, table_cells
-from discreet.budget import Neighbors
+from tests.surface.observing import BROKE, masked
+from tests.surface.rows import ANSWER, TABLE, WHO, table_cells
 
 NO_RECORDS = {
     "demo": "makes its own synthetic table",
@@ -38,7 +38,6 @@ NO_RECORDS = {
     "audit model": "makes its own synthetic tables",
     "audit one-run": "makes its own synthetic tables",
     "audit table": "makes its own synthetic tables",
-    "audit surface": "makes its own synthetic tables",
     "budget init": "takes an address",
     "budget grant": "takes a name and a cap",
     "budget divide": "takes names",

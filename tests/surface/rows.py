@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.surface.values import NUMBER, TEXT, Hostile
 from discreet.budget import Neighbors
+from tests.surface.values import NUMBER, TEXT, Hostile
 
 ROWS = 40
 """Records; half as many persons."""

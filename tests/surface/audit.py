@@ -1,6 +1,6 @@
 """Audit of the surface: does anything that a person outside can observe depend on one record?
 
-Every way in (``entries.py``, and the commands in ``cli/surface_entries.py``) is tried with tables in every container
+Every way in (``entries.py``, and the commands in ``tests/surface/commands.py``) is tried with tables in every container
 (``containers.py``, ``files.py``) that differ in one record with a hostile cell (``values.py``). The mechanisms' answers
 are frozen, as in ``audit.replay``, so that noise makes no difference: then texts, exit codes, warnings, logs, errors,
 charges and their order, files and results must be the same, and no value of the record may turn up in any of them.
@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from discreet.audit.surface.containers import Container, every_container
-from discreet.audit.surface.entries import Entry, python_entries
-from discreet.audit.surface.harness import Case, Difference, Outcome, cases, count, smaller, workshop
-from discreet.audit.surface.result import Surface
-from discreet.audit.surface.values import VALUES, Hostile
+from tests.surface.containers import Container, every_container
+from tests.surface.entries import Entry, python_entries
+from tests.surface.harness import Case, Difference, Outcome, cases, count, smaller, workshop
+from tests.surface.result import Surface
+from tests.surface.values import VALUES, Hostile
 
 __all__ = ["Case", "Difference", "Outcome", "Surface", "surface"]
 

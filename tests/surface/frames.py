@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.surface.containers import (
+from tests.surface.containers import (
     Column,
     Memory,
     NotHeld,
@@ -24,8 +24,8 @@ from discreet.audit.surface.containers import (
     words,
     written,
 )
-from discreet.audit.surface.rows import ADDED, matrix_cells, table_cells
-from discreet.audit.surface.values import NUMBER, TEXTS
+from tests.surface.rows import ADDED, matrix_cells, table_cells
+from tests.surface.values import NUMBER, TEXTS
 
 
 def _nullable(cells: list[Any], dtype: str) -> Any:

@@ -1,14 +1,14 @@
 """Cases of the surface audit by their names."""
 
-from discreet.audit.surface import Case, Difference
-from discreet.audit.surface.containers import every_container
-from discreet.audit.surface.entries import python_entries
-from discreet.audit.surface.harness import Workshop
-from discreet.audit.surface.observing import RICH
-from discreet.audit.surface.rows import Place
-from discreet.audit.surface.values import VALUES
 from discreet.budget import Neighbors
-from discreet.cli.surface_entries import command_entries
+from tests.surface.audit import Case, Difference
+from tests.surface.commands import command_entries
+from tests.surface.containers import every_container
+from tests.surface.entries import python_entries
+from tests.surface.harness import Workshop
+from tests.surface.observing import RICH
+from tests.surface.rows import Place
+from tests.surface.values import VALUES
 
 ENTRIES = {entry.name: entry for entry in (*python_entries(), *command_entries())}
 CONTAINERS = {container.name: container for container in every_container()}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.audit.audit_result import NOT_REFUTED, REFUTED
-from discreet.audit.surface.harness import Difference, Outcome
-from discreet.audit.surface.observing import BROKE
 from discreet.budget import Neighbors
+from tests.surface.harness import Difference, Outcome
+from tests.surface.observing import BROKE
 
 _WIDTH = 400
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting.pricing import remembered_prices
-from discreet.audit.surface.containers import Container, NotHeld
-from discreet.audit.surface.entries import Entry, Task
-from discreet.audit.surface.files import CsvFile, ParquetFile
-from discreet.audit.surface.observing import BROKE, RICH, Observed, WatchedLedger, compared, observed
-from discreet.audit.surface.rows import ANSWER, ROWS, WHO, Cells, Place, base, neighbor, rows_of
-from discreet.audit.surface.values import Hostile
 from discreet.budget import Neighbors
+from tests.surface.containers import Container, NotHeld
+from tests.surface.entries import Entry, Task
+from tests.surface.files import CsvFile, ParquetFile
+from tests.surface.observing import BROKE, RICH, Observed, WatchedLedger, compared, observed
+from tests.surface.rows import ANSWER, ROWS, WHO, Cells, Place, base, neighbor, rows_of
+from tests.surface.values import Hostile
 
 _LEDGER_LIFE = 500
 _PLACES = (0, ROWS // 2, ROWS - 1)
@@ -170,7 +170,7 @@ class Workshop:
         return found
 
     def _holds(self, case: Case, column: str) -> bool:
-        from discreet.audit.surface.values import VALUES
+        from tests.surface.values import VALUES
 
         cells = case.entry.cells()
         key = (f"{case.entry.name} {case.container.name}", column)

@@ -1,4 +1,4 @@
-"""``audit.surface``: everything that a person outside can observe, at every entry, between hostile neighbors."""
+"""Everything that a person outside can observe, at every entry, between hostile neighbors."""
 
 import inspect
 import json
@@ -14,18 +14,19 @@ import pytest
 from typer.testing import CliRunner
 
 import discreet
-from discreet.audit.surface import surface
-from discreet.audit.surface.containers import NotHeld
-from discreet.audit.surface.entries import python_entries
-from discreet.audit.surface.harness import count, workshop
-from discreet.audit.surface.rows import ANSWER, MATRIX, matrix_cells, table_cells
-from discreet.audit.surface.values import NUMBER, TEXT, VALUES
 from discreet.cli.app import app
-from discreet.cli.surface_entries import NO_RECORDS, command_entries
 from discreet.curator.private_data import PrivateData
 from discreet.curator.records import admission
 from discreet.errors import Unsupported
-from tests.audit.surface_cases import CONTAINERS, ENTRIES, HOSTILE, case_of, differences
+from tests.surface.__main__ import app as surface_app
+from tests.surface.audit import surface
+from tests.surface.cases import CONTAINERS, ENTRIES, HOSTILE, case_of, differences
+from tests.surface.commands import NO_RECORDS, command_entries
+from tests.surface.containers import NotHeld
+from tests.surface.entries import python_entries
+from tests.surface.harness import count, workshop
+from tests.surface.rows import ANSWER, MATRIX, matrix_cells, table_cells
+from tests.surface.values import NUMBER, TEXT, VALUES
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def ways_in():
 
 
 def test_every_public_way_in_has_a_case():
-    """A new function that takes records needs an entry in ``audit/surface/entries.py``, or a reason here."""
+    """A new function that takes records needs an entry in ``tests/surface/entries.py``, or a reason here."""
     covered = {name for entry in python_entries() for name in entry.covers}
     found = set(ways_in())
     assert {"DPRidge.fit", "private_score", "PrivateData", "TableModel.fit"} <= found
@@ -96,7 +97,7 @@ def commands(group=app, path=()):
 
 
 def test_every_command_has_a_case():
-    """A new command needs an entry in ``cli/surface_entries.py``, or a reason there why no record reaches it."""
+    """A new command needs an entry in ``tests/surface/commands.py``, or a reason there why no record reaches it."""
     covered = {name for entry in command_entries() for name in entry.covers}
     assert covered & set(NO_RECORDS) == set()
     assert set(commands()) == covered | set(NO_RECORDS)
@@ -360,7 +361,7 @@ def test_neighbors_look_alike_to_a_shell(line, tmp_path):
 
 
 def audited(*arguments):
-    return CliRunner().invoke(app, ["audit", "surface", *map(str, arguments)], prog_name="discreet")
+    return CliRunner().invoke(surface_app, [*map(str, arguments)])
 
 
 ONE = ("--entry", "DPRidge.quote", "--container", "numpy float64", "--value", "infinity")

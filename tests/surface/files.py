@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.audit.surface.containers import NotHeld, is_real, words, written
-from discreet.audit.surface.rows import Cells
+from tests.surface.containers import NotHeld, is_real, words, written
+from tests.surface.rows import Cells
 
 
 @dataclass(frozen=True)
