@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.pages.curve_panels import COLORS, MARKERS
-from discreet.report.figures import LIGHT, MissingPlots, Theme
+from discreet.report.figures import LIGHT, Theme, blank, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,14 +35,8 @@ def accuracy_panels(
     panels: Sequence[AccuracyPanel], epsilons: Sequence[float], *, title: str, subtitle: str, theme: Theme = LIGHT
 ) -> "Figure":
     """Panels side by side: means as lines, standard errors as bars, two references, one legend below."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPlots('pictures need matplotlib: pip install "discreet[plot]"') from None
     width, height = max(7.5, 4.3 * len(panels) + 1.4), 6.0
-    figure = Figure(figsize=(width, height), facecolor=theme.paper)
-    FigureCanvasAgg(figure)
+    figure = blank(width, height, theme)
     left = 0.85 / width
     figure.subplots_adjust(left=left, right=1 - 0.25 / width, top=1 - 1.15 / height, bottom=1.4 / height, wspace=0.22)
     for place, axes in enumerate(figure.subplots(1, len(panels), squeeze=False).flat):
@@ -59,7 +53,6 @@ def accuracy_panels(
 
 
 def _draw(axes: Any, panel: AccuracyPanel, epsilons: Sequence[float], theme: Theme) -> None:
-    axes.set_facecolor(theme.paper)
     place = {"textcoords": "offset points", "fontsize": 9}
     axes.axhline(panel.non_private, color=theme.reference, linewidth=1.4, dashes=(6, 3))
     axes.axhline(panel.majority, color=theme.quiet, linewidth=1.4, dashes=(1.5, 2))
@@ -74,12 +67,7 @@ def _draw(axes: Any, panel: AccuracyPanel, epsilons: Sequence[float], theme: The
     _scale(axes, panel, epsilons)
     axes.set_title(panel.title, loc="left", color=theme.ink, fontsize=11.5, fontweight="bold", pad=8)
     axes.set_xlabel("epsilon (logarithmic; smaller is more private)", color=theme.ink, fontsize=10)
-    axes.tick_params(which="both", colors=theme.quiet, labelsize=9.5, length=0, pad=5)
-    axes.grid(axis="y", color=theme.grid, linewidth=1)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(theme.quiet)
+    frame(axes, theme)
 
 
 def _scale(axes: Any, panel: AccuracyPanel, epsilons: Sequence[float]) -> None:

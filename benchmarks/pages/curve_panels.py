@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from discreet.report.figures import LIGHT, MissingPlots, Theme
+from discreet.report.figures import LIGHT, Theme, blank, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,16 +36,10 @@ def curve_panels(
     panels: Sequence[Panel], *, title: str, subtitle: str, x_label: str, y_label: str, theme: Theme = LIGHT
 ) -> "Figure":
     """Panels, two in a row, both axes logarithmic: means as lines, the middle 80% as bands, one legend below."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPlots('pictures need matplotlib: pip install "discreet[plot]"') from None
     lines = -(-len(panels) // 2)
     columns = min(2, len(panels))
-    figure = Figure(figsize=(5.2 * columns, 3.7 * lines + 1.7), facecolor=theme.paper)
-    FigureCanvasAgg(figure)
     height = 3.7 * lines + 1.7
+    figure = blank(5.2 * columns, height, theme)
     figure.subplots_adjust(
         left=0.085, right=0.985, top=1 - 1.15 / height, bottom=1.25 / height, wspace=0.18, hspace=0.36
     )
@@ -62,7 +56,6 @@ def curve_panels(
 
 
 def _draw(axes: Any, panel: Panel, theme: Theme, x_label: str, y_label: str) -> None:
-    axes.set_facecolor(theme.paper)
     axes.axhline(panel.level, color=theme.quiet, linewidth=1.3, dashes=(1.5, 2))
     for curve in panel.curves:
         color, marker = COLORS[curve.look % len(COLORS)], MARKERS[curve.look % len(MARKERS)]
@@ -78,12 +71,7 @@ def _draw(axes: Any, panel: Panel, theme: Theme, x_label: str, y_label: str) -> 
     axes.set_ylabel(y_label, color=theme.ink, fontsize=10)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     _number_decades(axes)
-    axes.tick_params(which="both", colors=theme.quiet, labelsize=9.5, length=0, pad=5)
-    axes.grid(axis="y", color=theme.grid, linewidth=1)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(theme.quiet)
+    frame(axes, theme)
     place = {"textcoords": "offset points", "color": theme.quiet, "fontsize": 9}
     left = min(x for curve in panel.curves for x in curve.x)
     axes.annotate("w = 0", (left, panel.level), xytext=(0, 4), **place)
