@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.problems import clip_for, features_and_targets, query, records
 from benchmarks.rows import Row, at_least, at_most
 from benchmarks.timing import IdleMachine, interleaved
+from discreet.curator import SystemEntropy
 from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.lattice.entropy import SystemEntropy
 from discreet.curator.lattice.noise import rounded_gaussian
 
 P = 100
@@ -37,7 +37,7 @@ def against_gemv(n: int, rounds: int) -> Row:
     engine, asked = DenseEngine(records(n, P), threads=1), query(w, n, clip_for(P))
     with threadpool_limits(1):
         taken = interleaved(
-            {"ours": lambda: engine.gradient_sum(asked), "peer": lambda: (X @ w, X.T @ coefficients)}, rounds=rounds
+            {"ours": lambda: asked.over(engine), "peer": lambda: (X @ w, X.T @ coefficients)}, rounds=rounds
         )
     title = f"gradient, n={n:.0e}, p={P}, 1 thread, against two gemv"
     return Row.faster(title, taken["ours"], taken["peer"], at_most(0.75), clock="cpu")
@@ -53,7 +53,7 @@ def two_threads(n: int, rounds: int) -> Row:
 
     def with_threads(count: int) -> None:
         engine._workers.threads = count
-        engine.gradient_sum(asked)
+        asked.over(engine)
 
     candidates = {"two": lambda: with_threads(2), "one": lambda: with_threads(1)}
     taken = interleaved(candidates, rounds=rounds, before_round=idle)

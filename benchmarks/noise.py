@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.rows import Row, at_least, at_most
 from benchmarks.timing import interleaved
-from discreet.curator.lattice.entropy import SystemEntropy
+from discreet.curator import SystemEntropy
 from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
 
 COUNT, M = 100_000, 40

@@ -13,8 +13,7 @@ import pyarrow.parquet
 
 from benchmarks.rows import Row, at_least, at_most
 from benchmarks.timing import interleaved
-from discreet.curator.tables.table_files import open_table
-from discreet.curator.tables.table_stream import TableStream
+from discreet.curator import TableStream, open_table
 from discreet.schema.columns import Number, Target
 from discreet.schema.schema import Schema
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator import use_entropy
 from discreet.datasets.hospital import hospital
 from discreet.errors import DiscreetError, Unsupported
 from discreet.experiments import declared

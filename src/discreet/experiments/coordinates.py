@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from discreet.budget import Budget
-from discreet.curator.lattice.entropy import use_entropy
-from discreet.curator.private_data import PrivateData
+from discreet.curator import PrivateData, use_entropy
 from discreet.experiments.coordinate_methods import Method, Setting, methods_for
 from discreet.experiments.coordinate_problems import NAMES, Problem, problem
 from discreet.experiments.replay import Replayed

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Budget, Neighbors
-from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator import use_entropy
 from discreet.datasets.hospital import Table
 from discreet.errors import Unsupported
 from discreet.experiments.replay import Replayed
