@@ -21,11 +21,11 @@ from benchmarks.speed import sparse
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
-from discreet.curator.curator import Curator
-from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery
+from discreet.curator import Curator
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.lattice.lattice import on_weight_grid, weight_room, weight_scale
+from discreet.curator.queries.coordinates import CoordinateProgram, CoordinateQuery
 from discreet.curator.records.admission import admit, scaling_for
 from discreet.losses import Logistic, Squared
 from discreet.penalties import L1
@@ -166,7 +166,7 @@ def greedy_sums(X: Floats, y: Floats, rounds: int) -> Row:
     scales, bounds = np.full(p, bound / (0.2 * grid.one)), np.full(p, bound)
     margin_scale = 1.0 / (weight_scale(grid) * grid.one)
     query = CoordinateQuery(w, Logistic(), np.arange(p), scales, bounds, margin_scale)
-    candidates = {"ours": lambda: engine.coordinate_sums(query), "peer": lambda: X.T @ d}
+    candidates = {"ours": lambda: query.over(engine), "peer": lambda: X.T @ d}
     taken = interleaved(candidates, rounds=4 * rounds)
     title = f"a greedy step's sums, n={n:.0e}, p={p}, logistic, against one gemv"
     return Row.faster(title, taken["ours"], taken["peer"], at_most(1.3), clock="cpu")
@@ -213,7 +213,7 @@ def engine_epochs(X: csr_array, y: Floats, epochs: int) -> Callable[[], object]:
         to_grid=scale,
         room=weight_room(grid),
     )
-    return lambda: engine.coordinate_steps(program)
+    return lambda: program.over(engine)
 
 
 def fused_steps(rounds: int) -> Row:

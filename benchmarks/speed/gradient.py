@@ -9,11 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measures.timing import IdleMachine, interleaved
-from benchmarks.measures.timing_rows import Row, at_least, at_most
-from benchmarks.problems.logistic import clip_for, features_and_targets, query, records
+from benchmarks.measures.timing import IdleMachine
+from benchmarks.measures.timing import interleaved
+from benchmarks.measures.timing_rows import Row
+from benchmarks.measures.timing_rows import at_least
+from benchmarks.measures.timing_rows import at_most
+from benchmarks.problems.logistic import clip_for
+from benchmarks.problems.logistic import features_and_targets
+from benchmarks.problems.logistic import query
+from benchmarks.problems.logistic import records
+from discreet.curator import SystemEntropy
 from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.lattice.entropy import SystemEntropy
 from discreet.curator.lattice.noise import rounded_gaussian
 
 P = 100
@@ -37,7 +43,7 @@ def against_gemv(n: int, rounds: int) -> Row:
     engine, asked = DenseEngine(records(n, P), threads=1), query(w, n, clip_for(P))
     with threadpool_limits(1):
         taken = interleaved(
-            {"ours": lambda: engine.gradient_sum(asked), "peer": lambda: (X @ w, X.T @ coefficients)}, rounds=rounds
+            {"ours": lambda: asked.over(engine), "peer": lambda: (X @ w, X.T @ coefficients)}, rounds=rounds
         )
     title = f"gradient, n={n:.0e}, p={P}, 1 thread, against two gemv"
     return Row.faster(title, taken["ours"], taken["peer"], at_most(0.75), clock="cpu")
@@ -53,7 +59,7 @@ def two_threads(n: int, rounds: int) -> Row:
 
     def with_threads(count: int) -> None:
         engine._workers.threads = count
-        engine.gradient_sum(asked)
+        asked.over(engine)
 
     candidates = {"two": lambda: with_threads(2), "one": lambda: with_threads(1)}
     taken = interleaved(candidates, rounds=rounds, before_round=idle)

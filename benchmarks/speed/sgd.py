@@ -19,7 +19,7 @@ from benchmarks.problems.logistic import blocks, clip_for, records
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget, Neighbors
-from discreet.curator.curator import Curator
+from discreet.curator import Curator
 from discreet.curator.engines.dense import DenseEngine
 from discreet.losses import Logistic
 

@@ -9,8 +9,8 @@ from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Goal, Row, at_most
 from benchmarks.problems.logistic import features_and_targets, records
 from discreet import DPLogisticRegression
-from discreet.curator.engines.base import MomentQuery
 from discreet.curator.engines.dense import DenseEngine
+from discreet.curator.queries.moments import MomentQuery
 
 N, LARGE, P = 100_000, 1_000_000, 100
 
@@ -28,7 +28,7 @@ def outer_products(rounds: int) -> Row:
     engine, X = DenseEngine(private, threads=1), private.rows.astype(np.float64)
     query = MomentQuery(bound=1 << 40, scale=16.0)
     with threadpool_limits(1):
-        taken = interleaved({"ours": lambda: engine.outer_sum(query), "peer": lambda: X.T @ X}, rounds=rounds)
+        taken = interleaved({"ours": lambda: query.outer_over(engine), "peer": lambda: X.T @ X}, rounds=rounds)
     title = f"outer products, n={N:.0e}, p={P}, exact integers, against X.T @ X in float64"
     return Row.faster(title, taken["ours"], taken["peer"], at_most(2.0), clock="cpu")
 

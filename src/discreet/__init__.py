@@ -24,7 +24,7 @@ _HOME = {
     "Category": "discreet.schema.columns",
     "Certificate": "discreet.accounting.certificate",
     "CoordinateDescent": "discreet.solvers.cd",
-    "Curator": "discreet.curator.curator",
+    "Curator": "discreet.curator",
     "DPElasticNet": "discreet.models",
     "DPHuberRegressor": "discreet.models",
     "DPLasso": "discreet.models",
@@ -63,10 +63,10 @@ _HOME = {
     "PlanViolation": "discreet.errors",
     "Poisson": "discreet.losses",
     "PrivacyWarning": "discreet.errors",
-    "PrivateData": "discreet.curator.private_data",
+    "PrivateData": "discreet.curator",
     "PrivateScore": "discreet.models.scoring",
-    "Problem": "discreet.curator.queries.minimizers",
-    "Recoding": "discreet.curator.records.recoding",
+    "Problem": "discreet.curator",
+    "Recoding": "discreet.curator",
     "Release": "discreet.accounting.plan",
     "Reservation": "discreet.ledger.reservation",
     "Schema": "discreet.schema.schema",
@@ -185,10 +185,7 @@ if TYPE_CHECKING:
     from discreet.accounting.pricing import calibrate, price
     from discreet.bounds import Bounds, Domain
     from discreet.budget import Budget, InvalidBudget, Neighbors
-    from discreet.curator.curator import Curator
-    from discreet.curator.private_data import PrivateData
-    from discreet.curator.queries.minimizers import Problem
-    from discreet.curator.records.recoding import Recoding
+    from discreet.curator import Curator, PrivateData, Problem, Recoding
     from discreet.errors import (
         AccountingError,
         AlreadyReleased,

@@ -2,6 +2,8 @@
 
 import ast
 import inspect
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import discreet
 from discreet import Curator
 
 SRC = Path(discreet.__file__).parent
+PRIVACY = "\nPrivacy\n-------\n"
 PAID = ("noisy_", "select_", "sample_", "perturbed_")
 MODULES = sorted(SRC.rglob("*.py"))
 
@@ -24,9 +27,13 @@ def test_there_are_answers():
 
 @pytest.mark.parametrize("name", answers())
 def test_every_answer_has_its_proof(name):
-    text = inspect.getdoc(getattr(Curator, name))
-    assert "\nPrivacy\n-------\n" in text
-    proof = text.split("\nPrivacy\n-------\n")[1]
+    """What leaves is said at the curator's method, why it is private where the question is answered."""
+    claim = inspect.getdoc(getattr(Curator, name)).split(PRIVACY)[1]
+    module, function = re.search(r"\bProof:\s``queries\.(\w+)\.(\w+)``\.$", claim).groups()
+    assert function == name
+    assert len(claim.split("Proof:")[0].split()) >= 5
+    question = getattr(import_module(f"discreet.curator.queries.{module}"), function)
+    proof = inspect.getdoc(question).split(PRIVACY)[1]
     for part in ("Sensitivity:", "Mechanism:", "Event:", "Conditions:"):
         assert part in proof
 

@@ -8,12 +8,12 @@ import numpy as np
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.curator.engines.base import GradientQuery
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, place_weights, unit_for
 from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
+from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records import admission, containers
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import derivatives

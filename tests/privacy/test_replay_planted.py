@@ -16,6 +16,7 @@ from discreet.curator.engines import base
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, unit_for
+from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records import admission
 from discreet.solvers.gradient_loop import Descent
 from discreet.testing import fresh_noise, neighbor_pairs, replay
@@ -48,9 +49,9 @@ def kinds(fit, data, relation="replace_one", *, bounds=None, only=""):
 
 
 def patched_sum(monkeypatch, change):
-    """Let ``change(engine, query, honest)`` stand in for the dense engine's sum."""
-    honest = DenseEngine.gradient_sum
-    monkeypatch.setattr(DenseEngine, "gradient_sum", lambda self, query: change(self, query, honest))
+    """Let ``change(engine, query, honest)`` stand in for a gradient's sum over an engine."""
+    honest = GradientQuery.over
+    monkeypatch.setattr(GradientQuery, "over", lambda self, engine: change(engine, self, lambda e, q: honest(q, e)))
 
 
 def patched_records(monkeypatch, change):
@@ -106,8 +107,8 @@ def test_clip_after_the_sum(monkeypatch, relation):
     """The mean gradient is clipped instead of each record's."""
 
     def clipped_late(engine, query, honest):
-        reach = np.where(engine._records.norms > 0, 1, 0)
-        loose = DenseEngine(replace(engine._records, norms=reach))
+        reach = np.where(engine.records.norms > 0, 1, 0)
+        loose = DenseEngine(replace(engine.records, norms=reach))
         total = honest(loose, query)
         norm, most = math.sqrt(float(np.sum(total.astype(float) ** 2))), query.bound * engine.n_units
         return total if norm <= most else (total * (most / norm)).astype(np.int64)

@@ -20,7 +20,7 @@ from discreet import (
     GradientDescent,
     StochasticGradientDescent,
 )
-from discreet.curator import private_data, wall
+from discreet.curator import curator, private_data
 from discreet.testing import Data
 
 N, P = 40, 3
@@ -83,6 +83,6 @@ def fit_of(name: str, kind: str = "gd", relation: str = "replace_one", **setting
 @contextmanager
 def prices_remembered() -> Iterator[None]:
     """Pricing reads no data and takes most of a small fit's time: each plan is priced once."""
-    calibrate, epsilon_of = lru_cache(private_data.calibrate), lru_cache(wall.epsilon_of)
-    with mock.patch.object(private_data, "calibrate", calibrate), mock.patch.object(wall, "epsilon_of", epsilon_of):
+    calibrate, epsilon_of = lru_cache(private_data.calibrate), lru_cache(curator.epsilon_of)
+    with mock.patch.object(private_data, "calibrate", calibrate), mock.patch.object(curator, "epsilon_of", epsilon_of):
         yield

@@ -21,7 +21,7 @@ from discreet.audit import statistical_bounds
 from discreet.audit.audit_result import Audit, Sides
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
-from discreet.curator.private_data import PrivateData
+from discreet.curator import PrivateData
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
 

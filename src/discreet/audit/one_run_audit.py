@@ -21,8 +21,7 @@ from discreet.audit.audit_result import Audit, Sides
 from discreet.audit.gradient_audit import CLIP
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
-from discreet.curator.lattice.entropy import current_entropy
-from discreet.curator.private_data import PrivateData
+from discreet.curator import PrivateData, current_entropy
 from discreet.losses import Logistic
 
 _SHOWN = 2000

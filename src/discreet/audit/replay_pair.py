@@ -21,7 +21,7 @@ from discreet.accounting.events import BoundedRange, Event, Gaussian, Laplace, P
 from discreet.audit.deep_diff import differences
 from discreet.audit.recorder import Fit, Transcript, run
 from discreet.budget import Neighbors
-from discreet.curator.observer import Measurement
+from discreet.curator import Measurement
 
 CHOICES = ("linf", "range")
 """Norms of measurements that are choices: their answer is an index, not a sum with noise."""

@@ -20,7 +20,7 @@ from discreet.accounting.events import PerturbedMinimum, PoissonSampled
 from discreet.accounting.pricing import remembered_prices
 from discreet.audit import statistical_bounds
 from discreet.audit.audit_result import SYNTHETIC, Audit, Sides
-from discreet.curator.observer import Measurement, observe
+from discreet.curator import Measurement, observe
 from discreet.errors import Unsupported
 
 Fit = Callable[..., Any]

@@ -133,7 +133,7 @@ def _model(task: Task, classes: int, settings: dict[str, Any]) -> Any:
 def _declared(schema: Path, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The model of a schema's target, with the schema's bounds, and which of its features are indicators."""
     from discreet.cli.choices import model_named
-    from discreet.curator.tables.layout import Layout
+    from discreet.curator import Layout
     from discreet.schema.schema import Schema
 
     declared = Schema.load(schema)

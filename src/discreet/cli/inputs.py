@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
-    from discreet.curator.tables.sources import Source
+    from discreet.curator import Source
     from discreet.models.table_model import TableModel
     from discreet.schema.schema import Schema
 
 
 def table_of(paths: Sequence[Path], schema: "Schema | None" = None) -> "Source":
     """The files as one table."""
-    from discreet.curator.tables.table_files import open_table
+    from discreet.curator import open_table
 
     return open_table(list(paths), None if schema is None else schema.separator)
 

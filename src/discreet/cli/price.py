@@ -102,7 +102,7 @@ def price(
 
 def _price_fit(schema: Path, rows: int | None, model: str, settings: dict[str, Any], as_json: bool) -> None:
     """The plan of a fit from declarations alone."""
-    from discreet.curator.tables.sources import DeclaredSource
+    from discreet.curator import DeclaredSource
     from discreet.schema.schema import Schema
 
     declared = Schema.load(schema)

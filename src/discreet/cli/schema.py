@@ -106,7 +106,7 @@ def check(
 
 def _made(found: "Schema") -> dict[str, Any]:
     """What the schema makes of the columns: features and the bounds of a row."""
-    from discreet.curator.tables.layout import Layout
+    from discreet.curator import Layout
 
     if not found.columns:
         return {"features": [], "row_norm": None}

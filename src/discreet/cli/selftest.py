@@ -10,7 +10,7 @@ import typer
 from discreet.cli.errors import NO
 
 if TYPE_CHECKING:
-    from discreet.curator.known_answers.installation import Check
+    from discreet.curator import Check
 
 
 def selftest(
@@ -24,7 +24,7 @@ def selftest(
     installation fails with a probability below one in a million; then run it again.
     Exit code 1 if a check fails.
     """
-    from discreet.curator.known_answers.installation import kernel_checks, sampler_checks
+    from discreet.curator import kernel_checks, sampler_checks
 
     found: list[Check] = []
     for check in chain(kernel_checks(), sampler_checks(draws)):

@@ -127,7 +127,7 @@ def _demonstrated() -> tuple["Schema", dict[str, Any]]:
 def _opened(declared: "Schema", table: list[Path], rows: int | None, *, demo: bool, dry_run: bool) -> Iterator[Any]:
     """Yield the table: synthetic, only planned where --rows says how large it will be, or the one in the files."""
     from discreet.cli.inputs import table_of
-    from discreet.curator.tables.sources import DeclaredSource
+    from discreet.curator import DeclaredSource
     from discreet.datasets.hospital import hospital
     from discreet.datasets.hospital_file import write_csv
 

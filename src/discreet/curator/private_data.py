@@ -15,15 +15,14 @@ from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
-from discreet.curator.curator import Curator
-from discreet.curator.engines.choice import engine_for
+from discreet.curator.curator import Curator, promise
+from discreet.curator.engines import engine_for
 from discreet.curator.known_answers.gradients import check_kernels
 from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
 from discreet.curator.records.stream import Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
 from discreet.curator.session import check_answers_match_prices
-from discreet.curator.wall import promise
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.default_ledger import account_of
 from discreet.ledger.reservation import Reservation, settled
@@ -208,7 +207,7 @@ class PrivateData:
         sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), self.__stream.shape[0])
         watch = None if sketcher is None else sketcher.see
         drive = exhaust if self.__stream.checks is None or opened.is_adaptive else self.__checking(opened)
-        records = admit_stream(self.__stream, lambda found: self.__scaled(found, loss), self.scaling, watch, drive)
+        records = admit_stream(self.__stream, self.__target_scaling(loss), self.scaling, watch, drive)
         if reservation is not None and sketcher is not None:
             reservation.ledger.recognize(reservation.dataset, sketcher.result())
         return records
@@ -320,16 +319,13 @@ class PrivateData:
         if loss.task == "classification":
             if self.bounds.classes is None:
                 raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
-            return self.__scaled(admission.class_indices(self.__y, self.bounds.classes), loss)
-        return self.__scaled(admission.numbers(self.__y), loss)
+            return self.__target_scaling(loss).placed(admission.class_indices(self.__y, self.bounds.classes))
+        return self.__target_scaling(loss).placed(admission.numbers(self.__y))
 
-    def __scaled(self, y: NDArray[np.float64], loss: Any) -> NDArray[np.float64]:
-        """Positions of classes, or numbers, in training coordinates; NaN stays."""
+    def __target_scaling(self, loss: Any) -> admission.TargetScaling:
         if loss.task == "classification":
-            return 2.0 * y - 1.0 if loss.n_outputs == 1 else y
-        low, high = self.__target_range()
-        finite = np.isfinite(y)
-        return np.where(finite, np.clip(np.where(finite, y, 0.0), low, high) / self.target_scale(loss), np.nan)
+            return admission.TargetScaling(signed=loss.n_outputs == 1)
+        return admission.TargetScaling(self.__target_range(), self.target_scale(loss))
 
     def __to_estimate(self, plan: Plan) -> dict[str, Any]:
         """Return of which columns ranges and counts will be estimated: known before a record is read."""

@@ -81,7 +81,12 @@ def doubts(entropy: Entropy, *, observed: bool) -> tuple[str, ...]:
 
 
 class Session:
-    """The private side of a curator. It spends first; a sum's noise is drawn before records are read."""
+    """The private side of a curator. It spends first; a sum's noise is drawn before records are read.
+
+    ``engine``, ``domain`` and ``loss`` are those of the records as they were recoded last.
+    """
+
+    loss: Any = None
 
     def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
         self.engine, self.domain, self.budget, self.noise_multiplier = engine, domain, budget, noise_multiplier

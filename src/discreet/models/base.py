@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.curator.records.containers import container_of
-from discreet.curator.records.stream import is_stream
+from discreet.curator import container_of, is_stream
 from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_repeated_fits
 from discreet.models.fitting import Quote, declared, fit_model, penalty_of, prepare

@@ -15,7 +15,7 @@ from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import Price, calibrate, epsilon_of
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
-from discreet.curator.private_data import PrivateData
+from discreet.curator import PrivateData
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import settled
 from discreet.models.defaults import choose_solver

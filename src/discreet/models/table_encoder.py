@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 
 from discreet.bounds import Bounds
-from discreet.curator.tables.layout import Layout
-from discreet.curator.tables.sources import FrameSource
+from discreet.curator import FrameSource, Layout
 from discreet.errors import Unsupported
 from discreet.schema.columns import SchemaError
 from discreet.schema.schema import Schema

@@ -10,10 +10,7 @@ from sklearn.base import clone
 
 from discreet.accounting.certificate import BOUGHT, Certificate
 from discreet.budget import Neighbors
-from discreet.curator.tables.layout import Layout
-from discreet.curator.tables.sources import FrameSource, Source
-from discreet.curator.tables.table_files import open_table
-from discreet.curator.tables.table_stream import TableStream
+from discreet.curator import FrameSource, Layout, Source, TableStream, open_table
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.classification import DPLinearSVC, DPLogisticRegression
@@ -156,7 +153,6 @@ class TableModel:
 
     def stream(self, data: Any) -> TableStream:
         """Return the table as a fit reads it. Nothing is read yet but names, types and the number of rows."""
-        self.schema.check()
         stream = TableStream(_source(data, self.schema), self.schema, checks=self.checks)
         if stream.shape[0] == 0 and Neighbors(self.estimator.neighbors).n_is_public:
             raise Unsupported("the table has no rows")

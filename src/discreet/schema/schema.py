@@ -22,7 +22,7 @@ from discreet.schema.limits import (
 from discreet.schema.stored_types import misfit
 
 if TYPE_CHECKING:
-    from discreet.curator.tables.sources import Source
+    from discreet.curator import Source
 
 _MARKS: dict[str, type[ColumnKind]] = {
     "range": Number,

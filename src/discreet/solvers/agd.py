@@ -32,7 +32,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, public_count
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 

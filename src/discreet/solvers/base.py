@@ -12,7 +12,7 @@ from discreet.bounds import Domain
 from discreet.penalties.base import Penalty
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Progress = Callable[[int, int], None]
 """Called with (steps done, steps planned): both public."""

@@ -33,7 +33,7 @@ from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.uncertainty.propagation import noise_deviation
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 Schedule = list[NDArray[np.int64]]

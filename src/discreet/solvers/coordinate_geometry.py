@@ -13,7 +13,7 @@ from discreet.errors import Unsupported
 from discreet.losses.constants import coordinate_smoothness, gradient_bound
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 CLIP_RULES = ("smoothness", "uniform")

@@ -24,8 +24,7 @@ from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.queries.minimizers import Problem
-from discreet.curator.queries.sampling import LEAST_ACCEPTANCE, expected_acceptance
+from discreet.curator import LEAST_ACCEPTANCE, Problem, expected_acceptance
 from discreet.errors import Unsupported
 from discreet.losses import Squared
 from discreet.losses.base import least, values
@@ -36,7 +35,7 @@ from discreet.solvers.base import Progress, Solution, count_release, public_coun
 from discreet.solvers.perturbation_base import vector_deviation
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from discreet.solvers.cd import prox_one
 from discreet.solvers.coordinate_geometry import Geometry
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 SELECTIONS = ("exponential", "permute_and_flip")

@@ -22,7 +22,7 @@ from discreet.solvers.base import Progress, Solution, count_release, public_coun
 from discreet.solvers.uncertainty.propagation import gain, noise_deviation, tells_noise
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 AVERAGES = ("last", "uniform", "suffix", "polynomial")
 MOMENTA = ("none", "heavy_ball", "nesterov")

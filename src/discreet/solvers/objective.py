@@ -24,7 +24,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.queries.minimizers import Problem
+from discreet.curator import Problem
 from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
@@ -32,7 +32,7 @@ from discreet.solvers.base import RiskBound
 from discreet.solvers.perturbation_base import OneShot, vector_deviation
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 OUTSIDE = 16.0
 """The second noise's multiplier over the first's: it adds (1/16)^2 to the squared price, 1/16 for pure budgets."""

@@ -25,7 +25,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.queries.minimizers import STEPS_NEED_N, Problem
+from discreet.curator import STEPS_NEED_N, Problem
 from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
@@ -33,7 +33,7 @@ from discreet.solvers.base import RiskBound, count_release
 from discreet.solvers.perturbation_base import OneShot, vector_deviation
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 
 @dataclass(frozen=True)

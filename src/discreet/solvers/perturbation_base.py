@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Domain
-from discreet.curator.queries.minimizers import Problem
+from discreet.curator import Problem
 from discreet.errors import Unsupported
 from discreet.losses.constants import gradient_bound
 from discreet.penalties import L2, NoPenalty
@@ -17,7 +17,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress, Solution, public_count
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 TOLERANCE = 1e-11
 """The minimizer's certified gradient, over n times the bound on a record's."""

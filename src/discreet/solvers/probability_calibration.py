@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.curator.records.recoding import Recoding
+from discreet.curator import Recoding
 from discreet.penalties import L2
 from discreet.penalties.base import Penalty
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 

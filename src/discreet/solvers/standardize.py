@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain
-from discreet.curator.records.recoding import Recoding
+from discreet.curator import Recoding
 from discreet.errors import Unsupported
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 

@@ -32,7 +32,7 @@ from discreet.solvers.gradient_loop import average_weights, nesterov_weight, pro
 from discreet.solvers.uncertainty.propagation import noise_deviation, responses, tells_noise
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.records.recoding import Recoding
+from discreet.curator import Recoding
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
 from discreet.losses.base import derivative
@@ -50,7 +50,7 @@ from discreet.solvers.uncertainty.propagation import noise_deviation, taken_back
 from discreet.solvers.uncertainty.whitened_noise import Spectrum, Steps, deviations, margins_of
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.records.recoding import Recoding
+from discreet.curator import Recoding
 from discreet.errors import Unsupported
 from discreet.losses import Huber
 from discreet.losses.constants import gradient_bound
@@ -45,7 +45,7 @@ from discreet.solvers.standardize import (
 from discreet.solvers.whitened import affine
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 

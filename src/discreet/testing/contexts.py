@@ -6,8 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.curator.observer import Measurement, observe
+from discreet.curator import Measurement, SeededEntropy, observe, use_entropy
 
 
 @contextmanager

@@ -26,13 +26,12 @@ from discreet import (
 from discreet.accounting.events import Gaussian, RepeatedSelection
 from discreet.accounting.number_of_runs import Stopping
 from discreet.accounting.pricing import epsilon_of
-from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy
+from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.observer import observe
 from discreet.curator.records import split
 from discreet.models.defaults import NAMES
 from discreet.models.selection import private_search as selection_module
 from discreet.models.selection import runs as runs_module
-from discreet.models.selection.runs import lot
 from discreet.models.selection.search_price import kinds, stopping_of
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import window, worst_ratio
@@ -113,7 +112,7 @@ def test_nothing_tells_the_number_of_runs(rows, monkeypatch, capsys):
 def test_the_best_score_wins_and_of_equal_ones_the_first(rows, monkeypatch):
     scores, turns = iter([0.3, 0.9, 0.9, 0.1]), iter(range(4))
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 4)
-    monkeypatch.setattr(runs_module, "lot", lambda sides, entropy: next(turns))
+    monkeypatch.setattr(runs_module, "uniform_below", lambda sides, entropy: next(turns))
     monkeypatch.setattr(runs_module.Runs, "_score", lambda *args: next(scores))
     model = DPSelectCV(classifier(), {"alpha": [1e-4, 1e-3, 1e-2, 1e-1]}, epsilon=3.0).fit(*rows)
     assert (model.best_params_, model.best_score_) == ({"alpha": 1e-3}, 0.9)
@@ -357,24 +356,6 @@ def test_persons_stay_together(names, seeded):
             one, two = split.split(np.zeros((10, 1)), np.arange(10), names, 1 << 15)
         assert not {str(name) for name in one.groups} & {str(name) for name in two.groups}
         assert [names[i] for i in one.y.tolist()] == one.groups.tolist()
-
-
-def test_lots_are_even():
-    with stream(4) as entropy:
-        counts = np.bincount([lot(3, entropy) for _ in range(3000)])
-    assert counts.size == 3
-    assert abs(counts - 1000).max() < 140
-
-
-def test_lots_beyond_the_largest_multiple_are_drawn_again():
-    class Edge(SystemEntropy):
-        given = iter([2**64 - 1, 7])
-
-        def words(self, count):
-            return np.array([next(self.given)], dtype=np.uint64)
-
-    assert lot(3, Edge()) == 1
-    assert (2**64 - 1) % 3 == 0
 
 
 # -------------------------------------------------------------------------------------------- scikit-learn

@@ -157,10 +157,11 @@ def _times(query, times):
 
 @pytest.mark.parametrize("name", ["logistic", "softmax", "ridge"])
 def test_a_stale_kernel_would_be_found(name, monkeypatch):
+    from discreet.curator import known_answers
     from discreet.curator.known_answers import gradients
     from discreet.errors import StaleKernels
 
-    monkeypatch.setattr(gradients, "_checked_values", set())
+    monkeypatch.setattr(known_answers, "_passed", set())
     monkeypatch.setattr(gradients, "_values_by_hand", lambda *args: -1)
     with pytest.raises(StaleKernels):
         opened(name, table(name), Budget(1.0, 1e-5)).noisy_score(weights(name))

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from discreet import AdaptivePlan, Bounds, Budget, Logistic, Plan, PrivateData, Release
 from discreet.accounting.events import ZCDP
 from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.queries.candidates import ValueQuery
+from discreet.curator.queries.gradients import GradientQuery
 from discreet.errors import AccountingError, BudgetExceeded, PlanViolation, Unsupported
 from discreet.testing import seeded
 from tests.replaying import window
@@ -136,13 +138,13 @@ def test_a_budget_that_cannot_be_certified_is_refused_before_the_first_answer(ep
     assert curator.certificate(model="test", solver={}).verify().epsilon <= epsilon * (1 + 1e-12)
 
 
-def test_a_refused_question_reads_nothing_and_draws_nothing():
+def test_a_refused_question_reads_nothing_and_draws_nothing(monkeypatch):
     with use_entropy(CountingEntropy(1)) as entropy, window() as seen:
         curator = opened()
         left = float(budget_left(curator))
         read = []
-        curator._session.engine.gradient_sum = lambda query: read.append(query)
-        curator._session.engine.value_sums = lambda query: read.append(query)
+        for question in (GradientQuery, ValueQuery):
+            monkeypatch.setattr(question, "over", lambda query, engine: read.append(query))
         for ask in (ask_gradient, ask_choice):
             with pytest.raises(BudgetExceeded, match="nothing was asked of the data"):
                 ask(curator, math.nextafter(left, math.inf))

@@ -55,17 +55,6 @@ class Draws:
         direction = self.normal(p)
         return direction * (radius / np.linalg.norm(direction))
 
-    def uniform_below(self, bound: int) -> int:
-        """One of 0, ..., ``bound`` - 1, exactly uniform (an integer: nothing idealised)."""
-        if not 1 <= bound <= 2**64:
-            raise ValueError("the bound of a uniform integer must lie between 1 and 2^64")
-        # words at or past the last whole multiple of the bound would favor small answers
-        limit = 2**64 - 2**64 % bound
-        while True:
-            word = int(self._entropy.words(1)[0])
-            if word < limit:
-                return word % bound
-
     def _words(self, shape: Shape) -> NDArray[np.uint64]:
         count = shape if isinstance(shape, int) else math.prod(shape)
         return self._entropy.words(count).reshape(shape)

@@ -58,8 +58,20 @@ def expected_acceptance(loss: Any, domain: Domain, problem: Problem) -> float:
     return posterior.acceptance_bound(problem.regularization, smoothness, domain.n_features)
 
 
-def sample(session: Session, loss: Any, problem: Problem, sampler: str) -> Vector:
-    """One draw; see ``Curator.sample_minimizer``."""
+def sample_minimizer(session: Session, problem: Problem, *, sampler: str) -> Vector:
+    """Return one draw from the density exp(-k (sum of losses + (lambda/2) ||w||^2)) on a ball.
+
+    Privacy
+    -------
+    Sensitivity: with G the bound on a record's gradient on the ball, exponents of neighbors differ by an
+    (a G k)-Lipschitz function. Planned as exponential (lambda = 0): by at most k a G 2 radius in range.
+    Mechanism: with lambda > 0 the exponent is (k lambda)-strongly convex, so a draw is a G sqrt(k/lambda)-Gaussian
+    DP (Gopi, Lee & Liu 2022), and k = lambda / (multiplier a G)^2; else k = 1/(multiplier a G 2 radius).
+    Event: ``Gaussian``, or ``BoundedRange`` of 1/multiplier; a chain adds ``TotalVariation``, an assumption.
+    Conditions: convex losses, G-Lipschitz on the support; the problem's numbers are public or released;
+    real arithmetic (the certificate says idealised). A sampler ends with a draw and in no other way.
+    """
+    loss = session.loss
     _check(session.domain, loss, problem, sampler)
     release = session.spend("sample_minimizer")
     if (release.mechanism == "exponential") == (problem.total > 0):

@@ -158,15 +158,14 @@ def exhaust(blocks: Iterator[Block]) -> None:
 
 def admit_stream(
     stream: RecordStream,
-    scaled: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    target_scaling: admission.TargetScaling,
     scaling: admission.Scaling,
     watch: Watch | None = None,
     drive: Callable[[Iterator[Block]], None] = exhaust,
 ) -> admission.Records:
-    """``door.admit`` for a stream: one pass, and never more than a block of it as numbers.
+    """Admit a stream as ``admission.admit`` does: one pass, and never more than a block of it as numbers.
 
-    ``scaled`` takes targets to training coordinates, NaN where a record must become null. ``drive`` takes the blocks to
-    their end, each of which is admitted on the way: it may count what passes by.
+    ``drive`` takes the blocks to their end, each of which is admitted on the way: it may count what passes by.
     """
     n, n_columns = stream.shape
     declared, width = admission.encoding_of(scaling), n_columns + scaling.intercept
@@ -176,7 +175,7 @@ def admit_stream(
 
     def admitted() -> Iterator[Block]:
         for part, block in in_place(stream):
-            found = scaled(block.targets)
+            found = target_scaling.placed(block.targets)
             valid = np.isfinite(found)
             targets[part] = np.where(valid, found, 0.0)
             encode.encode_rows(block.features, valid, *declared, rows[part], norms[part], sums[part])

@@ -22,7 +22,7 @@ from discreet.accounting.plan import Plan
 from discreet.accounting.pricing import calibrate, price
 from discreet.bounds import Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
-from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator import use_entropy
 from discreet.errors import Unsupported
 from discreet.models.defaults import choose_solver
 from discreet.models.fitting import budget_of

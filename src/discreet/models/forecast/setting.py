@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from discreet.bounds import Bounds
-from discreet.curator.private_data import PrivateData
+from discreet.curator import PrivateData
 from discreet.errors import Unsupported
 from discreet.models.fitting import penalty_of
 from discreet.models.forecast.synthetic import (

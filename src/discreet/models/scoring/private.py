@@ -2,28 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from types import ModuleType
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.pricing import calibrate
 from discreet.budget import Budget
-from discreet.curator.metrics import accuracy, r_squared, roc
-from discreet.curator.metrics.measurement import Measured
-from discreet.curator.metrics.noisy_sums import Buyer, plan_of
-from discreet.curator.metrics.predictions import Released, read
-from discreet.curator.private_data import PrivateData
-from discreet.curator.records.containers import container_of
-from discreet.curator.records.stream import is_stream
-from discreet.curator.wall import promise
+from discreet.curator import (
+    METRICS,
+    Buyer,
+    Measured,
+    PrivateData,
+    Released,
+    container_of,
+    is_stream,
+    measure_private,
+    plan_of,
+    promise,
+)
 from discreet.errors import MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.fitting import budget_of
 from discreet.models.scoring.released import released
 from discreet.models.scoring.result import PrivateScore
-
-METRICS: dict[str, ModuleType] = {"accuracy": accuracy, "auc": roc, "r2": r_squared}
 
 
 def private_score(
@@ -95,11 +96,10 @@ def private_score(
     )
     data.check(known.loss)
     reservation = data.reserve(promised.events, budget, lambda: [promised], label=promised.model)
-    rows, persons = read(known, X, y, partial(kind.seen, known), reservation)
     if not is_stream(X):
         data.recognize(reservation)
-    buyer = Buyer(plan, budget, groups if persons is None else persons, progress)
-    found: Measured = kind.measure(known, rows, buyer, level)
+    buyer = Buyer(plan, budget, groups, progress)
+    found = measure_private(name, known, X, y, buyer, level=level, reservation=reservation)
     return scored(name, found, level, _certificate(promised, buyer, reservation), n, kind.SAMPLING)
 
 

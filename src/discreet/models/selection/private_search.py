@@ -21,13 +21,16 @@ from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.number_of_runs import Stopping
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
-from discreet.curator.lattice.entropy import current_entropy
-from discreet.curator.observer import current_observer
-from discreet.curator.private_data import PrivateData
-from discreet.curator.records.containers import container_of
-from discreet.curator.records.split import split
-from discreet.curator.records.stream import gathered, is_stream
-from discreet.curator.session import doubts
+from discreet.curator import (
+    PrivateData,
+    container_of,
+    current_entropy,
+    current_observer,
+    doubts,
+    gathered,
+    is_stream,
+    split,
+)
 from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.base import DPLinearModel

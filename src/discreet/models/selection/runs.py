@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from discreet.budget import Budget
-from discreet.curator.lattice.entropy import Entropy
-from discreet.curator.private_data import PrivateData
-from discreet.curator.records.split import Part
+from discreet.curator import Entropy, Part, PrivateData, uniform_below
 from discreet.errors import PlanViolation
 from discreet.models.base import DPLinearModel
 from discreet.models.selection.search_price import SCORE, Candidate, Offer
@@ -47,7 +45,7 @@ class Runs:
 
     def one(self, paid: Offer, entropy: Entropy) -> Outcome:
         """One run, with fresh noise in everything."""
-        index = lot(len(self.candidates), entropy)
+        index = uniform_below(len(self.candidates), entropy)
         candidate, run = self.candidates[index], paid.run
         bounds = candidate.facts.bounds.with_facts(n=self.sizes[0])
         model = clone(candidate.estimator).set_params(
@@ -89,11 +87,3 @@ def in_training_units(model: DPLinearModel, data: PrivateData, loss: Any) -> NDA
     if model.fit_intercept:
         w = np.column_stack([w, np.atleast_1d(model.intercept_) / scale])
     return np.ascontiguousarray(w[0] if loss.n_outputs == 1 else w.T)
-
-
-def lot(sides: int, entropy: Entropy) -> int:
-    """A uniform number below ``sides``, exactly: words beyond the largest multiple are drawn again."""
-    while True:
-        word = int(entropy.words(1)[0])
-        if word < (1 << 64) // sides * sides:
-            return word % sides

@@ -11,7 +11,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import Price, calibrate, epsilon_of
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget
-from discreet.curator.session import idealised
+from discreet.curator import idealised
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.defaults import choose_solver

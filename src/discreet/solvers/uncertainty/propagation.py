@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
-from discreet.curator.records.recoding import Recoding
+from discreet.curator import Recoding
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 

@@ -8,10 +8,9 @@ import pytest
 from scipy import sparse
 
 from discreet import Logistic
-from discreet.curator.engines.base import MomentQuery
-from discreet.curator.engines.choice import engine_for
-from discreet.curator.engines.moments import _outer_coefficients, square_shift
-from discreet.curator.kernels.outer import outer_sums
+from discreet.curator.engines import engine_for
+from discreet.curator.kernels.moments import outer_sums
+from discreet.curator.queries.moments import MomentQuery, outer_coefficients, square_shift
 from discreet.errors import Unsupported
 from tests.solvers.whitened.cases import asked, budget_of, ceil_norm, dense_of, records_of
 
@@ -49,7 +48,7 @@ def by_hand(records, query, kind):
 
 def same(records, query, kind):
     engine = engine_for(records)
-    found = {"mean": engine.mean_sum, "squares": engine.diagonal_sum, "outer": engine.outer_sum}[kind](query)
+    found = {"mean": query.mean_over, "squares": query.squares_over, "outer": query.outer_over}[kind](engine)
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found.astype(object), by_hand(records, query, kind))
 
@@ -169,9 +168,9 @@ def test_rows_at_the_largest_bound_over_many_blocks(n):
     records = largest(n)
     product = 4095 * 16383**2
     assert (1 << 40) * 0.999 < product < 1 << 40
-    assert engine_for(records, threads=1).outer_sum(LIMIT).tolist() == [[n * product]]
+    assert LIMIT.outer_over(engine_for(records, threads=1)).tolist() == [[n * product]]
     for threads in (2, 3):
-        assert engine_for(records, threads=threads).outer_sum(LIMIT).tolist() == [[n * product]]
+        assert LIMIT.outer_over(engine_for(records, threads=threads)).tolist() == [[n * product]]
 
 
 def test_rows_at_the_largest_bound_with_small_neighbors():
@@ -184,9 +183,9 @@ def test_what_cannot_be_exact_is_refused():
     records, _ = made(5, 2)
     for query in (MomentQuery((1 << 40) + 1, 2.0), MomentQuery(1 << 30, 0.9)):
         with pytest.raises(Unsupported):
-            engine_for(records).outer_sum(query)
+            query.outer_over(engine_for(records))
     with pytest.raises(Unsupported, match="diagonal"):
-        engine_for(made(5, 2, stored="sparse")[0]).outer_sum(MomentQuery(1 << 30, 2.0))
+        MomentQuery(1 << 30, 2.0).outer_over(engine_for(made(5, 2, stored="sparse")[0]))
 
 
 @pytest.mark.parametrize("use_l1", [False, True])
@@ -195,7 +194,7 @@ def test_lengths_whose_square_does_not_fit_have_no_coefficient(use_l1):
     records, _ = made(6, 2, seed=1)
     lengths = np.array([1 << 31, (1 << 31) + 1, 1 << 32, (1 << 32) + 1, 1 << 40, 3 << 32])
     long = replace(records, norms=lengths, sums=lengths)
-    assert not _outer_coefficients(long, MomentQuery(1 << 40, 1e6, use_l1)).any()
+    assert not outer_coefficients(engine_for(long), MomentQuery(1 << 40, 1e6, use_l1)).any()
 
 
 @pytest.mark.parametrize("p", [1, (1 << 18) + 1, (1 << 19) + 1])
@@ -209,7 +208,7 @@ def test_squares_of_very_wide_rows(p):
     assert p * square**2 < 1 << 62
     for use_l1 in (False, True):
         reach = [k * square if use_l1 else math.isqrt(k * square**2 - 1) + 1 for k in (p, 1)]
-        found = engine_for(records).diagonal_sum(MomentQuery(1 << 40, 1e9, use_l1))
+        found = MomentQuery(1 << 40, 1e9, use_l1).squares_over(engine_for(records))
         rest = (1 << 40) // reach[0] * square
         assert found[0] == rest + (1 << 40) // reach[1] * square
         assert set(found[1:].tolist()) <= {rest}
@@ -220,8 +219,8 @@ def test_threads_give_the_same_sums(threads):
     records, _ = made(9000, 150, groups=None)
     query = MomentQuery(1 << 38, 1000.0)
     one, many = engine_for(records, threads=1), engine_for(records, threads=threads)
-    np.testing.assert_array_equal(one.mean_sum(query), many.mean_sum(query))
-    np.testing.assert_array_equal(one.outer_sum(query), many.outer_sum(query))
+    np.testing.assert_array_equal(query.mean_over(one), query.mean_over(many))
+    np.testing.assert_array_equal(query.outer_over(one), query.outer_over(many))
 
 
 @pytest.mark.parametrize("query", ["noisy_mean", "noisy_mean_squares", "noisy_second_moment"])

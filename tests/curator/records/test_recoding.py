@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from discreet import Bounds, Logistic, Squared
-from discreet.curator.records.recode import recoded
-from discreet.curator.records.recoding import Recoding
+from discreet.curator.records.recoding import Recoding, recoded
 from discreet.errors import Unsupported
 from tests.solvers.whitened.cases import LABELS, ceil_norm, dense_of, opened, records_of, rows_through
 
