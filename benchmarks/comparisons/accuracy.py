@@ -22,9 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measures.gap import references
-from benchmarks.measures.gap import scores
-from benchmarks.measures.gap import table_facts
+from benchmarks.measures.gap import references, scores, table_facts
 from benchmarks.problems import declared_tables as declared
 from benchmarks.problems.declared_tables import DeclaredTable
 from benchmarks.seeded import SeededWords

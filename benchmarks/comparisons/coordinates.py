@@ -13,16 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measures.excess_risk import EPSILON
-from benchmarks.measures.excess_risk import excess_risk
+from benchmarks.measures.excess_risk import EPSILON, excess_risk
 from benchmarks.methods.setting import Setting
-from benchmarks.methods.tuned import Method
-from benchmarks.methods.tuned import methods_for
-from benchmarks.problems.linear import NAMES
-from benchmarks.problems.linear import Problem
-from benchmarks.problems.linear import problem
-from discreet.curator import PrivateData
-from discreet.curator import use_entropy
+from benchmarks.methods.tuned import Method, methods_for
+from benchmarks.problems.linear import NAMES, Problem, problem
 
 TUNING_SEEDS = (900_001, 900_002, 900_003)
 

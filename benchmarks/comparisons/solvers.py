@@ -13,15 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measures.accuracy import NEIGHBORS
-from benchmarks.measures.accuracy import Rows
-from benchmarks.measures.accuracy import free_accuracy
-from benchmarks.measures.accuracy import majority_accuracy
-from benchmarks.measures.accuracy import private_accuracy
-from benchmarks.methods.defaults import METHODS
-from benchmarks.methods.defaults import Method
+from benchmarks.measures.accuracy import NEIGHBORS, Rows, free_accuracy, majority_accuracy, private_accuracy
+from benchmarks.methods.defaults import METHODS, Method
 from benchmarks.problems.measured_tables import TITLES
-from discreet.curator import use_entropy
 from discreet.datasets.hospital import Table
 from discreet.errors import Unsupported
 

@@ -9,15 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measures.timing import IdleMachine
-from benchmarks.measures.timing import interleaved
-from benchmarks.measures.timing_rows import Row
-from benchmarks.measures.timing_rows import at_least
-from benchmarks.measures.timing_rows import at_most
-from benchmarks.problems.logistic import clip_for
-from benchmarks.problems.logistic import features_and_targets
-from benchmarks.problems.logistic import query
-from benchmarks.problems.logistic import records
+from benchmarks.measures.timing import IdleMachine, interleaved
+from benchmarks.measures.timing_rows import Row, at_least, at_most
+from benchmarks.problems.logistic import clip_for, features_and_targets, query, records
 from discreet.curator import SystemEntropy
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.lattice.noise import rounded_gaussian

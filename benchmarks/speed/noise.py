@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.measures.timing import interleaved
-from benchmarks.measures.timing_rows import Row
-from benchmarks.measures.timing_rows import at_least
-from benchmarks.measures.timing_rows import at_most
+from benchmarks.measures.timing_rows import Row, at_least, at_most
 from discreet.curator import SystemEntropy
 from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
 

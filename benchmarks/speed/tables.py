@@ -12,11 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from benchmarks.measures.timing import interleaved
-from benchmarks.measures.timing_rows import Row
-from benchmarks.measures.timing_rows import at_least
-from benchmarks.measures.timing_rows import at_most
-from discreet.curator import TableStream
-from discreet.curator import open_table
+from benchmarks.measures.timing_rows import Row, at_least, at_most
+from discreet.curator import TableStream, open_table
 from discreet.schema.columns import Number, Target
 from discreet.schema.schema import Schema
 
