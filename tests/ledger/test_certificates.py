@@ -20,7 +20,8 @@ from discreet import (
     TableModel,
     private_score,
 )
-from discreet.accounting.certificate import ESTIMATED, LATER
+from discreet.accounting.cell_counts import ESTIMATED
+from discreet.accounting.certificate import LATER
 from discreet.accounting.zcdp_filter import Charge
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets.hospital import hospital

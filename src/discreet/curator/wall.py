@@ -1,23 +1,16 @@
 """What every answer of a curator shares: the open session, and the certificate."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import __version__
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.plan import Plan
-from discreet.accounting.pricing import epsilon_of
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.bounds import Domain
-from discreet.budget import Budget
+from discreet.curator.claims import Claim, issued, promise
 from discreet.curator.engines.base import Engine
-from discreet.curator.lattice.entropy import current_entropy
-from discreet.curator.observer import current_observer
-from discreet.curator.session import Session, doubts, idealised
+from discreet.curator.session import Session
 from discreet.ledger.reservation import Reservation
 
 
@@ -30,16 +23,14 @@ class Wall:
         domain: Domain,
         loss: Any,
         *,
-        plan: Plan,
-        budget: Budget,
-        noise_multiplier: float,
+        priced: PricedPlan,
         facts: dict[str, Any],
         reservation: Reservation | None = None,
     ) -> None:
         self.reservation = reservation
-        self.domain, self.loss, self.plan, self.budget = domain, loss, plan, budget
-        self.noise_multiplier = noise_multiplier
-        self._session = Session(engine, domain, plan, budget, noise_multiplier)
+        self.domain, self.loss, self.priced = domain, loss, priced
+        self.plan, self.budget, self.noise_multiplier = priced.plan, priced.budget, priced.noise_multiplier
+        self._session = Session(engine, domain, self.plan, self.budget, self.noise_multiplier)
         self._facts = facts
 
     def public_coins(self, sides: int, count: int) -> NDArray[np.int64]:
@@ -61,46 +52,8 @@ class Wall:
 
     def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
         """What may be claimed of anything computed from this curator's answers."""
-        claim = promise(
-            self.plan, self.budget, self.noise_multiplier, self._facts, model=model, solver=solver, notes=notes
-        )
-        return replace(
-            claim,
-            entropy=self._session.entropy.name,
-            created=date.today().isoformat(),
-            not_private=tuple(self._session.reasons()),
-            trace=() if self._session.filter is None else self._session.filter.trace,
-            ledger=None if self.reservation is None else self.reservation.reference,
-        )
+        return self.issued(promise(self.priced, self._facts, Claim(model, solver, notes)), self.reservation)
 
-
-def promise(
-    plan: Plan,
-    budget: Budget,
-    noise_multiplier: float,
-    facts: Mapping[str, Any],
-    *,
-    model: str,
-    solver: Mapping[str, Any],
-    notes: tuple[str, ...] = (),
-) -> Certificate:
-    """The certificate of a plan as far as it is known before records are read: what a ledger is told to expect."""
-    events = plan.events(noise_multiplier, pure=budget.is_pure)
-    reasons, entropy = idealised(plan, budget), current_entropy()
-    return Certificate(
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        neighbors=budget.neighbors,
-        events=events,
-        unit=facts["unit"],
-        model=model,
-        solver=solver,
-        accountants=epsilon_of(events, budget.delta, budget.neighbors).accountants,
-        assumed_public={key: value for key, value in facts.items() if key != "unit" and value is not None},
-        noise_multiplier=noise_multiplier,
-        arithmetic="idealised" if reasons else "exact lattice",
-        entropy=entropy.name,
-        library_version=__version__,
-        notes=(*notes, *reasons),
-        not_private=doubts(entropy, observed=current_observer() is not None),
-    )
+    def issued(self, promised: Certificate, reservation: Reservation | None) -> Certificate:
+        """Return what was promised, with what only this curator tells: its noise's source, and who looked on."""
+        return issued(promised, reservation, self._session)

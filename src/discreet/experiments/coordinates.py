@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.private_data import PrivateData
@@ -51,7 +52,7 @@ def excess_risk(given: Problem, method: Method, setting: Setting, seed: int) -> 
     solver = method.solver(given, setting)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, given.penalty)
     with use_entropy(Replayed(seed)):
-        solution = solver.solve(data.open(plan, budget, loss), given.penalty)
+        solution = solver.solve(data.open(price_plan(plan, budget), loss), given.penalty)
     excess = given.excess(solution.coefficients * (given.feature_unit / data.scaling.scale))
     return excess if math.isfinite(excess) else math.inf
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting.certificate import BOUGHT
+from discreet.accounting.cell_counts import BOUGHT
 from discreet.atomic_files import passing, sync
 from discreet.curator.tables.layout import Layout
 from discreet.curator.tables.table_stream import FEATURES

@@ -496,7 +496,7 @@ def test_warnings_of_runs_are_not_seen(rows, monkeypatch, recwarn):
 def test_the_price_is_known_before_any_record():
     chosen = DPSelectCV(classifier(), {"alpha": np.logspace(-5, 0, 50).tolist()}, epsilon=2.0, neighbors="zero_out")
     offer = chosen.offer(10_000, 3)
-    assert epsilon_of(offer.events, offer.total.delta, "zero_out").epsilon == offer.price.epsilon <= 2.0
-    assert len(offer.releases) == 50
+    assert epsilon_of(offer.priced.events, offer.total.delta, "zero_out").epsilon == offer.price.epsilon <= 2.0
+    assert len(offer.planned) == 50
     fewer = clone(chosen).set_params(candidates={"alpha": [1e-3]}, mean_runs=10).offer(10_000, 3)
     assert fewer.run.epsilon == pytest.approx(offer.run.epsilon, rel=1e-6)  # the number of candidates costs nothing
