@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from discreet import (
 )
 from discreet.accounting.events import Gaussian, RepeatedSelection
 from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy
 from discreet.curator.observer import observe
@@ -231,8 +233,8 @@ def test_a_candidate_that_releases_something_else_is_stopped(rows, monkeypatch):
 
     def other(*asked):
         found = planned(*asked)
-        object.__setattr__(found, "releases", tuple((Gaussian(1.0),) for _ in found.releases))
-        return found
+        other_price = price_plan([Gaussian(100.0)], found.run)
+        return replace(found, planned=tuple(replace(one, priced=other_price) for one in found.planned))
 
     monkeypatch.setattr(selection_module, "offer", other)
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 1)
