@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.methods.defaults import Method
 from benchmarks.seeded import SeededWords
 from discreet.budget import Budget, Neighbors
-from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator import use_entropy
 from discreet.datasets.hospital import Table
 from discreet.models import DPLogisticRegression
 

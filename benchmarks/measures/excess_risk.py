@@ -6,9 +6,9 @@ from benchmarks.methods.setting import Setting
 from benchmarks.methods.tuned import Method
 from benchmarks.problems.linear import Problem
 from benchmarks.seeded import SeededWords
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
-from discreet.curator.lattice.entropy import use_entropy
-from discreet.curator.private_data import PrivateData
+from discreet.curator import PrivateData, use_entropy
 from discreet.losses import Squared
 
 EPSILON = 1.0
@@ -21,6 +21,6 @@ def excess_risk(given: Problem, method: Method, setting: Setting, seed: int) -> 
     solver = method.solver(given, setting)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, given.penalty)
     with use_entropy(SeededWords(seed)):
-        solution = solver.solve(data.open(plan, budget, loss), given.penalty)
+        solution = solver.solve(data.open(price_plan(plan, budget), loss), given.penalty)
     excess = given.excess(solution.coefficients * (given.feature_unit / data.scaling.scale))
     return excess if math.isfinite(excess) else math.inf

@@ -14,6 +14,7 @@ from benchmarks.measures.timing_rows import Row, at_least, at_most
 from benchmarks.problems.logistic import features_and_targets
 from discreet import Budget, DPLogisticRegression, GradientDescent, Ledger
 from discreet.accounting.events import Gaussian, to_dict
+from discreet.accounting.priced_plan import price_plan
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.ledger import rows
 from discreet.ledger.chain import Entry
@@ -44,9 +45,9 @@ def reservations(path: Path, rounds: int) -> Iterator[Row]:
     with closing(_raw(path.with_name("raw.db"))) as raw:
         taken = interleaved(
             {
-                "ours": lambda: ledger.reserve("data", EVENTS, BUDGET),
+                "ours": lambda: ledger.reserve("data", price_plan(EVENTS, BUDGET)),
                 "peer": lambda: _insert(raw),
-                "priced": lambda: ledger.account("data").charge(EVENTS, BUDGET),
+                "priced": lambda: ledger.account("data").charge(price_plan(EVENTS, BUDGET)),
             },
             rounds=rounds,
             least_seconds=0.1,
@@ -95,13 +96,13 @@ def long_ledger(path: Path, rounds: int) -> Iterator[Row]:
     yield Row(f"ledger of {ENTRIES:.0e} entries: open, show, verify", "s", total, goal=goal, spread=spread, note=note)
     yield Row("the same, every charge priced anew", "s", taken["prices"].wall, spread=taken["prices"].spread)
     before = time.perf_counter()
-    Ledger(path).reserve("data", EVENTS, BUDGET)
+    Ledger(path).reserve("data", price_plan(EVENTS, BUDGET))
     yield Row("one more reservation there, the first of its process", "ms", 1e3 * (time.perf_counter() - before))
 
 
 def _fill(path: Path) -> None:
     ledger = _opened(path)
-    charge = ledger.account("data").charge(EVENTS, BUDGET)
+    charge = ledger.account("data").charge(price_plan(EVENTS, BUDGET))
     budget = {"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "neighbors": str(BUDGET.neighbors)}
     body = {"budget": budget, "events": [to_dict(event) for event in EVENTS], "label": "benchmark", "time": "then"}
     with ledger._store.writing() as at:

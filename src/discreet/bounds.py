@@ -6,7 +6,7 @@ elsewhere (a codebook, physics, policy) and are enforced by clipping; they are n
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any
 
@@ -122,6 +122,13 @@ class Bounds:
                 )
         table = np.array(pairs, dtype=np.float64).reshape(n_columns, 2)
         return table[:, 0].copy(), table[:, 1].copy()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the declared facts in plain types, those that were not declared left out: for certificates."""
+        facts = {item.name: getattr(self, item.name) for item in fields(self)}
+        if isinstance(self.features, tuple):
+            facts["features"] = [list(pair) for pair in self.features]
+        return {name: value for name, value in facts.items() if value is not None}
 
     def with_facts(self, **facts: Any) -> "Bounds":
         """A copy with some facts replaced."""

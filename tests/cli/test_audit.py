@@ -5,6 +5,7 @@ import pytest
 
 from discreet import audit
 from discreet.cli.errors import NO, UNSERVED
+from tests.priced import at_noise
 
 MARKED = "# Audits\n\n<!-- audits: generated -->\nold\n<!-- audits: end -->\n\nafter\n"
 
@@ -93,8 +94,12 @@ def test_a_refuted_claim_is_a_no(run, monkeypatch, tmp_path):
 def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):
     from discreet.audit import gradient_audit
 
-    honest = gradient_audit.calibrate
-    monkeypatch.setattr(gradient_audit, "calibrate", lambda plan, budget: honest(plan, budget) / 2)
+    honest = gradient_audit.price_plan
+
+    def halved(plan, budget):
+        return at_noise(plan, budget, honest(plan, budget).noise_multiplier / (2 if budget.is_private else 1))
+
+    monkeypatch.setattr(gradient_audit, "price_plan", halved)
     result = run("audit", "gradient", "--runs", 3000, "--mechanism", "laplace", "--confidence", 1 - 1e-6)
     assert result.exit_code == NO
     assert result.stdout.startswith("REFUTED")

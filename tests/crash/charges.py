@@ -4,6 +4,7 @@ import zlib
 
 from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
+from discreet.accounting.priced_plan import price_plan
 from discreet.ledger.reservation import Reservation
 
 DATASET = "ds"
@@ -18,4 +19,4 @@ def multiplier_of(request: str | None) -> float:
 
 def charge(ledger: Ledger, request: str | None = None) -> Reservation:
     """One small charge to the data set ``ds``."""
-    return ledger.reserve(DATASET, (Gaussian(multiplier_of(request)),), BUDGET, request)
+    return ledger.reserve(DATASET, price_plan((Gaussian(multiplier_of(request)),), BUDGET), request)

@@ -20,7 +20,8 @@ from discreet import (
     TableModel,
     private_score,
 )
-from discreet.accounting.certificate import ESTIMATED, LATER
+from discreet.accounting.cell_counts import ESTIMATED
+from discreet.accounting.certificate import LATER
 from discreet.accounting.zcdp_filter import Charge
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets.hospital import hospital
@@ -239,7 +240,7 @@ def test_an_entry_without_a_digest_is_compared_as_far_as_it_goes(
 def test_an_answered_request_is_the_same_whatever_version_asks(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     model = DPLogisticRegression(0.5, 1e-7, bounds=TABLE.bounds, ledger=ledger, dataset="stays")
     first = model.fit(TABLE.X, TABLE.y, request="weekly").certificate_
-    monkeypatch.setattr("discreet.curator.curator.__version__", "99")
+    monkeypatch.setattr("discreet.accounting.certificate.__version__", "99")
     assert model.fit(TABLE.X, TABLE.y, request="weekly").certificate_ == first
     assert ledger.verify(first).whole is True
 
@@ -253,7 +254,7 @@ def test_an_unanswered_request_is_not_answered_with_a_certificate_that_was_not_c
         with pytest.raises(KeyboardInterrupt):
             model.fit(TABLE.X, TABLE.y, request="weekly")
     with monkeypatch.context() as patch:
-        patch.setattr("discreet.curator.curator.__version__", "99")
+        patch.setattr("discreet.accounting.certificate.__version__", "99")
         with pytest.raises(LedgerError, match="another version"):
             model.fit(TABLE.X, TABLE.y, request="weekly")
     certificate = model.fit(TABLE.X, TABLE.y, request="weekly").certificate_

@@ -27,6 +27,7 @@ from discreet import (
     Release,
     StochasticGradientDescent,
 )
+from discreet.accounting.priced_plan import price_plan
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import AlreadyReleased, BudgetExceeded, DiscreetError, LedgerError
 from discreet.ledger import ledger as ledger_module
@@ -154,7 +155,9 @@ def unregistered(ledger, X, y, groups):
 
 def by_hand(ledger, X, y, groups):
     data = PrivateData(X, y, BOUNDS, ledger=ledger, dataset="mine")
-    curator = data.open(Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6), Logistic(), label="by hand")
+    curator = data.open(
+        price_plan(Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6)), Logistic(), label="by hand"
+    )
     answer = curator.noisy_gradient(np.zeros(4), clip=1.0)
     return Shown(ledger, answer=answer, reference=curator.reservation.reference, unit=data.unit)
 
@@ -290,29 +293,49 @@ def test_curators_take_no_request_and_each_is_charged(book, pairs):
     """A curator shows its answers as they come: a second one under the same charge would be a second release."""
     ledger = book()
     data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
-    opened = Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6), Logistic()
+    priced = price_plan(Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6))
     with pytest.raises(TypeError, match="request"):
-        data.open(*opened, request="r")
+        data.open(priced, Logistic(), request="r")
     assert ledger.account("mine").charges == 0
     for number in (1, 2):
-        data.open(*opened)
+        data.open(priced, Logistic())
         assert ledger.account("mine").charges == number
+
+
+def test_a_charge_opens_the_records_once(book, pairs):
+    """What ``reserve`` charged is used up by the first ``open`` of that plan; the next one is charged again."""
+    ledger = book()
+    data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
+    priced, other = (price_plan(Plan([Release("noisy_gradient", count)]), Budget(0.3, 1e-6)) for count in (1, 2))
+    reservation = data.reserve(priced)
+    assert data.open(priced, Logistic()).reservation is reservation
+    assert ledger.account("mine").charges == 1
+    assert data.open(priced, Logistic()).reservation.entry != reservation.entry
+    assert ledger.account("mine").charges == 2
+    data.reserve(other)
+    data.open(priced, Logistic())
+    assert ledger.account("mine").charges == 4
 
 
 def test_what_is_settled_under_a_request_is_opened_no_more(book, pairs):
     ledger = book()
     data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
-    opened = Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6), Logistic()
-    first, second = (data.open_to_settle(*opened, request="r") for _ in range(2))  # two tries, side by side
+    priced = price_plan(Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6))
+
+    def opened(request):
+        data.reserve(priced, request=request)
+        return data.open(priced, Logistic())
+
+    first, second = (opened("r") for _ in range(2))  # two tries, side by side
     assert first.reservation.settle("one") == second.reservation.settle("two") == "one"
     with pytest.raises(AlreadyReleased) as answered:
-        data.open_to_settle(*opened, request="r")
+        opened("r")
     assert answered.value.release == "one"
     assert ledger.account("mine").charges == 1
-    failed = data.open_to_settle(*opened, request="s")
+    failed = opened("s")
     failed.reservation.abandon()
     with pytest.raises(LedgerError, match="failed after it was charged"):
-        data.open_to_settle(*opened, request="s")
+        opened("s")
     assert ledger.account("mine").charges == 2
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian
+from discreet.accounting.priced_plan import price_plan
 from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning, Unsupported
 from discreet.ledger import place
 from tests.crash.names import HOW, SHARED, second_name
@@ -25,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def charge(path: Path) -> None:
-    Ledger(path).reserve("census", [Gaussian(20.0)], Budget(0.4, 1e-7))
+    Ledger(path).reserve("census", price_plan([Gaussian(20.0)], Budget(0.4, 1e-7)))
 
 
 def fits(path: Path) -> int:

@@ -18,6 +18,7 @@ import pytest
 
 from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
+from discreet.accounting.priced_plan import price_plan
 from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger import postgres
 from discreet.ledger.account import Account
@@ -42,7 +43,7 @@ def ledger(database) -> Ledger:
 
 
 def charge(ledger: Ledger, request: str | None = None):
-    return ledger.reserve("census", EVENTS, BUDGET, request)
+    return ledger.reserve("census", price_plan(EVENTS, BUDGET), request)
 
 
 def exhaust(ledger: Ledger) -> int:
@@ -353,7 +354,7 @@ def work(url: str, folder: str, seed: int) -> None:
             return
         request = f"request {rng.randrange(400)}"
         try:
-            reservation = ledger.reserve("census", SMALL, SMALL_BUDGET, request)
+            reservation = ledger.reserve("census", price_plan(SMALL, SMALL_BUDGET), request)
             if rng.random() < 0.03:
                 reservation.abandon()
                 continue
@@ -422,7 +423,7 @@ def still_whole(ledger: Ledger, before: list[Entry]) -> list[Entry]:
 
 def is_exhausted(ledger: Ledger) -> bool:
     account = ledger.account("census")
-    return not account.charged(account.charge(SMALL, SMALL_BUDGET)).is_within
+    return not account.charged(account.charge(price_plan(SMALL, SMALL_BUDGET))).is_within
 
 
 def assert_released_once(ledger: Ledger, folder: Path) -> None:
@@ -557,7 +558,7 @@ class House:
         name = f"data set {self.fits}"
         self.owned.grant(name, 3.0, 1e-6)
         self.used.key()
-        done = self.used.reserve(name, EVENTS, BUDGET, name)
+        done = self.used.reserve(name, price_plan(EVENTS, BUDGET), name)
         self.used.recognize(name, Fingerprint(f"first {name}", (2 * self.fits,)))
         self.used.recognize(name, Fingerprint(f"then {name}", (2 * self.fits + 1,)))
         assert done.settle("released") == "released"

@@ -9,6 +9,7 @@ import pytest
 import discreet.ledger.ledger
 from discreet import Budget, Ledger, Plan, Release
 from discreet.accounting.events import Gaussian, Laplace, PoissonSampled
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger.chain import GENESIS, Entry
@@ -44,7 +45,7 @@ def stopped_clock(monkeypatch):
 
 
 def charge(ledger: Ledger, dataset: str = "census", request: str | None = None, label: str = ""):
-    return ledger.reserve(dataset, EVENTS, BUDGET, request, label=label)
+    return ledger.reserve(dataset, price_plan(EVENTS, BUDGET), request, label=label)
 
 
 def exhaust(ledger: Ledger, dataset: str = "census") -> int:
@@ -126,8 +127,8 @@ def busy_day(ledger: Ledger) -> list[str]:
     charge(ledger, "north", "one", "first")
     charge(ledger, "south").abandon()
     charge(ledger, "census", "two").settle("released")
-    ledger.reserve("pure", [Laplace(4.0)], Budget(0.25))
-    ledger.reserve("persons", SAMPLED, Budget(1.9, 1e-8, "add_remove"), unit="person")
+    ledger.reserve("pure", price_plan([Laplace(4.0)], Budget(0.25)))
+    ledger.reserve("persons", price_plan(SAMPLED, Budget(1.9, 1e-8, "add_remove")), unit="person")
     ledger.grant("census", 4.0)
     refused = []
     for dataset in ("north", "south", "census"):
@@ -155,7 +156,7 @@ def test_charges_until_the_cap(ledger):
     assert spent.epsilon <= 3.0 < spent.summed_epsilon
     account = ledger.account("census")
     assert account.is_within
-    assert not account.charged(account.charge(EVENTS, BUDGET)).is_within
+    assert not account.charged(account.charge(price_plan(EVENTS, BUDGET))).is_within
     ledger.verify(prices=True)
 
 
@@ -210,14 +211,14 @@ def test_parts_are_declared_once_and_of_the_whole(ledger):
 def test_no_delta_means_pure_fits(ledger):
     ledger.grant("pure", 1.0)
     for _ in range(4):
-        ledger.reserve("pure", [Laplace(4.0)], Budget(0.25))
+        ledger.reserve("pure", price_plan([Laplace(4.0)], Budget(0.25)))
     assert ledger.spent("pure").left == 0.0
     for events, budget in (([Laplace(1e4)], Budget(1e-4)), (EVENTS, BUDGET)):
         with pytest.raises(BudgetExceeded):
-            ledger.reserve("pure", events, budget)
+            ledger.reserve("pure", price_plan(events, budget))
     ledger.grant("strict", 1.0)
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("strict", [Gaussian(1e6)], Budget(0.5, 1e-12))
+        ledger.reserve("strict", price_plan([Gaussian(1e6)], Budget(0.5, 1e-12)))
     ledger.verify(prices=True)
 
 
@@ -225,17 +226,17 @@ def test_the_first_fit_may_have_the_whole_cap(ledger):
     """Too dear for every share of delta, it settles the account on adding up."""
     ledger.grant("census", 1.0, 1e-6)
     price = Budget(1.0, 1e-6)
-    ledger.reserve("census", Plan([Release("noisy_gradient", 10)]), price)
+    ledger.reserve("census", price_plan(Plan([Release("noisy_gradient", 10)]), price))
     assert ledger.account("census").adds
     assert ledger.spent("census").share == 1.0
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("census", [Gaussian(1e3)], Budget(0.01, 1e-9))
+        ledger.reserve("census", price_plan([Gaussian(1e3)], Budget(0.01, 1e-9)))
     ledger.verify(prices=True)
 
 
 def test_what_costs_nothing_is_free(ledger):
     ledger.grant("census", **CAP)
-    ledger.reserve("census", [], Budget(1.0, 1e-7))
+    ledger.reserve("census", price_plan([], Budget(1.0, 1e-7)))
     assert ledger.spent("census").fits == 0
     ledger.verify(prices=True)
 
@@ -248,11 +249,11 @@ def test_wrong_questions(ledger):
         with pytest.raises(LedgerError, match="no data set"):
             use("sensus")
     with pytest.raises(LedgerError, match="registered for replace_one per record"):
-        ledger.reserve("census", EVENTS, Budget(1.5, 1e-7, Neighbors.ADD_REMOVE))
+        ledger.reserve("census", price_plan(EVENTS, Budget(1.5, 1e-7, Neighbors.ADD_REMOVE)))
     with pytest.raises(LedgerError, match="registered for replace_one per record"):
-        ledger.reserve("census", EVENTS, BUDGET, unit="person")
+        ledger.reserve("census", price_plan(EVENTS, BUDGET), unit="person")
     with pytest.raises(Unsupported, match="more than their budget"):
-        ledger.reserve("census", EVENTS, Budget(0.1, 1e-7))
+        ledger.reserve("census", price_plan(EVENTS, Budget(0.1, 1e-7)))
     assert len(ledger.entries()) == 1
 
 
@@ -288,7 +289,7 @@ def test_a_request_is_for_one_thing(ledger):
     with pytest.raises(LedgerError, match="for something else"):
         charge(ledger, "other", "mine")
     with pytest.raises(LedgerError, match="for something else"):
-        ledger.reserve("census", [Gaussian(6.0)], BUDGET, "mine")
+        ledger.reserve("census", price_plan([Gaussian(6.0)], BUDGET), "mine")
     assert ledger.spent("other").fits == 0
 
 

@@ -31,6 +31,7 @@ from discreet import (
     PrivateData,
     Squared,
 )
+from discreet.accounting.priced_plan import price_plan
 
 GAP = 1e-6
 
@@ -219,7 +220,7 @@ def linear(table, penalty, steps=5000):
     data = PrivateData(table.X, table.numbers, Bounds(1.0, target=(-1, 1)))
     budget = Budget(math.inf, 1e-6)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, penalty)
-    return solver.solve(data.open(plan, budget, loss), penalty).coefficients
+    return solver.solve(data.open(price_plan(plan, budget), loss), penalty).coefficients
 
 
 def test_lasso_finds_the_same_zeros(table):

@@ -115,8 +115,8 @@ MUTANTS = (
         (
             Edit(
                 "models/selection/search_price.py",
-                "(RepeatedSelection(kinds((*releases, scored)), law.mean, law.shape),)",
-                "kinds((*releases, scored))[0]",
+                "(RepeatedSelection(kinds(listed), law.mean, law.shape),)",
+                "kinds(listed)[0]",
             ),
             Edit(
                 "models/selection/search_price.py",
@@ -156,7 +156,13 @@ MUTANTS = (
     Mutant(
         "another delta in the certificate",
         "The certificate states a smaller delta than the noise was calibrated for.",
-        (Edit("curator/curator.py", "        delta=budget.delta,\n", "        delta=budget.delta**2,\n"),),
+        (
+            Edit(
+                "accounting/certificate.py",
+                "            delta=priced.budget.delta,\n",
+                "            delta=priced.budget.delta**2,\n",
+            ),
+        ),
         ("tests/models/test_facts.py::test_a_given_delta_is_the_delta_used",),
         "certificate_.delta == 1e-7",
     ),
@@ -165,7 +171,7 @@ MUTANTS = (
         "The text of the certificate shows a rounded delta, which may be smaller than the one used.",
         (
             Edit(
-                "accounting/certificate.py",
+                "accounting/certificate_text.py",
                 "delta = {certificate.delta!r}, per {unit}",
                 "delta = {certificate.delta:.0e}, per {unit}",
             ),

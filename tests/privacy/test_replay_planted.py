@@ -11,15 +11,18 @@ from scipy import sparse
 
 from discreet import Bounds, Budget, DPLogisticRegression, Logistic, Neighbors, NoPenalty, PrivateData
 from discreet.accounting.plan import Plan, Release
-from discreet.curator import private_data, session
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import session
 from discreet.curator.engines import base
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, unit_for
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records import admission
+from discreet.models import fitting
 from discreet.solvers.gradient_loop import Descent
 from discreet.testing import fresh_noise, neighbor_pairs, replay
+from tests.priced import priced_at
 from tests.testing.small_fits import bounds_of, fit_of, prices_remembered, table
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -293,7 +296,7 @@ def early_stopping_fit(X, y, groups=None):
     """A toy solver that looks at the training loss, in the clear, to decide when to stop."""
     bounds, budget = bounds_of("logistic"), Budget(2.0, 1e-5)
     plan = Plan([Release("noisy_gradient", 5, clip=0.05)])
-    opened = PrivateData(X, y, bounds).open(plan, budget, Logistic())
+    opened = PrivateData(X, y, bounds).open(price_plan(plan, budget), Logistic())
     w = np.zeros(opened.domain.shape)
     for _ in range(5):
         w = NoPenalty().prox(w - opened.noisy_gradient(w, clip=0.05) / len(y), 1.0)
@@ -336,7 +339,7 @@ def test_the_same_noise_for_every_class(monkeypatch):
 
 
 def test_no_noise(monkeypatch):
-    monkeypatch.setattr(private_data, "calibrate", lambda plan, budget: 0.0)
+    monkeypatch.setattr(fitting, "price_plan", priced_at(0.0))
     assert not fresh_noise(fit_of("logistic"), table("logistic")).ok
 
 

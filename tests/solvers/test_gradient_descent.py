@@ -18,6 +18,7 @@ from discreet import (
     StochasticGradientDescent,
 )
 from discreet.accounting.gaussian import mu_of
+from discreet.accounting.priced_plan import price_plan
 from discreet.losses import derivative
 
 LIMIT = Budget(math.inf, 1e-6)  # no noise, clipped in the L2 norm
@@ -26,7 +27,7 @@ LIMIT = Budget(math.inf, 1e-6)  # no noise, clipped in the L2 norm
 def opened(solver, X, y, loss, budget, bounds, penalty=None, **options):
     data = PrivateData(X, y, bounds, **options)
     domain = data.domain(budget.neighbors, loss)
-    return data.open(solver.plan(domain, loss, penalty or NoPenalty()), budget, loss)
+    return data.open(price_plan(solver.plan(domain, loss, penalty or NoPenalty()), budget), loss)
 
 
 def plain_descent(A, targets, loss, penalty, *, n_steps, step, clip, weight, average):
@@ -133,7 +134,7 @@ def lecture_excess(*, n, p, n_steps, epsilon, radius, runs):
         data = PrivateData(X, y, bounds, fit_intercept=False)
         domain = data.domain(budget.neighbors, loss)
         solver = GradientDescent.lecture(domain, loss, n_steps=n_steps, radius=radius, budget=budget)
-        curator = data.open(solver.plan(domain, loss, NoPenalty()), budget, loss)
+        curator = data.open(price_plan(solver.plan(domain, loss, NoPenalty()), budget), loss)
         w = solver.solve(curator, NoPenalty()).coefficients
         excess.append((radius * lipschitz - w.sum()) / (radius * lipschitz))
     mu = math.sqrt(n_steps) / curator.noise_multiplier

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import discreet
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Neighbors
 from discreet.losses import Logistic
 from discreet.solvers.gd import GradientDescent
@@ -201,7 +202,7 @@ def _opened(task: Task) -> Any:
         task.table, task.y, bounds_of("DPLogisticRegression", task.n), groups=task.groups, **task.account
     )
     plan = discreet.Plan([discreet.Release("noisy_gradient", 2)])
-    curator = data.open(plan, discreet.Budget(EPSILON, DELTA, task.relation), Logistic())
+    curator = data.open(price_plan(plan, discreet.Budget(EPSILON, DELTA, task.relation)), Logistic())
     return Held(data, curator)
 
 

@@ -7,28 +7,17 @@ anew with both accountants and refuses a claim that is below the price.
 import hashlib
 import json
 import math
-import textwrap
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import textbook
-from discreet.accounting.cell_counts import CHECKED, checked_in
+from discreet import __version__
+from discreet.accounting import certificate_text, textbook
+from discreet.accounting.cell_counts import CHECKED, ESTIMATED
 from discreet.accounting.coverage import not_covered, weaknesses
-from discreet.accounting.events import (
-    ZCDP,
-    Event,
-    NonPrivate,
-    PerturbedMinimum,
-    PoissonSampled,
-    RepeatedSelection,
-    TotalVariation,
-    event_from_dict,
-    to_dict,
-)
-from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.events import ZCDP, Event, NonPrivate, event_from_dict, to_dict
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
@@ -37,19 +26,8 @@ from discreet.errors import AccountingError
 FORMAT = 3
 UNITS = ("record", "person")
 ARITHMETICS = ("exact lattice", "idealised")
-BOUGHT = "bought_ranges"
-"""Among the public facts: ranges that were released with noise, under this certificate."""
 LATER = ("trace", "created", "ledger")
 """The fields that are not known before records are read; ``BOUGHT`` is the fourth thing that is not."""
-
-ESTIMATED = (BOUGHT, CHECKED)
-"""Among the public facts: what was estimated with privacy budget, and not declared."""
-
-_RELATIONS = {
-    Neighbors.REPLACE_ONE: "any one {unit} is exchanged for any other",
-    Neighbors.ZERO_OUT: "any one {unit} is blanked",
-    Neighbors.ADD_REMOVE: "any one {unit} is added or removed",
-}
 
 
 @dataclass(frozen=True)
@@ -128,6 +106,47 @@ class Certificate:
             raise AccountingError("a certificate names a ledger, a data set, an entry and its head, or none of them")
         if self.unit not in UNITS or self.arithmetic not in ARITHMETICS:
             raise AccountingError(f"unit must be one of {UNITS} and arithmetic one of {ARITHMETICS}")
+
+    @classmethod
+    def of(
+        cls,
+        priced: PricedPlan,
+        facts: Mapping[str, Any],
+        *,
+        notes: tuple[str, ...] = (),
+        idealised: tuple[str, ...] = (),
+        noise_multiplier: float | None = None,
+        **known: Any,
+    ) -> "Certificate":
+        """Return what may be claimed of a priced plan.
+
+        Parameters
+        ----------
+        priced
+            The releases, their budget and their price.
+        facts
+            The declared facts and the ``"unit"``; None where something was not declared.
+        notes, idealised
+            Remarks; and why the proof is of real numbers, where it is.
+        noise_multiplier
+            None: that of the plan.
+        known
+            Further fields by name.
+        """
+        return cls(
+            epsilon=priced.budget.epsilon,
+            delta=priced.budget.delta,
+            neighbors=priced.budget.neighbors,
+            events=priced.events,
+            unit=facts["unit"],
+            accountants=priced.price.accountants,
+            assumed_public={key: value for key, value in facts.items() if key != "unit" and value is not None},
+            noise_multiplier=priced.noise_multiplier if noise_multiplier is None else noise_multiplier,
+            arithmetic="idealised" if idealised else "exact lattice",
+            library_version=__version__,
+            notes=(*notes, *idealised),
+            **known,
+        )
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -236,19 +255,13 @@ class Certificate:
             raise AccountingError("the certificate's stamp does not follow from its contents: do not rely on it")
         return certificate
 
-    def with_notes(self, *notes: str) -> "Certificate":
-        """A copy with more notes."""
-        return replace(self, notes=(*self.notes, *notes))
-
     def text(self) -> str:
-        """The certificate for a person."""
-        return _joined(_lines(self))
+        """Return the certificate for a person."""
+        return certificate_text.text(self)
 
     def summary(self) -> str:
-        """What matters first, for a person."""
-        title = f"Privacy certificate: {self.headline}"
-        found = (*_claim_lines(self), *_bought_lines(self), *_check_lines(self))
-        return _joined((title, "", *found, *_ledger_lines(self.ledger), *_coverage_lines(self)))
+        """Return what matters first, for a person."""
+        return certificate_text.summary(self)
 
     def __str__(self) -> str:
         return self.text()
@@ -258,124 +271,6 @@ def _columns_of(key: str, fact: Any) -> list[str]:
     """Return the columns of which something was estimated; all keys of what is no such fact."""
     within = fact.get("columns", fact) if key == CHECKED and isinstance(fact, Mapping) else fact
     return sorted(map(str, within)) if isinstance(within, (Mapping, list)) else [str(within)]
-
-
-def _joined(lines: Iterable[str]) -> str:
-    """Return the lines as one text; a line break within a value is written out, so that it cannot forge a line."""
-    return "\n".join("\\n".join(line.splitlines()) for line in lines)
-
-
-def _claim_lines(certificate: Certificate) -> list[str]:
-    if not certificate.is_private:
-        return ["  Guarantee     none: do not release this model"]
-    unit, factor = certificate.unit, math.exp(min(certificate.epsilon, 700.0))
-    return [
-        f"  Guarantee     epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta!r}, per {unit}",
-        f"  Meaning       When {_RELATIONS[certificate.neighbors].format(unit=unit)}, no outcome becomes more than",
-        f"                {factor:.4g} times as likely, up to a probability of {certificate.delta!r}.",
-    ]
-
-
-def _check_lines(certificate: Certificate) -> list[str]:
-    found = checked_in(certificate.assumed_public, certificate.unit)
-    lines = [] if found is None else found.lines()
-    return [f"  {'Checks' if i == 0 else '':<14}{line}" for i, line in enumerate(lines)]
-
-
-def _bought_lines(certificate: Certificate) -> list[str]:
-    bought = certificate.assumed_public.get(BOUGHT, {})
-    return [f"  Bought        {name} from {low:.6g} to {high:.6g}" for name, (low, high) in bought.items()]
-
-
-def _lines(certificate: Certificate) -> list[str]:
-    unit = certificate.unit
-    lines = [f"Privacy certificate: {certificate.headline}", "", *_claim_lines(certificate)]
-    if certificate.is_private:
-        lines.append(f"  Neighbors     {certificate.neighbors}")
-        together, slack = certificate.group(5)
-        if slack < 1:
-            lines.append(f"  Five {unit}s{'':<{7 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
-    lines.append(f"  Model         {certificate.model or 'not named'}")
-    lines += [f"    {name:<22}{value}" for name, value in certificate.solver.items()]
-    lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
-    lines.append("  Released")
-    released = [event for event in certificate.events if not isinstance(event, TotalVariation)]
-    lines += [f"    {_phrase(event)}" for event in released] or ["    nothing"]
-    lines += [f"  {_phrase(event)}" for event in certificate.events if isinstance(event, TotalVariation)]
-    lines += _trace_lines(certificate.trace)
-    lines.append(
-        "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
-    )
-    lines += [*_bought_lines(certificate), *_check_lines(certificate)]
-    lines.append("  Taken as public, not measured")
-    public = {name: value for name, value in certificate.assumed_public.items() if name not in ESTIMATED}
-    lines += [line for name, value in public.items() for line in _fact_lines(name, value)] or ["    nothing"]
-    lines += _ledger_lines(certificate.ledger) + _coverage_lines(certificate)
-    lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")
-    lines += [f"  Note          {note}" for note in certificate.notes]
-    made = " ".join(part for part in (certificate.library_version, certificate.created) if part)
-    return [*lines, f"  Made by       discreet {made}".rstrip()]
-
-
-def _fact_lines(name: str, value: Any, indent: str = "    ") -> list[str]:
-    """A fact in a line; a schema in a line for each of its columns; many ranges by how many are alike."""
-    if isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
-        within = [_fact_lines(key, item, indent + "  ") for key, item in value.items()]
-        return [f"{indent}{name}", *(line for lines in within for line in lines)]
-    if isinstance(value, dict):
-        value = ", ".join(f"{key} {item}" for key, item in value.items()) or "not declared"
-    elif isinstance(value, list) and len(value) > 12:
-        alike = Counter(map(str, value))
-        few = [f"{count} x {item}" for item, count in alike.items()]
-        value = ", ".join(few) if len(few) < 5 else f"{len(value)}, from {value[0]} to {value[-1]}"
-    return [f"{indent}{name:<22}{value}"]
-
-
-def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:
-    """A line a query: how often it was answered, what that cost, how often it was refused."""
-    lines = []
-    for query in dict.fromkeys(charge.query for charge in trace):
-        paid = [charge.rho for charge in trace if charge.query == query and charge.answered]
-        refused = sum(1 for charge in trace if charge.query == query and not charge.answered)
-        said = f"{len(paid)} answers for rho {math.fsum(paid):.4g}" + (f", {refused} refused" if refused else "")
-        lines.append(f"    {query:<22}{said}")
-    rounds = max((charge.round for charge in trace), default=0)
-    return [f"  Spent         in {rounds} rounds", *lines] if lines else []
-
-
-def _ledger_lines(ledger: Mapping[str, Any] | None) -> list[str]:
-    if ledger is None:
-        return ["  Ledger        none: what else was released of these records is not known"]
-    entry = f"entry {ledger['entry']} of ledger {ledger['ledger']}"
-    return [f"  Ledger        charged to {ledger['dataset']!r}, {entry}", f"                head {ledger['head']}"]
-
-
-def _coverage_lines(certificate: Certificate) -> list[str]:
-    wrapped = [line for said in certificate.not_covered for line in textwrap.wrap(said, 104)]
-    return [f"  {'Not covered' if place == 0 else '':<14}{line}" for place, line in enumerate(wrapped)]
-
-
-def _phrase(event: Event) -> str:
-    if isinstance(event, PoissonSampled):
-        return f"{_phrase(event.event)}, each on a fresh sample with probability {event.numerator}/65536"
-    if isinstance(event, TotalVariation):
-        return (
-            f"ASSUMED: whatever the data, the draw's law is within {event.distance!r} of the intended one in total\n"
-            "                variation. This is not proved, nor does it follow from how long the sampler ran;\n"
-            "                the guarantee rests on it."
-        )
-    if isinstance(event, RepeatedSelection):
-        runs = ", or ".join(" and ".join(map(_phrase, run)) for run in event.runs)
-        law = Stopping(event.mean, event.shape)
-        return f"the best of a secret number of runs ({law.name}, mean {law.mean:g}), a run at most {runs}"
-    stored = to_dict(event)
-    if isinstance(event, PerturbedMinimum):
-        stored = {name: value for name, value in stored.items() if name not in ("reach", "outputs") or value != 1}
-        stored["kind"] = f"minimum of an objective with {stored.pop('noise')} noise inside"
-        stored["slopes"] = event.slopes.replace("_", "-")
-    kind, count = stored.pop("kind"), stored.pop("count", 1)
-    settings = ", ".join(f"{name} {value}" for name, value in stored.items() if value is not None)
-    return f"{count} x {kind.replace('_', ' ')}" + (f" ({settings})" if settings else "")
 
 
 def _is_reference(ledger: Any) -> bool:

@@ -74,7 +74,7 @@ def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors | str
 @contextmanager
 def remembered_prices() -> Iterator[None]:
     """Inside the block no price is worked out twice: for the same fit many times over, as in an audit."""
-    token = _memory.set({})
+    token = _memory.set({} if (outer := _memory.get()) is None else outer)
     try:
         yield
     finally:

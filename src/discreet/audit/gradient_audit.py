@@ -9,14 +9,14 @@ of (epsilon, delta) for one release; so whatever is wrong with any of them count
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.audit import statistical_bounds
 from discreet.audit.audit_result import Audit, Sides
 from discreet.bounds import Bounds
@@ -94,12 +94,9 @@ def gradient(
         raise Unsupported("Gaussian noise needs a delta above 0: for delta=0 use Laplace noise, mechanism='laplace'")
     relation = Neighbors(neighbors)
     budget = Budget(epsilon, 0.0 if mechanism == "laplace" else delta, relation)
-    single = Plan([_release(1, mechanism)])
-    noise_multiplier = calibrate(single, budget)
+    single = price_plan(Plan([_release(1, mechanism)]), budget)
     releases = -(-runs // CANARIES)
-    low, high = (
-        -_releases(side, releases, mechanism, budget, noise_multiplier) for side in canaries(relation, CANARIES)
-    )
+    low, high = (-_releases(side, releases, mechanism, single) for side in canaries(relation, CANARIES))
     near, far = (CLIP if relation is Neighbors.REPLACE_ONE else 0.0) * -1, CLIP
     total = low.size
     if mechanism == "laplace":
@@ -111,8 +108,7 @@ def gradient(
         threshold = 0.5 * (near + far)
         right = int((high >= threshold).sum()) + int((low < threshold).sum())
         accuracy = statistical_bounds.least_accuracy(right, 2 * total, confidence)
-        events = single.events(noise_multiplier, pure=False)
-        bound = statistical_bounds.accuracy_epsilon(accuracy, events, budget.delta, relation) or 0.0
+        bound = statistical_bounds.accuracy_epsilon(accuracy, single.events, budget.delta, relation) or 0.0
     return Audit(
         level="gradient",
         subject=f"one noisy gradient ({mechanism})",
@@ -123,7 +119,12 @@ def gradient(
         confidence=confidence,
         runs=total,
         findings=() if _is_fresh(low) and _is_fresh(high) else ("two releases have the same noise",),
-        settings={"mechanism": mechanism, "canaries": CANARIES, "clip": CLIP, "noise_multiplier": noise_multiplier},
+        settings={
+            "mechanism": mechanism,
+            "canaries": CANARIES,
+            "clip": CLIP,
+            "noise_multiplier": single.noise_multiplier,
+        },
         sides=Sides(tuple(low.ravel()[:_SHOWN].tolist()), tuple(high.ravel()[:_SHOWN].tolist()), threshold),
     )
 
@@ -132,12 +133,12 @@ def _release(count: int, mechanism: str) -> Release:
     return Release("noisy_gradient", count, SAMPLING if mechanism == "sampled" else 1, clip=CLIP)
 
 
-def _releases(side: Sample, count: int, mechanism: str, budget: Budget, noise_multiplier: float) -> Array:
+def _releases(side: Sample, count: int, mechanism: str, single: PricedPlan) -> Array:
     """Noisy sums of the side's clipped gradients, one row a release, all at the same noise."""
     bounds = Bounds(features=1.0, classes=(0, 1), n=None)
-    plan = _AtNoise([_release(count, mechanism)], noise_multiplier)
+    plan = _AtNoise([_release(count, mechanism)], single.noise_multiplier)
     data = PrivateData(side.X, side.y, bounds, fit_intercept=False, ledger=False)
-    curator = data.open(plan, Budget(math.inf, budget.delta, budget.neighbors), Logistic())
+    curator = data.open(price_plan(plan, replace(single.budget, epsilon=math.inf)), Logistic())
     w = np.zeros(side.X.shape[1])
     return np.array([curator.noisy_gradient(w, clip=CLIP) for _ in range(count)])
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import price_plan
 from discreet.audit.audit_result import Audit, Sides
 from discreet.audit.gradient_audit import CLIP
 from discreet.bounds import Bounds
@@ -49,11 +49,11 @@ def one_run(
     """
     relation = Neighbors(neighbors)
     budget = Budget(epsilon, delta, relation)
-    plan = Plan([Release("noisy_gradient", 1, clip=CLIP)])
+    priced = price_plan(Plan([Release("noisy_gradient", 1, clip=CLIP)]), budget)
     coins = (current_entropy().words(canaries) >> np.uint64(63)).astype(bool)
     X, y = _table(relation, coins)
     data = PrivateData(X, y, Bounds(features=1.0, classes=(0, 1)), fit_intercept=False, ledger=False)
-    released = -data.open(plan, budget, Logistic()).noisy_gradient(np.zeros(canaries), clip=CLIP)
+    released = -data.open(priced, Logistic()).noisy_gradient(np.zeros(canaries), clip=CLIP)
     middle = 0.0 if relation is Neighbors.REPLACE_ONE else 0.5 * CLIP
     tried = np.argsort(-np.abs(released - middle))[: max(1, round(guessed * canaries))]
     right = int(((released[tried] >= middle) == coins[tried]).sum())
@@ -70,7 +70,7 @@ def one_run(
             "canaries": canaries,
             "guessed": len(tried),
             "right": right,
-            "noise_multiplier": calibrate(plan, budget),
+            "noise_multiplier": priced.noise_multiplier,
         },
         sides=Sides(tuple(released[~coins][:_SHOWN].tolist()), tuple(released[coins][:_SHOWN].tolist()), middle),
     )

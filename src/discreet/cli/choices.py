@@ -65,23 +65,24 @@ def quoted(quote: "Quote") -> dict[str, Any]:
     """A plan and its price as plain values."""
     from discreet.accounting.events import to_dict
 
+    priced = quote.priced
     return {
-        "epsilon": quote.budget.epsilon,
-        "delta": quote.budget.delta,
-        "neighbors": str(quote.budget.neighbors),
-        "price": quote.price.epsilon,
-        "accountants": quote.price.accountants,
-        "noise_multiplier": quote.noise_multiplier,
+        "epsilon": priced.budget.epsilon,
+        "delta": priced.budget.delta,
+        "neighbors": str(priced.budget.neighbors),
+        "price": priced.price.epsilon,
+        "accountants": priced.price.accountants,
+        "noise_multiplier": priced.noise_multiplier,
         "solver": dict(quote.solver),
         "releases": [
             {
                 "query": release.query,
                 "count": release.count,
-                "noise_multiplier": quote.noise_multiplier * release.relative_noise,
+                "noise_multiplier": priced.noise_multiplier * release.relative_noise,
             }
-            for release in quote.plan.releases
+            for release in priced.plan.releases
         ],
-        "events": [to_dict(event) for event in quote.events],
+        "events": [to_dict(event) for event in priced.events],
         "notes": list(quote.reason),
     }
 

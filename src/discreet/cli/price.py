@@ -124,10 +124,15 @@ def _refuse_nonsense(epsilon: float | None, noise_multiplier: float | None, clip
 
 def _priced(plan: "Plan", budget: Budget, noise_multiplier: float | None) -> dict[str, Any]:
     """The plan at this multiplier, or at the one that the budget asks for."""
-    from discreet.accounting.pricing import calibrate, epsilon_of
+    from discreet.accounting.priced_plan import price_plan
+    from discreet.accounting.pricing import epsilon_of
 
-    used = calibrate(plan, budget) if noise_multiplier is None else noise_multiplier
-    found = epsilon_of(plan.events(used, pure=budget.is_pure), budget.delta, budget.neighbors)
+    if noise_multiplier is None:
+        priced = price_plan(plan, budget)
+        used, found = priced.noise_multiplier, priced.price
+    else:
+        used = noise_multiplier
+        found = epsilon_of(plan.events(used, pure=budget.is_pure), budget.delta, budget.neighbors)
     (release,) = plan.releases
     return {
         "epsilon": found.epsilon,

@@ -192,7 +192,7 @@ def _priced(offer: "Offer", validation: float) -> dict[str, Any]:
         "neighbors": str(offer.total.neighbors),
         "price": offer.price.epsilon,
         "accountants": offer.price.accountants,
-        "candidates": len(offer.releases),
+        "candidates": len(offer.planned),
         "stopping": offer.stopping.name,
         "mean_runs": offer.stopping.mean,
         "run_epsilon": offer.run.epsilon,

@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOME = {
-    "curator": ("Curator", "promise"),
+    "curator": ("Curator",),
+    "claims": ("Claim", "promise"),
     "private_data": ("PrivateData",),
     "session": ("doubts", "idealised"),
     "queries.minimizers": ("Problem", "STEPS_NEED_N"),
@@ -51,8 +52,9 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 if TYPE_CHECKING:
+    from discreet.curator.claims import Claim as Claim
+    from discreet.curator.claims import promise as promise
     from discreet.curator.curator import Curator as Curator
-    from discreet.curator.curator import promise as promise
     from discreet.curator.known_answers.installation import Check as Check
     from discreet.curator.known_answers.installation import kernel_checks as kernel_checks
     from discreet.curator.known_answers.installation import sampler_checks as sampler_checks

@@ -1,30 +1,24 @@
 """The open wall: answers exactly the planned queries, and refuses the rest. Each query's file has its proof."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from datetime import date
+from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import __version__
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.plan import Plan
-from discreet.accounting.pricing import epsilon_of
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.bounds import Domain
-from discreet.budget import Budget
+from discreet.curator.claims import Claim, issued, promise
 from discreet.curator.engines import engine_for
 from discreet.curator.engines.base import Engine
 from discreet.curator.known_answers.moments import check_moment_kernels
-from discreet.curator.lattice.entropy import current_entropy
-from discreet.curator.observer import current_observer
 from discreet.curator.queries import candidates, counts, gradients, greedy, minimizers, moments, sampling, scores
 from discreet.curator.queries import coordinates as coordinate_queries
 from discreet.curator.queries.coordinates import CoordinateRun
 from discreet.curator.queries.minimizers import Problem
 from discreet.curator.records.recoding import Recoding, recoded
-from discreet.curator.session import Session, doubts, idealised
+from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses import Huber, Squared
@@ -48,15 +42,14 @@ class Curator:
         domain: Domain,
         loss: Any,
         *,
-        plan: Plan,
-        budget: Budget,
-        noise_multiplier: float,
+        priced: PricedPlan,
         facts: dict[str, Any],
         reservation: Reservation | None = None,
     ) -> None:
         self.reservation = reservation
-        self.plan, self.budget, self.noise_multiplier = plan, budget, noise_multiplier
-        self._session = Session(engine, domain, plan, budget, noise_multiplier)
+        self.priced = priced
+        self.plan, self.budget, self.noise_multiplier = priced.plan, priced.budget, priced.noise_multiplier
+        self._session = Session(engine, domain, self.plan, self.budget, self.noise_multiplier)
         self._session.loss = loss
         self._facts = facts
 
@@ -333,51 +326,13 @@ class Curator:
 
     def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
         """What may be claimed of anything computed from this curator's answers."""
-        claim = promise(
-            self.plan, self.budget, self.noise_multiplier, self._facts, model=model, solver=solver, notes=notes
-        )
-        return replace(
-            claim,
-            entropy=self._session.entropy.name,
-            created=date.today().isoformat(),
-            not_private=tuple(self._session.reasons()),
-            trace=() if self._session.filter is None else self._session.filter.trace,
-            ledger=None if self.reservation is None else self.reservation.reference,
-        )
+        return self.issued(promise(self.priced, self._facts, Claim(model, solver, notes)), self.reservation)
+
+    def issued(self, promised: Certificate, reservation: Reservation | None) -> Certificate:
+        """Return what was promised, with what only this curator tells: its noise's source, and who looked on."""
+        return issued(promised, reservation, self._session)
 
 
 def movable(loss: Any) -> bool:
     """Return whether residuals are all that a loss sees of its target."""
     return isinstance(loss, (Squared, Huber))
-
-
-def promise(
-    plan: Plan,
-    budget: Budget,
-    noise_multiplier: float,
-    facts: Mapping[str, Any],
-    *,
-    model: str,
-    solver: Mapping[str, Any],
-    notes: tuple[str, ...] = (),
-) -> Certificate:
-    """The certificate of a plan as far as it is known before records are read: what a ledger is told to expect."""
-    events = plan.events(noise_multiplier, pure=budget.is_pure)
-    reasons, entropy = idealised(plan, budget), current_entropy()
-    return Certificate(
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        neighbors=budget.neighbors,
-        events=events,
-        unit=facts["unit"],
-        model=model,
-        solver=solver,
-        accountants=epsilon_of(events, budget.delta, budget.neighbors).accountants,
-        assumed_public={key: value for key, value in facts.items() if key != "unit" and value is not None},
-        noise_multiplier=noise_multiplier,
-        arithmetic="idealised" if reasons else "exact lattice",
-        entropy=entropy.name,
-        library_version=__version__,
-        notes=(*notes, *reasons),
-        not_private=doubts(entropy, observed=current_observer() is not None),
-    )

@@ -1,11 +1,10 @@
 """An account: a data set's cap, what was spent of it, and the rule by which a charge is granted or refused."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from discreet.accounting import gaussian
-from discreet.accounting.events import Event
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
 from discreet.ledger import privacy_filters
@@ -83,9 +82,9 @@ class Account:
         cap = _cap(epsilon, self.delta, self.neighbors)
         return replace(self, epsilon=cap.epsilon, caps=privacy_filters.caps_for(cap.epsilon, self.delta, self.orders))
 
-    def charge(self, events: Sequence[Event], budget: Budget) -> Amounts:
-        """What a fit costs this account that releases these events under this budget."""
-        return privacy_filters.charge_of(events, budget, self.orders, self.delta)
+    def charge(self, priced: PricedPlan) -> Amounts:
+        """Return what a priced plan costs this account."""
+        return privacy_filters.charge_of(priced, self.orders, self.delta)
 
     def charged(self, charge: Amounts) -> "Account":
         """After a charge, granted or not; the first one decides whether epsilons are added up."""

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import Event, to_dict
-from discreet.accounting.plan import Plan
-from discreet.accounting.pricing import calibrate, epsilon_of
+from discreet.accounting.events import to_dict
+from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.budget import Budget, Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger import rows
@@ -45,10 +44,11 @@ class Ledger:
     Examples
     --------
     >>> from discreet import Budget, Ledger, Plan, Release
+    >>> from discreet.accounting.priced_plan import price_plan
     >>> ledger = Ledger(":memory:")
     >>> _ = ledger.grant("census", epsilon=1.0, delta=1e-6)
     >>> for _ in range(2):
-    ...     _ = ledger.reserve("census", Plan([Release("noisy_gradient", 10)]), Budget(0.6, 1e-7))
+    ...     _ = ledger.reserve("census", price_plan(Plan([Release("noisy_gradient", 10)]), Budget(0.6, 1e-7)))
     >>> spent = ledger.spent("census")
     >>> round(spent.summed_epsilon, 3), round(spent.epsilon, 3)
     (1.2, 0.814)
@@ -182,8 +182,7 @@ class Ledger:
     def reserve(
         self,
         dataset: str,
-        plan: Plan | Sequence[Event],
-        budget: Budget,
+        priced: PricedPlan,
         request: str | None = None,
         *,
         unit: str = "record",
@@ -197,10 +196,8 @@ class Ledger:
         ----------
         dataset
             Its registered name.
-        plan
-            What will be released: a plan, whose noise is calibrated to the budget, or the events themselves.
-        budget
-            What may be claimed of it afterwards.
+        priced
+            What will be released, and at what price: ``price_plan(plan, budget)``. The charge follows from its events.
         request
             A name for this request. Asked again under the same name, the same thing is charged once, and released
             once (``Reservation.settle``).
@@ -216,7 +213,7 @@ class Ledger:
         """
         if request is not None:
             request = name_of(request)
-        events = _events(plan, budget)
+        events, budget = require_priced(priced).events, priced.budget
         known = self._terms.get(dataset) or self._terms.setdefault(dataset, self.account(dataset))
         dataset = known.name
         if known.neighbors is not budget.neighbors or known.unit != unit:
@@ -224,7 +221,7 @@ class Ledger:
                 f"{dataset!r} is registered for {known.neighbors} per {known.unit}: "
                 f"fit with neighbors={str(known.neighbors)!r}, and groups= for persons only"
             )
-        charge = known.charge(events, budget)
+        charge = known.charge(priced)
         body: dict[str, Any] = {
             "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": str(budget.neighbors)},
             "events": [to_dict(event) for event in events],
@@ -379,16 +376,6 @@ def _released(at: Connection, request: str | None) -> str | None:
     if found and found[0][0] is None:
         raise LedgerError("this request failed after it was charged: ask again under another name, at another charge")
     return found[0][0] if found else None
-
-
-def _events(plan: Plan | Sequence[Event], budget: Budget) -> tuple[Event, ...]:
-    """What will be released, at no more than the budget."""
-    if isinstance(plan, Plan):
-        return plan.events(calibrate(plan, budget), pure=budget.is_pure)
-    events = tuple(plan)
-    if not epsilon_of(events, budget.delta, budget.neighbors).epsilon <= budget.epsilon:
-        raise Unsupported("these events cost more than their budget: nothing was charged")
-    return events
 
 
 _ASKED = ("budget", "events", "label", "about")

@@ -17,7 +17,7 @@ from discreet.budget import Neighbors
 from discreet.curator import container_of, is_stream
 from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_repeated_fits
-from discreet.models.fitting import Quote, declared, fit_model, penalty_of, prepare
+from discreet.models.fitting import FitSettings, Quote, declared, fit_model, penalty_of
 from discreet.models.intervals import Intervals, intervals
 from discreet.models.parameters import NamedParameters
 from discreet.models.progress import progress_bar
@@ -45,12 +45,11 @@ class DPLinearModel(NamedParameters, Charged):
             self.n_features_in_ = X.shape[1]
         else:
             self._check(X, y)
-        settings = self._settings(bounds, loss)
         with progress_bar(type(self).__name__, self.epsilon, self.verbose) as progress:
             if is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
                 X.reading = progress.rows if public else None
-            fitted = fit_model(X, y, groups, model=type(self).__name__, request=request, progress=progress, **settings)
+            fitted = fit_model(self._told(bounds, loss), X, y, groups, request=request, progress=progress)
             if is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
@@ -66,14 +65,12 @@ class DPLinearModel(NamedParameters, Charged):
                 "A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=4
             )
 
-    def _settings(self, bounds: Bounds, loss: Any) -> dict[str, Any]:
-        """What a fit is told beside its records."""
-        return {
-            "bounds": bounds,
-            "loss": loss,
-            "penalty": penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0)),
-            **{name: getattr(self, name) for name in _SETTINGS},
-        }
+    def _told(self, bounds: Bounds, loss: Any) -> FitSettings:
+        """Return what a fit is told in addition to its records."""
+        penalty = penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0))
+        return FitSettings(
+            type(self).__name__, bounds, loss, penalty, **{name: getattr(self, name) for name in _SETTINGS}
+        )
 
     @abstractmethod
     def _facts(self) -> tuple[Bounds, Any]:
@@ -85,7 +82,7 @@ class DPLinearModel(NamedParameters, Charged):
         The number of records (of persons, with ``groups``) is counted where neighbors agree on it.
         """
         bounds, loss = self._facts()
-        return prepare(container_of(X), y, groups, **self._settings(bounds, loss)).price
+        return self._told(bounds, loss).prepare(container_of(X), y, groups).quote
 
     def _margins(self, X: Any) -> NDArray[np.float64]:
         """The linear predictor of new records, clipped to the declared ranges, one column an output."""

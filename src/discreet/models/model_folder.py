@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting.certificate import BOUGHT
+from discreet.accounting.cell_counts import BOUGHT
 from discreet.atomic_files import passing, sync
 from discreet.curator import FEATURES, Layout
 from discreet.errors import Unsupported

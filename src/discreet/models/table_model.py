@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from discreet.accounting.certificate import BOUGHT, Certificate
+from discreet.accounting.cell_counts import BOUGHT
+from discreet.accounting.certificate import Certificate
 from discreet.budget import Neighbors
 from discreet.curator import FrameSource, Layout, Source, TableStream, open_table
 from discreet.errors import Unsupported

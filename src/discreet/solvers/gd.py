@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
@@ -39,7 +39,7 @@ class GradientDescent(Descent):
         if domain.n is None:
             raise Unsupported("the lecture's step needs n: declare Bounds(n=...)")
         lipschitz = gradient_bound(loss, domain, radius)
-        multiplier = calibrate(Plan([Release("noisy_gradient", n_steps, clip=lipschitz)]), budget)
+        multiplier = price_plan(Plan([Release("noisy_gradient", n_steps, clip=lipschitz)]), budget).noise_multiplier
         s = budget.neighbors.sum_factor * multiplier * lipschitz / domain.n
         coordinates = domain.n_features * domain.n_outputs
         step = radius / math.sqrt(n_steps * (lipschitz**2 + coordinates * s**2))

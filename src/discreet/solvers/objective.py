@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import Problem
@@ -81,7 +81,7 @@ class ObjectivePerturbation(OneShot):
         self._refuse_uncovered(domain, loss, radius)
         problem = self.problem(self.regularization, domain.n)
         p, total, lipschitz = domain.n_features * domain.n_outputs, problem.total, problem.bound_for(loss, domain)
-        multiplier = calibrate(self._plan(domain, loss, problem), budget)
+        multiplier = price_plan(self._plan(domain, loss, problem), budget).noise_multiplier
         noise = multiplier * budget.neighbors.sum_factor * lipschitz
         second = p * (p + 1) if budget.is_pure else p
         upper = (second * noise**2 / (2 * total) + total * radius**2 / 2) / domain.n

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import STEPS_NEED_N, Problem
@@ -140,7 +140,8 @@ class OutputPerturbation(OneShot):
         known = problem.loss_for(loss, domain)
         smoothness = gradient_smoothness(known, problem.seen(domain))
         slope = lipschitz if known == loss else math.inf  # Huber's, where it stands for the squared loss on a ball
-        noise = calibrate(Plan([Release("noisy_minimizer", 1)]), budget) * budget.neighbors.sum_factor * lipschitz / n
+        multiplier = price_plan(Plan([Release("noisy_minimizer", 1)]), budget).noise_multiplier
+        noise = multiplier * budget.neighbors.sum_factor * lipschitz / n
         first, second = (p, p * (p + 1)) if budget.is_pure else (math.sqrt(p), p)
 
         def risk(mu: float) -> float:

@@ -15,7 +15,7 @@ from discreet.audit import Audit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.losses import Logistic
-from discreet.models.fitting import fit_model
+from discreet.models.fitting import FitSettings, fit_model
 from discreet.penalties import NoPenalty
 from discreet.solvers.gd import GradientDescent
 from discreet.testing.constants import wrong_constants
@@ -187,21 +187,19 @@ def _fit_of(
     steps = GradientDescent(n_steps=3) if solver is None else solver
 
     def fit(X: Any, y: Any, groups: Any = None) -> _Model:
-        fitted = fit_model(
-            X,
-            y,
-            groups,
-            model="check",
-            bounds=bounds,
-            loss=loss,
-            penalty=NoPenalty() if penalty is None else penalty,
-            solver=steps,
-            epsilon=epsilon,
-            delta=delta,
-            neighbors=str(relation),
+        settings = FitSettings(
+            "check",
+            bounds,
+            loss,
+            NoPenalty() if penalty is None else penalty,
+            steps,
+            epsilon,
+            delta,
+            str(relation),
             fit_intercept=False,
             ledger=False,
         )
+        fitted = fit_model(settings, X, y, groups)
         return _Model(fitted.coef, fitted.intercept, fitted.certificate)
 
     return fit

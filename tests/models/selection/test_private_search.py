@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from discreet import (
 )
 from discreet.accounting.events import Gaussian, RepeatedSelection
 from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.observer import observe
@@ -230,8 +232,8 @@ def test_a_candidate_that_releases_something_else_is_stopped(rows, monkeypatch):
 
     def other(*asked):
         found = planned(*asked)
-        object.__setattr__(found, "releases", tuple((Gaussian(1.0),) for _ in found.releases))
-        return found
+        other_price = price_plan([Gaussian(100.0)], found.run)
+        return replace(found, planned=tuple(replace(one, priced=other_price) for one in found.planned))
 
     monkeypatch.setattr(selection_module, "offer", other)
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 1)
@@ -477,7 +479,7 @@ def test_warnings_of_runs_are_not_seen(rows, monkeypatch, recwarn):
 def test_the_price_is_known_before_any_record():
     chosen = DPSelectCV(classifier(), {"alpha": np.logspace(-5, 0, 50).tolist()}, epsilon=2.0, neighbors="zero_out")
     offer = chosen.offer(10_000, 3)
-    assert epsilon_of(offer.events, offer.total.delta, "zero_out").epsilon == offer.price.epsilon <= 2.0
-    assert len(offer.releases) == 50
+    assert epsilon_of(offer.priced.events, offer.total.delta, "zero_out").epsilon == offer.price.epsilon <= 2.0
+    assert len(offer.planned) == 50
     fewer = clone(chosen).set_params(candidates={"alpha": [1e-3]}, mean_runs=10).offer(10_000, 3)
     assert fewer.run.epsilon == pytest.approx(offer.run.epsilon, rel=1e-6)  # the number of candidates costs nothing

@@ -20,6 +20,7 @@ from discreet import (
     Softmax,
     Squared,
 )
+from discreet.accounting.priced_plan import price_plan
 from discreet.curator.queries import scores
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import window, worst_ratio
@@ -43,7 +44,7 @@ def weights(name):
 
 def opened(name, data, budget, declared=None):
     private = PrivateData(data.X, data.y, bounds_of(name, declared), groups=data.groups)
-    return private.open(PLAN, budget, LOSSES[name])
+    return private.open(price_plan(PLAN, budget), LOSSES[name])
 
 
 def asked(name, relation, error=0.3, delta=1e-5, groups=False):
@@ -51,7 +52,9 @@ def asked(name, relation, error=0.3, delta=1e-5, groups=False):
 
     def fit(X, y, groups=None):
         data = PrivateData(X, y, bounds_of(name), groups=groups)
-        return data.open(PLAN, Budget(1.0, delta, relation), LOSSES[name]).noisy_score(weights(name), error=error)
+        return data.open(price_plan(PLAN, Budget(1.0, delta, relation)), LOSSES[name]).noisy_score(
+            weights(name), error=error
+        )
 
     return fit
 
@@ -180,5 +183,5 @@ def test_refusals():
     sampled = Plan((Release("noisy_score", 1, sampling_probability=0.5),))
     with pytest.raises(PlanViolation, match="sampling"):
         PrivateData(np.zeros((N, 3)), np.zeros(N), Bounds(1.0, classes=(0, 1))).open(
-            sampled, Budget(1.0, 1e-5), Logistic()
+            price_plan(sampled, Budget(1.0, 1e-5)), Logistic()
         )

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet import AdaptivePlan, Bounds, Budget, Logistic, PrivateData, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.curator.lattice.entropy import SeededEntropy
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -54,7 +55,7 @@ def opened(budget=None, queries=(GRADIENT, CHOICE), *, X=None, y=None, loss=None
         facts = {"target": (-1.0, 1.0)}
     data = PrivateData(X, y, Bounds(1.0, n=len(y) if groups is None else None, **facts), groups=groups,
                        fit_intercept=intercept)  # fmt: skip
-    return data.open(AdaptivePlan(queries), budget, loss)
+    return data.open(price_plan(AdaptivePlan(queries), budget), loss)
 
 
 def filter_of(curator):

@@ -25,6 +25,7 @@ from discreet import (
     Poisson,
     PrivateData,
 )
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.zcdp_filter import Filter
 from discreet.errors import BudgetExceeded, DiscreetError, Unsupported
 from discreet.losses.base import least, value
@@ -249,7 +250,7 @@ def real(X, y, epsilon, penalty, solver, relation="replace_one"):
     data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1), n=len(y)), fit_intercept=False)
     budget = Budget(epsilon, 1e-6, relation)
     domain = data.domain(budget.neighbors, Logistic())
-    curator = data.open(solver.plan(domain, Logistic(), penalty), budget, Logistic())
+    curator = data.open(price_plan(solver.plan(domain, Logistic(), penalty), budget), Logistic())
     return curator, solver.solve(curator, penalty).coefficients
 
 

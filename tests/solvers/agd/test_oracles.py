@@ -8,6 +8,7 @@ import pytest
 
 from discreet import AdaptiveDescent, AdaptivePlan, Bounds, Budget, Logistic, NoPenalty, PrivateData
 from discreet.accounting import rdp
+from discreet.accounting.priced_plan import price_plan
 from discreet.errors import Unsupported
 from discreet.solvers import agd
 from discreet.testing import seeded
@@ -60,7 +61,7 @@ def paper_run(epsilon):
     data = PrivateData(np.full((5, 2), np.nan), np.ones(5), Bounds(1.0, classes=(-1, 1), n=5))
     domain = data.domain(budget.neighbors, Logistic())
     with seeded(1), window() as seen, mock.patch.object(agd, "MOST_ROUNDS", 1):
-        curator = data.open(solver.plan(domain, Logistic(), NoPenalty()), budget, Logistic())
+        curator = data.open(price_plan(solver.plan(domain, Logistic(), NoPenalty()), budget), Logistic())
         solver.solve(curator, NoPenalty())
     gradient, choice = filter_of(curator).trace[:2]
     assert (gradient.query, choice.query) == ("noisy_gradient", "select_candidate")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from discreet import AdaptiveDescent, Bounds, Budget, Logistic, NoPenalty, PrivateData
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.zcdp_filter import Charge, Filter
 from discreet.budget import Neighbors
 from discreet.curator.lattice import noise
@@ -32,7 +33,7 @@ def audited(relation="replace_one", solver=SOLVER):
     data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1), n=20))
     domain = data.domain(budget.neighbors, Logistic())
     with seeded(3), window() as seen:
-        curator = data.open(solver.plan(domain, Logistic(), NoPenalty()), budget, Logistic())
+        curator = data.open(price_plan(solver.plan(domain, Logistic(), NoPenalty()), budget), Logistic())
         solver.solve(curator, NoPenalty())
     audit(curator, seen, solver.selection)
     return curator

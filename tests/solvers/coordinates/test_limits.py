@@ -22,6 +22,7 @@ from discreet import (
     PrivateData,
     Squared,
 )
+from discreet.accounting.priced_plan import price_plan
 from tests.solvers.coordinates.tables import bounds_for, csr, drawn
 
 GAP = 1e-6
@@ -92,7 +93,7 @@ def test_greedy_iterates_are_sparse(steps, batch, rule, penalty, epsilon):
     data = PrivateData(X, y, bounds_for(loss, 30), fit_intercept=False)
     budget = Budget(epsilon, 1e-5)
     solver = GreedyCoordinateDescent(n_steps=steps, batch=batch, rule=rule, geometry=Geometry(clip=1.0))
-    curator = data.open(solver.plan(data.domain(budget.neighbors, loss), loss, penalty), budget, loss)
+    curator = data.open(price_plan(solver.plan(data.domain(budget.neighbors, loss), loss, penalty), budget), loss)
     assert np.count_nonzero(solver.solve(curator, penalty).coefficients) <= steps * batch
 
 

@@ -23,6 +23,7 @@ from discreet import (
     calibrate,
 )
 from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PureDP
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator.queries.greedy import scores
 from discreet.losses.constants import coordinate_smoothness
@@ -123,7 +124,7 @@ def test_the_posters_noise_on_the_lattice():
     curator = opened(X, y, Squared(), *plan.releases, budget=budget)
     floor = math.sqrt(160 * math.log(1e6))
     assert curator.noise_multiplier < floor  # without least_noise the plan is priced tightly
-    curator = PrivateData(X, y, bounds_for(Squared(), 4), fit_intercept=False).open(plan, budget, Squared())
+    curator = PrivateData(X, y, bounds_for(Squared(), 4), fit_intercept=False).open(price_plan(plan, budget), Squared())
     with window() as seen:
         solver.solve(curator, NoPenalty())
     scales = {m.query: 2.0**m.unit.m / (m.factor * m.unit.bound) for m in seen}

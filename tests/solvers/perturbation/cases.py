@@ -19,6 +19,7 @@ from discreet import (
     PrivateData,
     Release,
 )
+from discreet.accounting.priced_plan import price_plan
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.testing import Data
 
@@ -91,7 +92,7 @@ def opened(X, y, loss, plan, budget=None, *, groups=None, intercept=False, bound
         facts = {"classes": (-1, 1)} if loss.task == "classification" else {"target": (-1.0, 1.0)}
         bounds = Bounds(1.0, **facts)
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept)
-    return data.open(plan if isinstance(plan, Plan) else Plan(plan), budget, loss)
+    return data.open(price_plan(plan if isinstance(plan, Plan) else Plan(plan), budget), loss)
 
 
 def inside(problem, loss, domain):

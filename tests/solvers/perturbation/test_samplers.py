@@ -20,8 +20,10 @@ from discreet import (
     SmoothedHinge,
     Squared,
 )
-from discreet.curator import private_data, session
+from discreet.curator import session
 from discreet.curator.queries import candidates, sampling
+from tests.priced import priced_at
+from tests.solvers.perturbation import cases
 from tests.solvers.perturbation.cases import opened, stream
 
 pytestmark = pytest.mark.statistical
@@ -34,7 +36,7 @@ Y = np.where(np.arange(12) % 3 == 0, -1.0, 1.0)
 
 
 def given_noise(monkeypatch, multiplier):
-    monkeypatch.setattr(private_data, "calibrate", lambda plan, budget: multiplier)
+    monkeypatch.setattr(cases, "price_plan", priced_at(multiplier))
 
 
 def logistic_sum(X, w):

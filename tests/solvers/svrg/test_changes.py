@@ -20,6 +20,7 @@ from discreet import (
     Softmax,
     Squared,
 )
+from discreet.accounting.priced_plan import price_plan
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
@@ -196,7 +197,9 @@ def test_it_has_no_place_in_an_adaptive_plan():
     data = PrivateData(X, y, bounds_for(Logistic()))
 
     def ask():
-        curator = data.open(AdaptivePlan([Release("noisy_gradient_change", 0)]), Budget(1.0, 1e-6), Logistic())
+        curator = data.open(
+            price_plan(AdaptivePlan([Release("noisy_gradient_change", 0)]), Budget(1.0, 1e-6)), Logistic()
+        )
         curator.noisy_gradient_change(np.zeros(4), np.ones(4), clip=1.0)
 
     with pytest.raises(DiscreetError):

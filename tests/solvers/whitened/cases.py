@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Release, Squared
+from discreet.accounting.priced_plan import price_plan
 from discreet.curator.records import admission, containers
 from tests.replaying import window
 
@@ -35,7 +36,7 @@ def opened(
     plan = [Release(one, 1) if isinstance(one, str) else one for one in releases]
     bounds = bounds_of(loss, fine=fine) if bounds is None else bounds
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept)
-    curator = data.open(Plan(plan), budget_of() if budget is None else budget, loss)
+    curator = data.open(price_plan(Plan(plan), budget_of() if budget is None else budget), loss)
     if recoding is not None:
         curator.recode(recoding)
     return curator

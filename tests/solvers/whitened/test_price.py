@@ -23,6 +23,7 @@ from discreet import (
     WhitenedNewton,
 )
 from discreet.accounting.gaussian import mu_of
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
@@ -53,7 +54,7 @@ def run(solver, loss, relation="zero_out", epsilon=1.0, **facts):
     budget = Budget(epsilon, 1e-6, relation)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, NoPenalty())
     with seeded(1), window() as seen:
-        curator = data.open(plan, budget, loss)
+        curator = data.open(price_plan(plan, budget), loss)
         solution = solver.solve(curator, NoPenalty())
     return curator, plan, seen, solution
 
@@ -130,9 +131,9 @@ def test_a_query_less_or_more_than_planned():
     for release in plan.releases:
         short = Plan([r for r in plan.releases if r is not release])
         with pytest.raises(PlanViolation, match=release.query):
-            solver.solve(data.open(short, budget, loss), NoPenalty())
+            solver.solve(data.open(price_plan(short, budget), loss), NoPenalty())
     more = Plan([*plan.releases, Release("noisy_count", 1)])
-    curator = data.open(more, budget, loss)
+    curator = data.open(price_plan(more, budget), loss)
     solver.solve(curator, NoPenalty())
     assert curator._session._left["noisy_count"] == 1
 
@@ -140,7 +141,7 @@ def test_a_query_less_or_more_than_planned():
 def test_other_clips_than_planned_are_refused():
     loss = Logistic()
     plan = SOLVERS["full"][0].plan(problem(loss).domain(Budget(1.0).neighbors, loss), loss, NoPenalty())
-    curator = problem(loss).open(plan, Budget(1.0, 1e-6), loss)
+    curator = problem(loss).open(price_plan(plan, Budget(1.0, 1e-6)), loss)
     with pytest.raises(PlanViolation, match="another clip"):
         curator.noisy_mean_squares(clip=17.0, n=10)
     for clip in (0.0, -1.0, math.nan, math.inf):
@@ -186,7 +187,7 @@ def test_lattices_are_kept_apart_by_their_factor():
     """Squares and sums of the same clip and noise have other bounds: a lattice made for one is too fine for both."""
     loss = Logistic()
     plan = Plan([Release("noisy_mean", 1), Release("noisy_mean_squares", 1)])
-    curator = problem(loss).open(plan, Budget(1.0, 1e-6, "replace_one"), loss)
+    curator = problem(loss).open(price_plan(plan, Budget(1.0, 1e-6, "replace_one")), loss)
     session = curator._session
     release = session._releases["noisy_mean_squares"]
     units = [session.unit(release, 1.0, factor) for factor in (2, ROOT_TWO, 2, ROOT_TWO)]

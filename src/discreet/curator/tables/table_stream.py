@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.certificate import BOUGHT
+from discreet.accounting.cell_counts import BOUGHT
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.curator.tables import cells
 from discreet.curator.tables.cell_checks import TableChecks

@@ -19,7 +19,8 @@ import numpy as np
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import Plan
-from discreet.accounting.pricing import calibrate, price
+from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price
 from discreet.bounds import Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import use_entropy
@@ -166,7 +167,7 @@ def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Poin
         stand_in = _stand_in(setting)
         solver, _ = choose_solver(stand_in, domain, loss, penalty, budget)
         plan = solver.plan(domain, loss, penalty)
-    multiplier = calibrate(plan, budget)
+    multiplier = price_plan(plan, budget).noise_multiplier
     rows = min(n, max(int(max_cells // setting.n_columns), ROWS_PER_COLUMN * setting.n_columns, LEAST_ROWS))
     rehearsed: dict[str, Any] = {"epsilon": epsilon, "solver": solver if stand_in else estimator.solver}
     if rows < n:

@@ -1,16 +1,16 @@
 """``private_score``: declare, plan, price, charge, read, buy, certify."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.curator import (
     METRICS,
     Buyer,
+    Claim,
     Measured,
     PrivateData,
     Released,
@@ -18,13 +18,15 @@ from discreet.curator import (
     is_stream,
     measure_private,
     plan_of,
-    promise,
 )
 from discreet.errors import MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.fitting import budget_of
+from discreet.models.lifecycle import Certify, Priced
 from discreet.models.scoring.released import released
 from discreet.models.scoring.result import PrivateScore
+
+_RELEASED_BEFORE = "the model was released before, and is taken as public here"
 
 
 def private_score(
@@ -81,39 +83,20 @@ def private_score(
     if n is None and delta is None:
         raise MissingBounds("n is private here: give delta, such as delta=1e-6")
     budget = budget_of(epsilon, delta, relation, n, allow_large_delta=allow_large_delta)
-    plan = plan_of(kind.SHARES, pure=budget.is_pure)
-    noise_multiplier = calibrate(plan, budget)
-    promised = replace(
-        promise(
-            plan,
-            budget,
-            noise_multiplier,
-            {"unit": data.unit, **_declared(known, n)},
-            model=f"{name} of {known.name}",
-            solver={"metric": name},
-        ),
-        notes=("the model was released before, and is taken as public here",),
-    )
-    data.check(known.loss)
-    reservation = data.reserve(promised.events, budget, lambda: [promised], label=promised.model)
-    if not is_stream(X):
-        data.recognize(reservation)
-    buyer = Buyer(plan, budget, groups, progress)
-    found = measure_private(name, known, X, y, buyer, level=level, reservation=reservation)
-    return scored(name, found, level, _certificate(promised, buyer, reservation), n, kind.SAMPLING)
+    priced = price_plan(plan_of(kind.SHARES, pure=budget.is_pure), budget)
+    declared = known.bounds.to_dict()
+    facts = {"unit": data.unit, "n": n, **{key: declared.get(key) for key in ("features", "target", "classes")}}
+    claim = Claim(f"{name} of {known.name}", {"metric": name}, (_RELEASED_BEFORE,), facts)
 
+    def answer(reservation: Reservation | None) -> tuple[Measured, Claim, Certify]:
+        if not is_stream(X):
+            data.recognize(reservation)
+        buyer = Buyer(priced, groups, progress)
+        found = measure_private(name, known, X, y, buyer, level=level, reservation=reservation)
+        return found, claim, buyer.issued
 
-def _certificate(promised: Certificate, buyer: Buyer, reservation: Reservation | None) -> Certificate:
-    """What was promised, with what only the purchases tell: where their noise came from, and who looked."""
-    assert buyer.curator is not None
-    made = buyer.curator.certificate(model=promised.model, solver=dict(promised.solver))
-    return replace(
-        promised,
-        entropy=made.entropy,
-        not_private=made.not_private,
-        created=made.created,
-        ledger=None if reservation is None else reservation.reference,
-    )
+    found, certificate, _ = Priced(data, known.loss, priced, opens=False).carry_out([claim], answer, label=claim.model)
+    return scored(name, found, level, certificate, n, kind.SAMPLING)
 
 
 def metric_of(model: Released, metric: str, level: float) -> tuple[ModuleType, str]:
@@ -148,14 +131,3 @@ def scored(
         n=n,
         sampling=sampling,
     )
-
-
-def _declared(model: Released, n: int | None) -> dict[str, Any]:
-    ranges = model.bounds.features
-    facts = {
-        "features": ranges if isinstance(ranges, (float, dict)) else [list(pair) for pair in ranges],
-        "target": model.bounds.target,
-        "classes": model.bounds.classes,
-        "n": n,
-    }
-    return {name: value for name, value in facts.items() if value is not None}

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -15,20 +14,20 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet import __version__
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.pricing import remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import (
+    Claim,
     PrivateData,
     container_of,
     current_entropy,
-    current_observer,
-    doubts,
     gathered,
     is_stream,
+    issued,
     split,
 )
 from discreet.errors import LedgerError, MissingBounds, Unsupported
@@ -37,9 +36,16 @@ from discreet.models.base import DPLinearModel
 from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_exact_score, warn_of_repeated_fits
 from discreet.models.fitting import budget_of
+from discreet.models.lifecycle import Certify, Priced
 from discreet.models.selection.candidates import candidates_of
 from discreet.models.selection.runs import Outcome, Runs
 from discreet.models.selection.search_price import Candidate, Offer, offer, stopping_of
+
+_NOTES = (
+    "a run fits a candidate on one part of the records and scores it on the other; the parts are disjoint, "
+    "so each may cost a whole run",
+    "the number of runs is secret, and so is the time that the fit took",
+)
 
 
 @dataclass(frozen=True)
@@ -136,21 +142,30 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         """Select and fit privately; ``groups`` names the person behind each row, where a person has several."""
         warn_of_repeated_fits(self.ledger, self.dataset)
         X = container_of(X)
-        ready = self._prepared(X, y, groups)
-        ready.data.check(ready.listed[0].facts.loss)
-        promised = partial(self._promised, ready)
-        reservation = ready.data.reserve(ready.paid.events, ready.paid.total, promised, label="DPSelectCV")
-        if is_stream(X):
-            rows, y, groups = gathered(X, ready.listed[0].facts.bounds.classes)
-        else:
-            rows = X
-        held = ready.sizes[1] if self._relation.n_is_public else None
-        parts = split(rows, y, groups, self._numerator, held)
-        ready.data.recognize(reservation, rows)
-        runs = Runs(ready.listed, *parts, (None, None) if self._relation.n_is_public else ready.sizes)
-        best = _best(runs, ready.paid) or _untrained(ready.listed[0], rows)
-        self._release(best, ready, reservation)
+        with remembered_prices():  # every run fits and scores at a price that was worked out for all of them
+            ready = self._prepared(X, y, groups)
+            claims = self._claims(ready)
+            whole = Priced(ready.data, ready.listed[0].facts.loss, ready.paid.priced, opens=False)
+            best, certificate, _ = whole.carry_out(
+                claims, partial(self._answer, ready, claims, X, y, groups), label="DPSelectCV"
+            )
+        self._release(best, certificate, ready)
         return self
+
+    def _answer(
+        self, ready: "_Prepared", claims: list[Claim], X: Any, y: Any, groups: Any, reservation: Reservation | None
+    ) -> tuple[Outcome, Claim, Certify]:
+        """Run a secret number of candidates on two parts of the records, and keep the best."""
+        rows, first = X, ready.listed[0]
+        if is_stream(X):
+            rows, y, groups = gathered(X, first.facts.bounds.classes)
+        public = self._relation.n_is_public
+        parts = split(rows, y, groups, self._numerator, ready.sizes[1] if public else None)
+        ready.data.recognize(reservation, rows)
+        best = _best(Runs(ready.listed, *parts, (None, None) if public else ready.sizes), ready.paid)
+        if best is None:
+            return _untrained(first, rows), claims[-1], issued
+        return best, claims[best.index], issued
 
     def quote(self, X: Any, y: Any = None, groups: Any = None) -> Offer:
         """Return what the selection would cost on these records. Their containers are looked at; no record is read."""
@@ -208,11 +223,11 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
     def _listed(self) -> tuple[Candidate, ...]:
         return candidates_of(self.estimator, self.candidates)
 
-    def _release(self, best: Outcome, ready: "_Prepared", reservation: Reservation | None) -> None:
-        candidate, total = best.candidate, ready.paid.total
-        self.best_estimator_, self.best_params_, self.best_score_ = best.model, candidate.params, best.score
-        self.certificate_ = self._certificate(best, ready, reservation)
-        self.best_estimator_.certificate_ = self.certificate_
+    def _release(self, best: Outcome, certificate: Certificate, ready: "_Prepared") -> None:
+        self.best_estimator_, self.best_score_, self.certificate_ = best.model, best.score, certificate
+        candidate, total = ready.listed[best.index], ready.paid.total
+        self.best_params_ = candidate.params
+        self.best_estimator_.certificate_ = certificate
         self.best_estimator_.set_params(
             bounds=candidate.estimator.bounds,
             epsilon=total.epsilon,
@@ -223,56 +238,32 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
             dataset=self.dataset,
         )
 
-    def _promised(self, ready: "_Prepared") -> list[Certificate]:
-        """Return the certificates of which one will be issued: one per candidate, and that of no run at all."""
+    def _claims(self, ready: "_Prepared") -> list[Claim]:
+        """Return what may be claimed: one for each candidate that may be released, and that of no run at all."""
         trained = [
-            self._claim(candidate, plan.solver, plan.noise_multiplier, ready)
+            self._claim(candidate, plan.solver, plan.priced.noise_multiplier, ready)
             for candidate, plan in zip(ready.listed, ready.paid.planned, strict=True)
         ]
         return [*trained, self._claim(ready.listed[0], {}, 0.0, ready)]
 
-    def _certificate(self, best: Outcome, ready: "_Prepared", reservation: Reservation | None) -> Certificate:
-        made = getattr(best.model, "certificate_", None)
-        solver, noise = ({}, 0.0) if made is None else (made.solver, made.noise_multiplier)
-        return replace(
-            self._claim(best.candidate, solver, noise, ready),
-            created=date.today().isoformat(),
-            ledger=None if reservation is None else reservation.reference,
-        )
-
-    def _claim(self, candidate: Candidate, solver: Mapping[str, Any], noise: float, ready: "_Prepared") -> Certificate:
+    def _claim(self, candidate: Candidate, solver: Mapping[str, Any], noise: float, ready: "_Prepared") -> Claim:
         """Return what may be claimed if this candidate is released."""
-        paid, entropy = ready.paid, current_entropy()
-        law, run = paid.stopping, paid.run
+        paid, law, data = ready.paid, ready.paid.stopping, ready.data
         settings = {
             "selected_from": len(ready.listed),
             "stopping": f"{law.name}, mean {law.mean:g}",
             "validation": self._numerator / SAMPLING_DENOMINATOR,
-            "run_epsilon": run.epsilon,
-            "run_delta": run.delta,
+            "run_epsilon": paid.run.epsilon,
+            "run_delta": paid.run.delta,
             **{f"chosen_{name}": _plain(value) for name, value in candidate.params.items()},
         }
-        return Certificate(
-            epsilon=paid.total.epsilon,
-            delta=paid.total.delta,
-            neighbors=paid.total.neighbors,
-            events=paid.events,
-            unit=ready.data.unit,
+        return Claim(
             model=f"{type(candidate.estimator).__name__}, selected by DPSelectCV",
             solver={**solver, **settings},
-            accountants=paid.price.accountants,
-            assumed_public={**_declared(candidate.facts.bounds, ready.n), **ready.data.declared},
+            notes=_NOTES,
+            facts={"unit": data.unit, **candidate.facts.bounds.to_dict(), "n": ready.n, **data.declared},
             noise_multiplier=noise,
-            arithmetic="idealised" if paid.reasons else "exact lattice",
-            entropy=entropy.name,
-            library_version=__version__,
-            notes=(
-                "a run fits a candidate on one part of the records and scores it on the other; the parts are disjoint, "
-                "so each may cost a whole run",
-                "the number of runs is secret, and so is the time that the fit took",
-                *paid.reasons,
-            ),
-            not_private=doubts(entropy, observed=current_observer() is not None),
+            idealised=paid.reasons,
         )
 
     # --- what the released model does, unchanged ----------------------------------------------------
@@ -375,7 +366,7 @@ def _untrained(candidate: Candidate, X: Any) -> Outcome:
     else:
         model.coef_, model.intercept_ = np.zeros(shape), np.float64(0.0)
     model.coef_noise_ = model.intercept_noise_ = None
-    return Outcome(candidate, model, math.nan)
+    return Outcome(0, model, math.nan)
 
 
 def _unnamed(candidate: Candidate) -> Bounds:
@@ -383,19 +374,6 @@ def _unnamed(candidate: Candidate) -> Bounds:
     bounds = candidate.facts.bounds
     listed = isinstance(bounds.features, Mapping)
     return bounds.with_facts(features=tuple(bounds.features.values())) if listed else bounds  # type: ignore[union-attr]
-
-
-def _declared(bounds: Bounds, n: int) -> dict[str, Any]:
-    ranges = bounds.features
-    facts = {
-        "features": ranges if isinstance(ranges, (float, dict)) else [list(pair) for pair in ranges],
-        "row_norm": bounds.row_norm,
-        "target": bounds.target,
-        "classes": bounds.classes,
-        "n": n,
-        "scale": bounds.scale,
-    }
-    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:

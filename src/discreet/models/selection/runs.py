@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from discreet.budget import Budget
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.curator import Entropy, Part, PrivateData, uniform_below
 from discreet.errors import PlanViolation
 from discreet.models.base import DPLinearModel
-from discreet.models.selection.search_price import SCORE, Candidate, Offer
+from discreet.models.selection.search_price import Candidate, Offer
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Outcome:
     """What one run would release; coefficients that are not finite have the least score of all.
 
     A fit that raises ends the selection: an outcome above all others, which the theorem allows in any order. Drawing
-    again until a fit succeeds would not be covered.
+    again until a fit succeeds would not be covered. ``index`` is the candidate's.
     """
 
-    candidate: Candidate
+    index: int
     model: DPLinearModel
     score: float
 
@@ -60,14 +60,14 @@ class Runs:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a warning of a run that is not released would tell of it
             model.fit(self.fitting.X, self.fitting.y, self.fitting.groups)
-        if model.certificate_.events != paid.releases[index]:
+        if model.certificate_.events != paid.planned[index].priced.events:
             raise PlanViolation("a candidate released something else than was priced: please report these candidates")
-        return Outcome(candidate, model, self._score(candidate, model, run))
+        return Outcome(index, model, self._score(candidate, model, paid.score))
 
-    def _score(self, candidate: Candidate, model: DPLinearModel, run: Budget) -> float:
+    def _score(self, candidate: Candidate, model: DPLinearModel, priced: PricedPlan) -> float:
         data = _private(candidate, self.scoring, self.sizes[1])
         loss = candidate.facts.loss
-        curator = data.open(SCORE, run, loss)
+        curator = data.open(priced, loss)
         w = in_training_units(model, data, loss)
         if not np.isfinite(w).all():
             return -math.inf
