@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "curator": ("Curator",),
-    "claims": ("Claim", "promise"),
+    "claims": ("Claim", "issued", "promise"),
     "private_data": ("PrivateData",),
     "session": ("doubts", "idealised"),
     "queries.minimizers": ("Problem", "STEPS_NEED_N"),
@@ -53,6 +53,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 if TYPE_CHECKING:
     from discreet.curator.claims import Claim as Claim
+    from discreet.curator.claims import issued as issued
     from discreet.curator.claims import promise as promise
     from discreet.curator.curator import Curator as Curator
     from discreet.curator.known_answers.installation import Check as Check
