@@ -14,8 +14,8 @@ from numba.core.caching import _CacheLocator
 
 import discreet
 import discreet.testing
+from discreet.losses.disagreements import wrong_constants
 from discreet.testing import Privacy, Refuted
-from discreet.testing.constants import wrong_constants
 
 ROOT = Path(__file__).parents[2]
 SRC = str(Path(discreet.__file__).parents[1])

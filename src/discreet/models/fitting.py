@@ -18,7 +18,7 @@ from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator.private_data import PrivateData
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import settled
-from discreet.models.defaults import choose_solver
+from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress

@@ -16,31 +16,11 @@ from discreet.curator.tables.table_files import open_table
 from discreet.curator.tables.table_stream import TableStream
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
-from discreet.models.classification import DPLinearSVC, DPLogisticRegression
 from discreet.models.fitting import Quote
-from discreet.models.regression import (
-    DPElasticNet,
-    DPHuberRegressor,
-    DPLasso,
-    DPLinearRegression,
-    DPPoissonRegressor,
-    DPRidge,
-)
+from discreet.models.registry import MODELS
 from discreet.models.scoring import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
 from discreet.schema.schema import Schema
-
-MODELS: dict[str, type[DPLinearModel]] = {
-    "logistic": DPLogisticRegression,
-    "svm": DPLinearSVC,
-    "linear": DPLinearRegression,
-    "ridge": DPRidge,
-    "lasso": DPLasso,
-    "elasticnet": DPElasticNet,
-    "huber": DPHuberRegressor,
-    "poisson": DPPoissonRegressor,
-}
-"""Models by their short names."""
 
 
 class TableModel:

@@ -1,7 +1,5 @@
 """The shape of the data: noisy moments, and records recoded by what they showed."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,12 +10,7 @@ from discreet.curator.records.recode import recoded
 from discreet.curator.records.recoding import Recoding
 from discreet.curator.wall import Wall
 from discreet.errors import PlanViolation, Unsupported
-from discreet.losses import Huber, Squared
-
-
-def movable(loss: Any) -> bool:
-    """Whether residuals are all that a loss sees of its target."""
-    return isinstance(loss, (Squared, Huber))
+from discreet.losses.base import Loss
 
 
 class Shapes(Wall):
@@ -88,7 +81,7 @@ class Shapes(Wall):
         with self._session.lock:
             return moments.noisy_target_moments(self._session, n)
 
-    def recode(self, recoding: Recoding, *, loss: Any = None) -> None:
+    def recode(self, recoding: Recoding, *, loss: Loss | None = None) -> None:
         """Put every record through a map, onto a new lattice; later questions live there. Free.
 
         Each recoding starts from the records as they were admitted, not from an earlier recoding. ``domain`` becomes
@@ -107,8 +100,10 @@ class Shapes(Wall):
             numeric = self.loss.task == "regression"
             if loss is not None and type(loss) is not type(self.loss):
                 raise PlanViolation("a recoding may rescale the loss, not replace it by another")
-            if (recoding.target_center, recoding.target_scale) != (0.0, 1.0) and not movable(self.loss):
-                raise Unsupported("only the targets of squared and Huber losses can be centered and scaled")
+            if (recoding.target_center, recoding.target_scale) != (0.0, 1.0) and not self.loss.movable_target:
+                raise Unsupported(
+                    "only the targets of losses of residuals, such as squared and Huber, can be centered and scaled"
+                )
             new = recoded(session.admitted, recoding, session.admitted_domain, numeric_target=numeric)
             session.engine, session.domain = engine_for(new), recoding.domain(session.admitted_domain)
             self.domain, self.loss = session.domain, self.loss if loss is None else loss
