@@ -43,9 +43,20 @@ class OutsideTuple(types.NamedTuple):
         return _restored, (self.types, self.mark)
 
 
+class MissingTuple(types.Opaque):
+    """What stands for an ``OutsideTuple`` whose class is not loaded: equals no type of a value, and is kept as it is."""
+
+    def __init__(self, fields: tuple[Any, ...], mark: str) -> None:
+        super().__init__(f"{mark}{fields}, not loaded")
+        self.fields, self.mark = fields, mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.fields, self.mark)
+
+
 def _restored(fields: tuple[Any, ...], mark: str) -> Any:
-    """Return the type as the cache reads it, or one that equals no other where its class is not loaded here."""
-    return OutsideTuple(fields, mark) if mark in _outside else types.Opaque(f"{mark}, not loaded")
+    """Return the type that the cache's index names."""
+    return (OutsideTuple if mark in _outside else MissingTuple)(fields, mark)
 
 
 register_model(OutsideTuple)(TupleModel)

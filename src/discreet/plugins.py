@@ -1,9 +1,9 @@
 """Plug-ins: modules of others that register solvers, losses, penalties or models.
 
 In Python nothing has to be found: import the module. The command line looks in two places: the entry-point group
-``discreet.plugins`` of installed packages, and the environment variable ``DISCREET_PLUGINS``: names of modules, or paths
-that end in ``.py``, separated by commas. They are loaded only where a command needs them: it was given a name that is
-not built in, it lists names, or it reads a saved model.
+``discreet.plugins`` of installed packages, and the environment variable ``DISCREET_PLUGINS``: names of modules, or
+paths that end in ``.py``, separated by commas. They are loaded only where a command needs them: it was given a name
+that is not built in, it lists names, or it reads a saved model.
 
 A plug-in runs with the rights of the command. No file that discreet reads can make it load one.
 """
