@@ -30,7 +30,7 @@ from discreet.curator import use_entropy
 from discreet.datasets.hospital import hospital
 from discreet.errors import DiscreetError, Unsupported
 from discreet.models import DPLinearRegression, DPLogisticRegression
-from discreet.models.defaults import NAMES
+from discreet.models.solver_choice import solver_names
 
 AS_DECLARED, DEFAULT = "declared", "auto"
 SYNTHETIC = ("synthetic", "synthetic_number")
@@ -46,7 +46,7 @@ class Protocol:
     """What is compared. ``widen`` is a factor by which ranges are declared too wide, for the default solver only."""
 
     sets: tuple[str, ...] = field(default_factory=lambda: tuple(declared.names()))
-    solvers: tuple[str, ...] = NAMES
+    solvers: tuple[str, ...] = solver_names()
     epsilons: tuple[float, ...] = (0.1, 0.5, 1.0, 4.0)
     relations: tuple[str, ...] = ("zero_out", "replace_one")
     seeds: int = 8
@@ -55,7 +55,7 @@ class Protocol:
     def __post_init__(self) -> None:
         for given, known, what in (
             (self.sets, (*declared.names(), *SYNTHETIC), "table"),
-            (self.solvers, NAMES, "solver"),
+            (self.solvers, solver_names(), "solver"),
             (self.relations, ("zero_out", "replace_one"), "relation of this comparison"),
         ):
             unknown = [name for name in given if name not in known]

@@ -6,8 +6,8 @@ import pytest
 
 from discreet.curator.tables.memory import available_memory
 from discreet.curator.tables.table_stream import TableStream
-from discreet.models.defaults import NAMES
-from discreet.models.table_model import MODELS
+from discreet.models.registry import MODELS
+from discreet.models.solver_choice import solver_names
 from tests.cli.tables import (
     BOUGHT,
     FEATURES,
@@ -288,7 +288,7 @@ def test_refused_before_anything_is_charged_or_read(refused, place, unread, opti
 def test_every_model_and_every_solver_has_its_name(run, monkeypatch):
     monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_CWORD", "3")
-    for option, names in (("--model", ("auto", *MODELS)), ("--solver", NAMES)):
+    for option, names in (("--model", ("auto", *MODELS)), ("--solver", solver_names())):
         monkeypatch.setenv("COMP_WORDS", f"discreet fit {option} ")
         assert set(run().stdout.split()) == set(names)
 

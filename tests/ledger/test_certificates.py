@@ -26,7 +26,7 @@ from discreet.accounting.zcdp_filter import Charge
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets.hospital import hospital
 from discreet.ledger import ledger as ledger_module
-from discreet.models.defaults import NAMES
+from discreet.models.solver_choice import solver_names
 from discreet.schema.schema import Schema
 
 RELEASED_LATER = ("trace", "created")
@@ -119,7 +119,7 @@ def test_what_is_released_later_is_listed_and_short() -> None:
 SMOOTH = {"output": 0.1, "objective": 0.1}
 
 
-@pytest.mark.parametrize("solver", [name for name in NAMES if name != "exponential"])
+@pytest.mark.parametrize("solver", [name for name in solver_names() if name != "exponential"])
 @pytest.mark.parametrize("pure", [False, True])
 def test_what_a_fit_promises_is_what_its_certificate_says(ledger: Ledger, solver: str, pure: bool) -> None:
     changes = {"delta": 0.0, "dataset": "pure"} if pure else {}

@@ -33,7 +33,7 @@ from discreet import (
 )
 from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
-from discreet.models.defaults import automatic, choose_solver
+from discreet.models.solver_choice import automatic, choose_solver
 from discreet.solvers import whitened_defaults as rules
 
 LIMIT = "without noise, full gradients reach the optimum"

@@ -149,7 +149,7 @@ def test_a_wrong_n_is_refused_where_n_is_public(kind, small_table):
         ({"epsilon": 0.0}, InvalidBudget, "epsilon must be"),
         ({"delta": 1.0}, InvalidBudget, "delta must lie"),
         ({"neighbors": "swap"}, InvalidBudget, "replace_one"),
-        ({"solver": "newton"}, Unsupported, "auto, whitened, gd, sgd"),
+        ({"solver": "newton"}, Unsupported, "auto, agd, cd, exponential"),
         ({"bounds": [(0, 1)]}, MissingBounds, "1 feature ranges are declared for 3 columns"),
         ({"bounds": {"a": (0, 1)}}, MissingBounds, "data frame"),
     ],

@@ -73,9 +73,9 @@ MUTANTS = (
         "Objective perturbation's curvature takes the bound on a row once, where it enters twice.",
         (
             Edit(
-                "accounting/perturbation_constants.py",
-                "loss.sharpness * bound * bound * steepest",
-                "loss.sharpness * bound * steepest",
+                "losses/logistic.py",
+                "self.sharpness * bound * bound * steepest",
+                "self.sharpness * bound * steepest",
             ),
         ),
         (

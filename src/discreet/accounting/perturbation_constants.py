@@ -11,9 +11,8 @@ With R the bound on a row's norm, C the clip on a record's gradient and lambda t
 from discreet.accounting.plan import Perturbation
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
-from discreet.losses import Logistic, Softmax
 from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.losses.constants import gradient_bound
 
 
 def record_bound(loss: Loss, domain: Domain, clip: float | None) -> float:
@@ -25,21 +24,18 @@ def record_bound(loss: Loss, domain: Domain, clip: float | None) -> float:
 
 def perturbation_of(loss: Loss, domain: Domain, clip: float | None, regularization: float) -> Perturbation:
     """The curvature beta/lambda and the slopes at ``regularization`` lambda > 0, in the form of the sum."""
-    bound = record_bound(loss, domain, clip)
-    if isinstance(loss, Softmax):
+    bound, slopes = record_bound(loss, domain, clip), loss.perturbation_slopes
+    if loss.n_outputs > 1:
+        if slopes != "softmax":
+            raise Unsupported("objective perturbation is proven for one output and for softmax: use solver='gd'")
         if clip is not None and clip < gradient_bound(loss, domain):
             raise Unsupported(
                 "clipped softmax gradients are no gradients of a convex loss, which objective perturbation needs: "
                 "leave out the clip, or declare a smaller row_norm"
             )
-        return Perturbation(_up(gradient_smoothness(loss, domain) / regularization), "softmax", outputs=loss.n_outputs)
-    if isinstance(loss, Logistic):
-        reach = max(1.0, domain.row_norm / bound)
-        steepest = reach * reach / 4 if reach <= 2 else reach - 1
-        curvature = loss.sharpness * bound * bound * steepest / regularization
-        return Perturbation(_up(curvature), "logistic", reach=reach)
-    slopes = "one_signed" if loss.one_signed else "two_signed"
-    return Perturbation(_up(gradient_smoothness(loss, domain) / regularization), slopes)
+    curvature = _up(loss.perturbed_curvature(domain.row_norm, bound) / regularization)
+    reach = max(1.0, domain.row_norm / bound) if slopes == "logistic" else 1.0
+    return Perturbation(curvature, slopes, reach=reach, outputs=loss.n_outputs)
 
 
 def _up(value: float) -> float:

@@ -37,12 +37,6 @@ if TYPE_CHECKING:
 
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
-DRAWS = ("exponential",)
-"""Solvers whose only release is a draw from a density: there is no sum under noise that a replay could compare."""
-
-HIDDEN = ("sgd", "svrg", "objective", "exponential")
-"""Solvers with randomness that no transcript shows (samples, noise inside an objective, draws): it has no score."""
-
 
 class Mechanism(StrEnum):
     """Whose noise is audited."""
@@ -89,7 +83,7 @@ def replay(
     """
     from discreet.accounting.pricing import remembered_prices
 
-    chosen = [named(one) for one in solver] if solver else [one for one in subjects() if one.name not in DRAWS]
+    chosen = [named(one) for one in solver] if solver else [one for one in subjects() if one.replays]
     found: list[Audit] = []
     with remembered_prices(), counted("Replaying", len(chosen) * len(neighbors or Neighbors)) as done:
         for subject in chosen:
@@ -118,7 +112,7 @@ def _replayed(
     from discreet.audit.solver_cases import BOUNDS
     from discreet.errors import DiscreetError
 
-    if subject.name in DRAWS:
+    if not subject.replays:
         raise Refused(f"{subject.name} releases a draw, not a sum: use `discreet audit model --solver {subject.name}`")
     X, y = np.linspace(-1, 1, 12).reshape(6, 2), np.arange(6) % 2.0
     groups = np.arange(6) // 2 if persons else None
@@ -198,7 +192,7 @@ def transcript(
     It judges answers by the law that is announced for them. It cannot follow randomness that no answer shows: samples
     (`sgd`, `svrg`), noise inside an objective, draws (`exponential`). Audit their models.
     """
-    if solver in HIDDEN:
+    if named(solver).level != "transcript":
         raise Refused(f"the transcript of {solver} does not show all of its randomness: use `discreet audit model`")
     _fits(
         "transcript", solver, neighbors, fitted_claim(epsilon, delta), runs, sure(confidence), as_json, drawable(figure)

@@ -34,18 +34,22 @@ Figure = Annotated[Path | None, typer.Option("--figure", help="Write the picture
 
 
 def subjects() -> "tuple[Subject, ...]":
-    """All that can be audited by name."""
-    from discreet.audit.solver_cases import SUBJECTS
+    """Return all that can be audited by name, plug-ins too."""
+    from discreet.audit.solver_cases import subjects as all_subjects
+    from discreet.plugins import load_plugins
 
-    return SUBJECTS
+    load_plugins()
+    return all_subjects()
 
 
 def named(solver: str) -> "Subject":
-    """The subject of this name."""
-    for subject in subjects():
-        if subject.name == solver:
-            return subject
-    raise Refused(f"--solver must be one of {', '.join(subject.name for subject in subjects())}")
+    """Return the subject of this name."""
+    from discreet.audit.solver_cases import subject_named
+    from discreet.cli.choices import registered_solvers
+
+    if solver not in registered_solvers(wanted=solver):
+        raise Refused(f"--solver must be one of {', '.join(registered_solvers())}")
+    return subject_named(solver)
 
 
 def claim(epsilon: float, delta: float) -> tuple[float, float]:

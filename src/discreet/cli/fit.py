@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.choices import Model, Solver, model_named, show_quote
+from discreet.cli.choices import ModelName, SolverName, model_named, show_quote
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
 from discreet.cli.ledger_options import (
     AllowLargeDelta,
@@ -40,10 +40,11 @@ def fit(
         typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
     ] = Neighbors.REPLACE_ONE,
     allow_large_delta: AllowLargeDelta = False,
-    model: Annotated[
-        Model, typer.Option("--model", "-m", help="auto: logistic for classes, ridge for numbers.")
-    ] = Model.AUTO,
-    solver: Annotated[Solver, typer.Option(help="The algorithm: see the documentation.")] = Solver.AUTO,
+    model: ModelName = "auto",
+    solver: SolverName = "auto",
+    loss: Annotated[
+        str | None, typer.Option(help="With --model classifier or regressor: a registered loss, by its name.")
+    ] = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
@@ -96,9 +97,9 @@ def fit(
     charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or dry_run))
     if request is not None and not charge["ledger"] and not dry_run:
         raise Refused("a request's name is kept by a ledger: give --ledger and --dataset, or leave out --request")
-    settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": str(solver), "alpha": alpha,
-                "allow_large_delta": allow_large_delta}  # fmt: skip
-    chosen = model_named(declared, str(model), settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
+    settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
+                "loss": loss, "allow_large_delta": allow_large_delta}  # fmt: skip
+    chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
     memory = memory_facts(declared, source, neighbors)
     if dry_run:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
+from discreet.cli.choices import SolverName
 from discreet.cli.errors import Refused
 from discreet.cli.ledger_options import AllowLargeDelta, Delta
 
@@ -47,7 +48,7 @@ def forecast(
         Neighbors,
         typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
     ] = Neighbors.REPLACE_ONE,
-    solver: Annotated[str, typer.Option("--solver", help="auto, or the name of one: gd, objective, cd, ...")] = "auto",
+    solver: SolverName = "auto",
     ceiling: Annotated[
         float | None,
         typer.Option(

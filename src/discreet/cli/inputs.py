@@ -26,5 +26,7 @@ def model_of(folder: Path) -> "TableModel":
     if not is_folder(folder):
         raise Refused(f"{folder}: this is not a model's folder, as discreet fit writes it: it has no {MANIFEST}")
     from discreet.models.table_model import TableModel
+    from discreet.plugins import load_plugins
 
+    load_plugins()
     return TableModel.load(folder)

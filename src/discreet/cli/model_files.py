@@ -50,7 +50,9 @@ def _read(path: Path) -> Contents:
         start = file.read(len(_ZIP))
     if start == _ZIP:
         from discreet.models.persistence import load
+        from discreet.plugins import load_plugins
 
+        load_plugins()
         model = load(path)
         return Contents(model.certificate_, model)
     from discreet.accounting.certificate import Certificate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Budget, Neighbors
-from discreet.cli.choices import Model, model_named, show_quote
+from discreet.cli.choices import ModelName, model_named, show_quote
 from discreet.cli.errors import Refused
 from discreet.cli.ledger_options import AllowLargeDelta
 
@@ -24,7 +24,7 @@ def price(
         Path | None, typer.Option("--schema", "-s", help="Price the fit of a table that this schema describes.")
     ] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="With --schema: how many rows (persons).")] = None,
-    model: Annotated[Model, typer.Option("--model", "-m", help="With --schema: as in discreet fit.")] = Model.AUTO,
+    model: ModelName = "auto",
     epsilon: Annotated[
         float | None, typer.Option("--epsilon", "-e", help="The budget; the least noise that keeps it is computed.")
     ] = None,
@@ -83,7 +83,7 @@ def price(
             raise Refused("--schema brings the plan: give --epsilon, --rows, --delta, --neighbors and --model only")
         settings = {"epsilon": 1.0 if epsilon is None else epsilon, "delta": delta, "neighbors": str(neighbors)}
         settings |= {"allow_large_delta": allow_large_delta}
-        _price_fit(schema, rows, str(model), settings, as_json)
+        _price_fit(schema, rows, model, settings, as_json)
         return
     if steps is None:
         raise Refused("give --steps, the number of noisy sums; or --schema and --rows, for the fit of a table")

@@ -161,13 +161,15 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _selection(declared: "Schema", found: dict[str, Any], **words: Any) -> "TableSelection":
-    from discreet.cli.choices import Model, model_named
+    from discreet.cli.choices import model_named, registered_models
     from discreet.models.selection.private_search import DPSelectCV
     from discreet.models.selection.table_selection import TableSelection
+    from discreet.plugins import load_plugins
 
     name, shared = found.get("model", "auto"), found.get("estimator", {})
-    if name not in list(Model):
-        raise Refused(f"the model is one of {', '.join(Model)}")
+    load_plugins()  # candidates may name their solvers
+    if name not in ("auto", *registered_models()):
+        raise Refused(f"the model is one of {', '.join(('auto', *registered_models()))}")
     estimator = model_named(declared, name, {}, {}).estimator
     strange = [key for key in shared if key not in estimator.get_params() or key in ("bounds", "classes", "target")]
     if strange:

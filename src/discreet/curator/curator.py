@@ -21,7 +21,7 @@ from discreet.curator.records.recoding import Recoding, recoded
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.ledger.reservation import Reservation
-from discreet.losses import Huber, Squared
+from discreet.losses.base import Loss
 
 Vector = NDArray[np.float64]
 Asked = ParamSpec("Asked")
@@ -40,7 +40,7 @@ class Curator:
         self,
         engine: Engine,
         domain: Domain,
-        loss: Any,
+        loss: Loss,
         *,
         priced: PricedPlan,
         facts: dict[str, Any],
@@ -59,9 +59,9 @@ class Curator:
         return self._session.domain
 
     @property
-    def loss(self) -> Any:
+    def loss(self) -> Loss:
         """The loss whose gradients and values are summed."""
-        return self._session.loss
+        return self._session.loss  # type: ignore[no-any-return]
 
     def _ask(
         self, question: Callable[Concatenate[Session, Asked], Answer], *args: Asked.args, **words: Asked.kwargs
@@ -282,7 +282,7 @@ class Curator:
         """
         return self._ask(sampling.sample_minimizer, problem, sampler=sampler)
 
-    def recode(self, recoding: Recoding, *, loss: Any = None) -> None:
+    def recode(self, recoding: Recoding, *, loss: Loss | None = None) -> None:
         """Put every record through a map, onto a new lattice; later questions live there. Free.
 
         Each recoding starts from the records as they were admitted, not from an earlier recoding. ``domain`` becomes
@@ -301,8 +301,10 @@ class Curator:
             numeric = session.loss.task == "regression"
             if loss is not None and type(loss) is not type(session.loss):
                 raise PlanViolation("a recoding may rescale the loss, not replace it by another")
-            if (recoding.target_center, recoding.target_scale) != (0.0, 1.0) and not movable(session.loss):
-                raise Unsupported("only the targets of squared and Huber losses can be centered and scaled")
+            if (recoding.target_center, recoding.target_scale) != (0.0, 1.0) and not session.loss.movable_target:
+                raise Unsupported(
+                    "only the targets of losses of residuals, such as squared and Huber, can be centered and scaled"
+                )
             new = recoded(session.admitted, recoding, session.admitted_domain, numeric_target=numeric)
             session.engine, session.domain = engine_for(new), recoding.domain(session.admitted_domain)
             session.loss = session.loss if loss is None else loss
@@ -331,8 +333,3 @@ class Curator:
     def issued(self, promised: Certificate, reservation: Reservation | None) -> Certificate:
         """Return what was promised, with what only this curator tells: its noise's source, and who looked on."""
         return issued(promised, reservation, self._session)
-
-
-def movable(loss: Any) -> bool:
-    """Return whether residuals are all that a loss sees of its target."""
-    return isinstance(loss, (Squared, Huber))

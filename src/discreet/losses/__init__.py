@@ -1,6 +1,6 @@
 """Losses, one file each, and the constants that follow from them and the declared bounds."""
 
-from discreet.losses.base import Loss, SeveralOutputs, curvature, derivative, derivatives, value, values
+from discreet.losses.base import BaseLoss, Loss, curvature, derivative, derivatives, register_loss, value, values
 from discreet.losses.constants import (
     coordinate_gradient_bounds,
     coordinate_smoothness,
@@ -15,11 +15,11 @@ from discreet.losses.softmax import Softmax
 from discreet.losses.squared import Squared
 
 __all__ = [
+    "BaseLoss",
     "Huber",
     "Logistic",
     "Loss",
     "Poisson",
-    "SeveralOutputs",
     "SmoothedHinge",
     "Softmax",
     "Squared",
@@ -30,6 +30,7 @@ __all__ = [
     "derivatives",
     "gradient_bound",
     "gradient_smoothness",
+    "register_loss",
     "value",
     "values",
 ]

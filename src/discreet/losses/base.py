@@ -14,13 +14,20 @@ The kernels are dispatched on the loss's class, in plain Python and inside compi
 A new loss is one file: the class, its kernels, and ``one_output(cls)`` where K = 1.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import singledispatch
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.numba_dispatch import scalar_function
+from discreet.registry import Registry
+
+L = TypeVar("L", bound="Loss")
 
 value = scalar_function("value")
 derivative = scalar_function("derivative")
@@ -34,7 +41,7 @@ _FLAT = Decimal(10_000)
 
 
 @singledispatch
-def slopes_in_decimals(loss: Any, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+def slopes_in_decimals(loss: "Loss", margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
     """Return the gradient in the margins, in the current decimal context.
 
     With u half a unit in the last of the context's digits, relative to the number, the answer is off by at most
@@ -50,7 +57,10 @@ def exp_in_decimals(argument: Decimal) -> Decimal:
 
 
 class Loss(Protocol):
-    """The constants of a loss; suprema run over all margins and all allowed targets."""
+    """What others ask of a loss; suprema run over all margins and all allowed targets.
+
+    ``BaseLoss`` has the answers that most losses give.
+    """
 
     @property
     def task(self) -> str:
@@ -61,10 +71,6 @@ class Loss(Protocol):
         """K, the number of margins of a record."""
 
     @property
-    def one_signed(self) -> bool:
-        """Whether a record's target fixes the sign of the derivative."""
-
-    @property
     def lipschitz(self) -> float:
         """The largest norm of the derivative; inf where targets or margins would have to be bounded."""
 
@@ -72,21 +78,164 @@ class Loss(Protocol):
     def smoothness(self) -> float:
         """The largest curvature (eigenvalue of the Hessian in the margins)."""
 
+    @property
+    def entry_lipschitz(self) -> float | None:
+        """The largest |derivative| in one of several margins, where it is less than the whole's; else None."""
+
+    @property
+    def entry_smoothness(self) -> float | None:
+        """The largest second derivative in one of several margins, where it is less than the whole's; else None."""
+
+    @property
+    def one_signed(self) -> bool:
+        """Whether a record's target fixes the sign of the derivative."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether convexity and the constants are proven, so that a sensitivity may rest on them."""
+
+    @property
+    def perturbation_slopes(self) -> str:
+        """By which formula objective perturbation prices the slopes (``accounting/objective_perturbation.py``)."""
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the curvature is constant, so that minimizers are linear and posteriors Gaussian."""
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether no record's loss is below 0."""
+
+    @property
+    def log_link(self) -> bool:
+        """Whether the margin is the logarithm of the predicted mean."""
+
+    @property
+    def sigmoid_link(self) -> bool:
+        """Whether sigmoid(margin) is the predicted probability of the positive class."""
+
+    @property
+    def movable_target(self) -> bool:
+        """Whether the loss depends on margin - target alone, so that targets may be centered and scaled."""
+
     def lipschitz_for(self, target_bound: float, margin_bound: float = ...) -> float:
-        """The largest norm of the derivative where |target| and |margin| are bounded."""
+        """Return the largest norm of the derivative where |target| and |margin| are bounded."""
+
+    def typical_slope(self, target_bound: float) -> float:
+        """Return about the size of the derivative on most records early in training: default clips follow it."""
+
+    def typical_curvature(self, target_bound: float) -> float:
+        """Return about the curvature on most records: default steps follow it."""
+
+    def perturbed_curvature(self, row_norm: float, bound: float) -> float:
+        """Return sup f'' ||x||^2 over rows of norm up to ``row_norm`` whose gradients are clipped at ``bound``."""
+
+    def with_target_scale(self, scale: float) -> Self:
+        """Return the loss of targets and margins that are divided by ``scale``, up to a factor."""
+
+    def bounded_on(self, margin_bound: float, target_bound: float) -> "Loss":
+        """Return a convex loss that equals this one where margins and targets are bounded, with a bounded slope."""
+
+    def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the predicted targets of a regression, from its margins."""
 
 
-@runtime_checkable
-class SeveralOutputs(Loss, Protocol):
-    """A loss of K > 1 margins also knows the constants of one entry, which are smaller than the whole's."""
+class BaseLoss:
+    """What most losses say of themselves. One's own states what differs: ``task`` and ``smoothness`` at least.
+
+    Privacy does not rest on what a loss says, for solvers that clip: every record's contribution is clipped in
+    integers, whatever the kernels return. Output, objective and exponential perturbation add noise for a sensitivity
+    that is computed from ``lipschitz``, ``smoothness`` and convexity. They refuse a loss that does not say ``proven``,
+    which its author may do where the docstring proves the constants, and one whose constants disagree with its kernels
+    on a grid of points (``disagreements.require_proof``).
+    """
+
+    __slots__ = ()
+    task: str
+    entry_lipschitz: float | None = None
+    entry_smoothness: float | None = None
+    one_signed = False
+    proven = False
+    quadratic = False
+    nonnegative = False
+    log_link = False
+    sigmoid_link = False
+    movable_target = False
 
     @property
-    def entry_lipschitz(self) -> float:
-        """The largest |derivative| in one of the margins."""
+    def n_outputs(self) -> int:
+        """One margin."""
+        return 1
 
     @property
-    def entry_smoothness(self) -> float:
-        """The largest second derivative in one of the margins."""
+    def lipschitz(self) -> float:
+        """No bound."""
+        return math.inf
+
+    @property
+    def smoothness(self) -> float:
+        """Every loss has one of its own."""
+        raise Unsupported(f"{type(self).__name__} does not say what its largest curvature is: define smoothness")
+
+    @property
+    def perturbation_slopes(self) -> str:
+        """One-signed or not."""
+        return "one_signed" if self.one_signed else "two_signed"
+
+    def lipschitz_for(self, target_bound: float, margin_bound: float = math.inf) -> float:
+        """Return ``lipschitz``."""
+        return self.lipschitz
+
+    def typical_slope(self, target_bound: float) -> float:
+        """Return 1/2, or the largest slope where that is less."""
+        return min(0.5, self.lipschitz_for(target_bound))
+
+    def typical_curvature(self, target_bound: float) -> float:
+        """Return the largest curvature."""
+        return self.smoothness
+
+    def perturbed_curvature(self, row_norm: float, bound: float) -> float:
+        """Return the largest curvature, on the longest row."""
+        return self.smoothness * row_norm**2
+
+    def with_target_scale(self, scale: float) -> Self:
+        """Refuse: a loss with a movable target has to say what it becomes."""
+        raise Unsupported(f"{type(self).__name__} does not say what it is on another scale: define with_target_scale")
+
+    def bounded_on(self, margin_bound: float, target_bound: float) -> Loss:
+        """Return the loss itself."""
+        return self
+
+    def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the margins."""
+        return margins
+
+
+LOSSES: Registry[type[Loss]] = Registry("loss", "discreet.losses", "register_loss")
+
+
+def register_loss(name: str) -> Callable[[type[L]], type[L]]:
+    """Declare a loss's short name, by which ``DPClassifier`` and ``DPRegressor`` know it, and saved models too."""
+
+    def declare(cls: type[L]) -> type[L]:
+        if not issubclass(cls, tuple) or not hasattr(cls, "_fields"):
+            raise Unsupported(f"{cls.__name__} must be a NamedTuple, so that compiled loops can take it")
+        LOSSES.register(name)(cls)
+        return cls
+
+    return declare
+
+
+def loss_of(loss: Loss | str) -> Loss:
+    """Return a loss object as it is, or the one that a name means, with its defaults."""
+    if not isinstance(loss, str):
+        if isinstance(loss, type) or not hasattr(loss, "lipschitz_for"):
+            raise Unsupported(f"loss must be one of {', '.join(LOSSES.names())}, or a loss object such as Logistic()")
+        return loss
+    try:
+        return LOSSES[loss]()
+    except TypeError:
+        raise Unsupported(f"the loss {loss!r} has parameters: pass an object, such as Huber(width=0.5)") from None
 
 
 def _first_value(loss, margins, target):  # type: ignore[no-untyped-def]
@@ -102,7 +251,7 @@ def nothing(loss, target):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-def one_output(cls: type, least_value: Any = nothing) -> None:
+def one_output(cls: type, least_value: Callable[..., float] = nothing) -> None:
     """Give a loss of one margin the kernels of several, so that generic loops serve it too."""
     least.of(cls)(least_value)
     values.of(cls)(_first_value)

@@ -1,6 +1,7 @@
 """scikit-learn estimators with a privacy guarantee. They are thin: declared facts in, a certificate out."""
 
 from discreet.models.classification import DPLinearSVC, DPLogisticRegression
+from discreet.models.generic import DPClassifier, DPRegressor
 from discreet.models.regression import (
     DPElasticNet,
     DPHuberRegressor,
@@ -11,6 +12,7 @@ from discreet.models.regression import (
 )
 
 __all__ = [
+    "DPClassifier",
     "DPElasticNet",
     "DPHuberRegressor",
     "DPLasso",
@@ -18,5 +20,6 @@ __all__ = [
     "DPLinearSVC",
     "DPLogisticRegression",
     "DPPoissonRegressor",
+    "DPRegressor",
     "DPRidge",
 ]

@@ -13,6 +13,7 @@ from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.models.base import DPLinearModel
 from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
+from discreet.models.registry import register_model
 
 
 def _label_array(classes: tuple[Any, ...]) -> NDArray[Any]:
@@ -69,6 +70,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         return np.asarray(self.classes_[chosen])
 
 
+@register_model("logistic")
 class DPLogisticRegression(_DPClassifier):
     """Logistic regression with differential privacy; softmax for more than two classes.
 
@@ -162,6 +164,7 @@ class DPLogisticRegression(_DPClassifier):
         return np.asarray(margins - np.log(np.exp(margins).sum(axis=1, keepdims=True)))
 
 
+@register_model("svm")
 class DPLinearSVC(_DPClassifier):
     """Linear support vector machine with differential privacy (smoothed hinge, two classes).
 

@@ -18,8 +18,8 @@ from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import Claim, PrivateData
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
-from discreet.models.defaults import choose_solver
 from discreet.models.lifecycle import Certify, Priced
+from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Progress

@@ -13,6 +13,7 @@ from discreet.losses import Huber, Poisson, Squared
 from discreet.models.base import DPLinearModel
 from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
+from discreet.models.registry import register_model
 from discreet.penalties import ElasticNet
 
 
@@ -53,6 +54,7 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
         return self._margins(X)[:, 0]
 
 
+@register_model("linear")
 class DPLinearRegression(_DPRegressor):
     """Least squares with differential privacy.
 
@@ -92,6 +94,7 @@ class DPLinearRegression(_DPRegressor):
         return Squared()
 
 
+@register_model("ridge")
 class DPRidge(_DPRegressor):
     """Ridge regression with differential privacy.
 
@@ -142,6 +145,7 @@ class DPRidge(_DPRegressor):
         return Squared()
 
 
+@register_model("lasso")
 class DPLasso(_DPRegressor):
     """Lasso with differential privacy: coefficients that are not needed come back exactly zero.
 
@@ -185,6 +189,7 @@ class DPLasso(_DPRegressor):
         return Squared()
 
 
+@register_model("elasticnet")
 class DPElasticNet(_DPRegressor):
     """Elastic net with differential privacy: alpha (l1_ratio ||w||_1 + (1 - l1_ratio) ||w||^2 / 2) on least squares.
 
@@ -231,6 +236,7 @@ class DPElasticNet(_DPRegressor):
         return Squared()
 
 
+@register_model("huber")
 class DPHuberRegressor(_DPRegressor):
     """Huber regression with differential privacy: squared for residuals within ``width``, linear beyond.
 
@@ -278,6 +284,7 @@ class DPHuberRegressor(_DPRegressor):
         return Huber(width / (max(abs(low), abs(high)) or 1.0))
 
 
+@register_model("poisson")
 class DPPoissonRegressor(_DPRegressor):
     """Poisson regression (log link) with differential privacy, for counts within a declared range.
 

@@ -14,31 +14,11 @@ from discreet.budget import Neighbors
 from discreet.curator import FrameSource, Layout, Source, TableStream, open_table
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
-from discreet.models.classification import DPLinearSVC, DPLogisticRegression
 from discreet.models.fitting import Quote
-from discreet.models.regression import (
-    DPElasticNet,
-    DPHuberRegressor,
-    DPLasso,
-    DPLinearRegression,
-    DPPoissonRegressor,
-    DPRidge,
-)
+from discreet.models.registry import MODELS
 from discreet.models.scoring import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
 from discreet.schema.schema import Schema
-
-MODELS: dict[str, type[DPLinearModel]] = {
-    "logistic": DPLogisticRegression,
-    "svm": DPLinearSVC,
-    "linear": DPLinearRegression,
-    "ridge": DPRidge,
-    "lasso": DPLasso,
-    "elasticnet": DPElasticNet,
-    "huber": DPHuberRegressor,
-    "poisson": DPPoissonRegressor,
-}
-"""Models by their short names."""
 
 
 class TableModel:

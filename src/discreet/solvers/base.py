@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
+from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Solver(Protocol):
         """Its short name, as in ``solver="gd"``."""
         ...
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """The releases it will ask for; no data is read."""
         ...
 
@@ -60,7 +61,7 @@ class Solver(Protocol):
         """Ask them, and compute."""
         ...
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Its public settings, for the certificate."""
         ...
 

@@ -15,8 +15,9 @@ Utility (convex, T = 1): E F - F* <= 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = ||w0
 """
 
 import math
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,14 @@ from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
+from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
+from discreet.solvers import default_rules
 from discreet.solvers.base import Progress, RiskBound, Solution, count_release, public_count
 from discreet.solvers.coordinate_geometry import Geometry
+from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register, register_part
 from discreet.solvers.uncertainty.propagation import noise_deviation
 
 if TYPE_CHECKING:
@@ -53,6 +58,7 @@ class _Problem:
     n: float
 
 
+@register_part("AdaptiveClip")
 @dataclass(frozen=True)
 class AdaptiveClip:
     """C_j <- C_j exp(-rate (b - quantile)), b the noisy share of entries within C_j (Andrew et al. 2021).
@@ -65,6 +71,7 @@ class AdaptiveClip:
     relative_noise: float = 3.0
 
 
+@register("cd")
 @dataclass(frozen=True)
 class CoordinateDescent:
     """Randomized private coordinate descent.
@@ -115,7 +122,7 @@ class CoordinateDescent:
         """K."""
         return self.n_inner or 4 * domain.n_features
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """T K coordinate sums, squared norms where the smoothness is bought, a count where n is private."""
         if not penalty.separable:
             raise Unsupported("coordinate methods need a separable penalty: none, L1, L2, elastic net or a box")
@@ -131,7 +138,7 @@ class CoordinateDescent:
         least = None if self.calibration == "tight" else self._published_noise(count)
         return Plan((*releases, *self.geometry.releases(domain, count), *count_release(domain)), least)
 
-    def _published_noise(self, count: int) -> Any:
+    def _published_noise(self, count: int) -> Callable[[Budget], float]:
         """z of the theorems, in units of the sensitivity: sqrt(c T K ln(1/delta)) / epsilon, c = 3 or 8."""
         constant = 3.0 if self.calibration == "paper" else 8.0
 
@@ -243,7 +250,7 @@ class CoordinateDescent:
         points = curator.public_coins(1 << 53, count) / 2.0**53 * weights[-1]
         return np.asarray(np.minimum(np.searchsorted(weights, points, side="right"), smoothness.size - 1))
 
-    def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float) -> RiskBound:
+    def bound(self, domain: Domain, loss: Loss, budget: Budget, *, radius: float) -> RiskBound:
         """Excess risk for declared constants, ||w*||_inf <= ``radius`` (convex, no penalty, w0 = 0).
 
         Upper: 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = R^2 sum M_j / 2 + R sum L_j >= ||w*||_M^2 / 2 + F(0) - F*, for
@@ -268,9 +275,42 @@ class CoordinateDescent:
         zeros = radius * float(slopes.sum())
         return RiskBound(min(upper, zeros), min(lower, zeros), explicit=True)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Cyclic passes with smoothness estimated from a tenth of the budget, in two outer rounds, the second averaged.
+
+        2 to 100 passes: I / 10 for numbers, at most 40, since more drown in noise (on seven public tables the mean gap
+        at epsilon 1 was 1.5 so, now 0.6).
+        """
+        p, slope = domain.n_features, 1.5
+        if not budget.is_private:
+            geometry = Geometry(clip=default_rules.limit_clip(domain, loss) * math.sqrt(p))
+            inner = default_rules.LIMIT_STEPS * p
+            return cls(n_inner=inner, geometry=geometry, schedule="cyclic", average=False)
+        if loss.task == "classification":
+            reach = default_rules.mu_for(domain, budget) * default_rules.count_of(domain)
+            noise = p**2 * (budget.neighbors.sum_factor * slope) ** 2 / (2 * loss.smoothness * reach**2)
+            passes = min(100.0, max(2.0, 0.003 * math.log(2.0) / noise))
+        else:
+            slope = 2.0 * loss.typical_slope(domain.target_bound)
+            most = 20.0 if budget.neighbors.sum_factor == 2 else 40.0
+            passes = min(most, max(2.0, default_rules.information(domain, budget) / 10))
+        geometry = Geometry(relative_clip=slope, smoothness="private")
+        inner = max(1, round(passes / 2)) * p  # a mean of iterates has no exact zeros
+        return cls(n_outer=2, n_inner=inner, geometry=geometry, schedule="cyclic", average=penalty.ridge)
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Choose the clips, where they are left open, as ``defaults`` does."""
+        return replace(self, geometry=self.geometry.filled(type(self).defaults(domain, loss, NoPenalty(), budget)))
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Five short steps."""
+        return AuditCase(cls(n_outer=1, n_inner=5, geometry=Geometry(clip=CANARY_CLIP), step=SHORT_STEP))
 
 
 def prox_one(penalty: Penalty, x: float, step: float, j: int) -> float:

@@ -1,8 +1,8 @@
 """What coordinate methods need of each coordinate: smoothness M_j, clip C_j, step; declared or bought."""
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import coordinate_smoothness, gradient_bound
+from discreet.solvers.registry import register_part
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -19,6 +21,7 @@ Vector = NDArray[np.float64]
 CLIP_RULES = ("smoothness", "uniform")
 
 
+@register_part("Geometry")
 @dataclass(frozen=True)
 class Geometry:
     """How coordinates are clipped and scaled.
@@ -55,7 +58,7 @@ class Geometry:
         mechanism = "laplace" if self.smoothness == "paper" else "additive"
         return (Release("noisy_squared_norms", 1, relative_noise=relative, clip=clip, mechanism=mechanism),)
 
-    def total_clip(self, domain: Domain, loss: Any, smoothness: Vector) -> float:
+    def total_clip(self, domain: Domain, loss: Loss, smoothness: Vector) -> float:
         """C."""
         if self.clip is not None:
             return self.clip
@@ -86,9 +89,23 @@ class Geometry:
         factor = (2.0 if laplace else math.sqrt(2.0)) if replaced else 1.0
         return np.full(p, factor * clip**2 * (math.sqrt(2.0) if laplace else 1.0))
 
-    def clips(self, domain: Domain, loss: Any, smoothness: Vector) -> Vector:
+    def clips(self, domain: Domain, loss: Loss, smoothness: Vector) -> Vector:
         """C_j for each coordinate."""
         total = self.total_clip(domain, loss, smoothness)
         if self.clip_rule == "uniform":
             return np.full(smoothness.size, total / math.sqrt(smoothness.size))
         return np.asarray(total * np.sqrt(smoothness / smoothness.sum()))
+
+    def filled(self, defaults: "HasGeometry") -> "Geometry":
+        """Take the clips of a default solver, where none is given."""
+        if self.clip is not None or self.relative_clip is not None:
+            return self
+        return replace(self, clip=defaults.geometry.clip, relative_clip=defaults.geometry.relative_clip)
+
+
+class HasGeometry(Protocol):
+    """A solver with a geometry."""
+
+    @property
+    def geometry(self) -> Geometry:
+        """How coordinates are clipped and scaled."""

@@ -15,8 +15,8 @@ coordinate's own sensitivity, which is not private when these differ. Here one c
 """
 
 import math
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -24,12 +24,15 @@ from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
-from discreet.penalties import L1, L2, ElasticNet, NoPenalty
+from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
+from discreet.solvers import default_rules
 from discreet.solvers.base import Progress, RiskBound, Solution, count_release, public_count
 from discreet.solvers.cd import prox_one
 from discreet.solvers.coordinate_geometry import Geometry
+from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -38,6 +41,7 @@ RULES = ("gs", "gs-s", "gs-r", "gs-q")
 SELECTIONS = ("exponential", "permute_and_flip")
 
 
+@register("gcd")
 @dataclass(frozen=True)
 class GreedyCoordinateDescent:
     """Private greedy coordinate descent, smooth or proximal.
@@ -77,9 +81,9 @@ class GreedyCoordinateDescent:
         if not (0 < self.selection_share < 1 and self.n_steps >= 1 and self.batch >= 1 and self.step > 0):
             raise Unsupported("n_steps, batch and step must be positive, selection_share between 0 and 1")
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """T (times batch) choices and T noisy sums, squared norms and a count where they are bought."""
-        if not isinstance(penalty, (NoPenalty, L1, L2, ElasticNet)):
+        if penalty.l1_l2 is None:
             raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net: use cd for others")
         if domain.n_outputs > 1:
             raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
@@ -126,7 +130,9 @@ class GreedyCoordinateDescent:
                 progress(t + 1, self.n_steps)
         return Solution(w)
 
-    def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float, confidence: float = 0.95) -> RiskBound:
+    def bound(
+        self, domain: Domain, loss: Loss, budget: Budget, *, radius: float, confidence: float = 0.95
+    ) -> RiskBound:
         """The poster's order of excess risk (convex), where ``radius`` bounds ||w - w*||_1 for all w no worse than 0.
 
         Upper: log(p/zeta) (n epsilon)^(-2/3) R_{M,1}^(4/3) L_max^(2/3) / M_min^(1/3), R_{M,1} = radius sqrt(M_max).
@@ -143,6 +149,27 @@ class GreedyCoordinateDescent:
         lower = float(slopes.min()) * radius / scaled
         return RiskBound(min(upper / scaled ** (2 / 3), zeros), min(lower, zeros), explicit=False)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """0.4 (n mu / a)^(2/3) steps, the theory's order; declared smoothness, since estimating it costs p squares."""
+        if not budget.is_private:
+            geometry = Geometry(clip=default_rules.limit_clip(domain, loss) * math.sqrt(domain.n_features))
+            return cls(n_steps=default_rules.LIMIT_STEPS, geometry=geometry)
+        reach = default_rules.count_of(domain) * default_rules.mu_for(domain, budget)
+        count = int(min(500, max(4, round(0.4 * (reach / budget.neighbors.sum_factor) ** (2 / 3)))))
+        geometry = Geometry(relative_clip=default_rules.TYPICAL_RMS * loss.typical_slope(domain.target_bound))
+        selection = "permute_and_flip" if budget.is_pure else "exponential"
+        return cls(n_steps=count, geometry=geometry, selection=selection, selection_share=0.65)
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Choose the clips, where they are left open, as ``defaults`` does."""
+        return replace(self, geometry=self.geometry.filled(type(self).defaults(domain, loss, NoPenalty(), budget)))
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Four short steps."""
+        return AuditCase(cls(n_steps=4, geometry=Geometry(clip=CANARY_CLIP), step=SHORT_STEP))

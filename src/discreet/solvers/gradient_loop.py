@@ -5,9 +5,9 @@ w_{t+1} = Proj_R( prox_{eta psi}( v_t - eta g(v_t) ) )  g: the noisy mean gradie
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
+from discreet.budget import Budget
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
+from discreet.solvers import default_rules
 from discreet.solvers.base import Progress, Solution, count_release, public_count
 from discreet.solvers.uncertainty.propagation import gain, noise_deviation, tells_noise
 
@@ -129,12 +132,12 @@ class Descent:
         """The probability with which a record joins a step: 1 for full batches."""
         return 1.0
 
-    def _release(self, domain: Domain, loss: Any) -> Release:
+    def _release(self, domain: Domain, loss: Loss) -> Release:
         """A record's gradient is clipped at ``clip``, else at the bound that no gradient exceeds."""
         clip = self.clip if self.clip is not None else gradient_bound(loss, domain, self.radius)
         return Release("noisy_gradient", self.n_steps, sampling_probability=self.fraction(domain), clip=clip)
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """``n_steps`` noisy gradients, and a noisy count where n is private."""
         return Plan((self._release(domain, loss), *count_release(domain)))
 
@@ -175,6 +178,14 @@ class Descent:
             return nesterov_weight(t, step, penalty.strong_convexity)
         return self.momentum_weight if self.momentum == "heavy_ball" else 0.0
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Choose the clip and the step size, where they are left open, for rows of typical length."""
+        return replace(
+            self,
+            clip=default_rules.typical_clip(domain, loss, budget) if self.clip is None else self.clip,
+            step_size=default_rules.typical_step(domain, loss, budget) if self.step_size is None else self.step_size,
+        )

@@ -15,7 +15,7 @@ cost of mu R^2 / 2. Wins where the penalty is strong or n is large against p.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,19 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import STEPS_NEED_N, Problem
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
+from discreet.solvers import default_rules
 from discreet.solvers.base import RiskBound, count_release
 from discreet.solvers.perturbation_base import OneShot, vector_deviation
+from discreet.solvers.registry import AuditCase, register
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 
+@register("output")
 @dataclass(frozen=True)
 class OutputPerturbation(OneShot):
     """Exact minimizer plus noise; with ``n_steps`` gradient steps instead of the minimizer.
@@ -58,7 +62,7 @@ class OutputPerturbation(OneShot):
         if self.n_steps is not None and not (self.n_steps >= 1 and int(self.n_steps) == self.n_steps):
             raise Unsupported("n_steps must be a positive whole number, or None for the exact minimizer")
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """One noisy point, and a noisy count where n is private."""
         problem = self.problem(self.strength(penalty), domain.n or 1)
         problem.bound_for(loss, domain)  # refuses what has none
@@ -96,22 +100,31 @@ class OutputPerturbation(OneShot):
         return 1.0 / (smoothness + problem.regularization)
 
     @classmethod
-    def for_diameter(cls, domain: Domain, loss: Any, *, radius: float, budget: Budget, **settings: Any) -> Self:
+    def for_diameter(
+        cls,
+        domain: Domain,
+        loss: Loss,
+        *,
+        radius: float,
+        budget: Budget,
+        clip: float | None = None,
+        row_norm: float | None = None,
+    ) -> Self:
         """For a merely convex loss: the regularizer whose bound on E F - F* is least for ||w*|| <= ``radius``."""
-        made = cls(radius=radius, **settings)
+        made = cls(radius=radius, clip=clip, row_norm=row_norm)
         risk = made._risk(domain, loss, budget)
         found = minimize_scalar(lambda log_mu: math.log(risk(math.exp(log_mu))), bounds=(-30.0, 30.0), method="bounded")
         return replace(made, regularization=math.exp(float(found.x)))
 
     @classmethod
-    def lecture(cls, domain: Domain, loss: Any, *, radius: float, budget: Budget) -> Self:
+    def lecture(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:
         """The lecture's regularizer: (L/D) sqrt(6 sqrt(p ln(1.25/delta)) / (epsilon n)) with D = ``radius``."""
         n, p = _public_n(domain), domain.n_features * domain.n_outputs
         lipschitz = cls(radius=radius).problem(0.0, n).bound_for(loss, domain)
         root = math.sqrt(p * math.log(1.25 / budget.delta))
         return cls(radius=radius, regularization=lipschitz / radius * math.sqrt(6 * root / (budget.epsilon * n)))
 
-    def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float) -> RiskBound:
+    def bound(self, domain: Domain, loss: Loss, budget: Budget, *, radius: float) -> RiskBound:
         """Bound the excess risk of the unregularized mean loss, for ||w*|| <= ``radius``.
 
         The noise is unbounded, so for little regularization or few records this is larger than the excess risk of a
@@ -127,7 +140,9 @@ class OutputPerturbation(OneShot):
         lower = lipschitz * radius * min(1.0, math.sqrt(p) / (n * budget.epsilon))
         return RiskBound(self._risk(domain, loss, budget, radius)(self.regularization), lower, explicit=True)
 
-    def _risk(self, domain: Domain, loss: Any, budget: Budget, radius: float | None = None) -> Callable[[float], float]:
+    def _risk(
+        self, domain: Domain, loss: Loss, budget: Budget, radius: float | None = None
+    ) -> Callable[[float], float]:
         """The bound as a function of mu: the better of the Lipschitz and the smooth one, plus mu D^2 / 2.
 
         Pure budgets: E ||b|| = p s and E ||b||^2 = p (p + 1) s^2 for noise of scale s; else sqrt(p) s and p s^2.
@@ -149,6 +164,24 @@ class OutputPerturbation(OneShot):
             return min(slope * first * scale, 0.5 * (smoothness + mu) * second * scale**2) + 0.5 * mu * diameter**2
 
         return risk
+
+    def default_strength(self, domain: Domain, loss: Loss, budget: Budget) -> float:
+        """The best for coefficients of length ``TYPICAL_LENGTH`` / rho: about how long a good model's are.
+
+        Chosen on six public data sets (credit default, electricity, spambase, bank marketing, IPUMS-BR, Adult), among
+        some 25 settings.
+        """
+        known = replace(domain, n=default_rules.count_of(domain))
+        radius = self.radius or default_rules.TYPICAL_LENGTH / default_rules.typical_row_norm(domain)
+        made = type(self).for_diameter(
+            known, loss, radius=radius, budget=budget, clip=self.clip, row_norm=self.row_norm
+        )
+        return made.regularization or default_rules.LIMIT_STRENGTH
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """With a strong penalty."""
+        return AuditCase(cls(), alpha=0.5)
 
 
 def _public_n(domain: Domain) -> int:

@@ -2,18 +2,20 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Domain
+from discreet.budget import Budget
 from discreet.curator import Problem
 from discreet.errors import Unsupported
-from discreet.losses.constants import gradient_bound
-from discreet.penalties import L2, NoPenalty
+from discreet.losses.base import Loss
+from discreet.losses.constants import gradient_bound, lipschitz_within
 from discreet.penalties.base import Penalty
+from discreet.solvers import default_rules
 from discreet.solvers.base import Progress, Solution, public_count
 
 if TYPE_CHECKING:
@@ -82,14 +84,14 @@ class OneShot(ABC):
         return total
 
     def _modulus(self, penalty: Penalty) -> float:
-        if not isinstance(penalty, (NoPenalty, L2)):
+        if not penalty.ridge:
             raise Unsupported(
                 f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, or solver='gd', 'cd' "
                 "or 'gcd' for penalties with corners"
             )
         return penalty.strong_convexity + (self.regularization or 0.0)
 
-    def _refuse_uncovered(self, domain: Domain, loss: Any, radius: float) -> None:
+    def _refuse_uncovered(self, domain: Domain, loss: Loss, radius: float) -> None:
         """Refuse settings whose bias a bound on the excess risk does not count, for ||w*|| <= ``radius``.
 
         A clip or a row norm that reaches a record minimizes another function; a ball that w* lies outside moves it.
@@ -121,6 +123,28 @@ class OneShot(ABC):
     def _deviation(self, curator: "Curator", problem: Problem) -> float:
         """The noise's standard deviation in a coefficient of the answer, or a bound on it."""
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+    @abstractmethod
+    def default_strength(self, domain: Domain, loss: Loss, budget: Budget) -> float:
+        """Return the regularization that public facts suggest, where there is noise."""
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Shrink rows to rho, clip slopes, and choose the regularization by public facts, where they are left open."""
+        made = self
+        if made.clip is None and made.radius is None:
+            lipschitz_within(loss, domain, None)  # refuses the squared loss without a ball
+        if budget.is_private and made.row_norm is None:
+            made = replace(made, row_norm=default_rules.typical_row_norm(domain))
+        if budget.is_private and made.clip is None and made.radius is None and loss.n_outputs == 1:
+            slope = loss.typical_slope(domain.target_bound)
+            made = replace(made, clip=slope * (made.row_norm or domain.row_norm))
+        if made.regularization is not None or getattr(made, "n_steps", None) is not None:
+            return made
+        strength = default_rules.LIMIT_STRENGTH
+        if budget.is_private:
+            strength = made.default_strength(domain, loss, budget)
+        missing = strength - penalty.strong_convexity
+        return replace(made, regularization=missing) if missing > 0 else made

@@ -11,14 +11,21 @@ Cost: q n records a step. Wins over gd where a pass is too dear; at equal budget
 full batches have less noise.
 """
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from discreet.bounds import Domain
+from discreet.budget import Budget
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
+from discreet.penalties.base import Penalty
+from discreet.solvers.default_rules import BATCH, EPOCHS
 from discreet.solvers.gradient_loop import Descent
+from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 
 
+@register("sgd")
 @dataclass(frozen=True)
 class StochasticGradientDescent(Descent):
     """DP-SGD with Poisson sampling.
@@ -46,3 +53,20 @@ class StochasticGradientDescent(Descent):
         if domain.n is None:
             raise Unsupported("n is private here: give sgd a sampling_probability, or declare Bounds(n=...)")
         return min(1.0, self.batch_size / domain.n)
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Ten passes in batches of 1,024; a hundred without noise."""
+        if domain.n is None:
+            raise Unsupported(
+                "n is private here: configure StochasticGradientDescent(sampling_probability=...), or declare "
+                "Bounds(n=...)"
+            )
+        batch = float(min(domain.n, BATCH))
+        epochs = EPOCHS if budget.is_private else 10 * EPOCHS
+        return cls(n_steps=max(20, math.ceil(epochs * domain.n / batch)), batch_size=batch)
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Five short steps on half of the records each, which no transcript shows."""
+        return AuditCase(cls(n_steps=5, clip=CANARY_CLIP, step_size=SHORT_STEP, sampling_probability=0.5), "model")

@@ -16,25 +16,30 @@ less to set.
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
+from discreet.budget import Budget
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
+from discreet.solvers import default_rules
 from discreet.solvers.base import Progress, Solution, count_release, public_count
 from discreet.solvers.gradient_loop import average_weights, nesterov_weight, project
+from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 from discreet.solvers.uncertainty.propagation import noise_deviation, responses, tells_noise
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 
+@register("svrg")
 @dataclass(frozen=True)
 class VarianceReducedDescent:
     """DP-SVRG.
@@ -95,10 +100,10 @@ class VarianceReducedDescent:
             raise Unsupported("n is private here: give sampling_probability, or declare Bounds(n=...)")
         return min(1.0, self.batch_size / domain.n)
 
-    def _clip(self, domain: Domain, loss: Any) -> float:
+    def _clip(self, domain: Domain, loss: Loss) -> float:
         return self.clip if self.clip is not None else gradient_bound(loss, domain, self.radius)
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """S gradients and the sampled changes; a change with probability q costs about q^2 of a gradient.
 
         From the anchor itself there is no change to ask: without momentum that is an epoch's first step.
@@ -153,9 +158,38 @@ class VarianceReducedDescent:
         deviation = step * math.sqrt(float(np.square(first).sum() + np.square(others).sum()))
         return Solution(anchor, np.full(domain.shape, deviation))
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """3 to 20 anchors; six inner steps from each, on a tenth of the records or the usual batch, with momentum."""
+        if domain.n is None:
+            raise Unsupported(
+                "n is private here: configure VarianceReducedDescent(sampling_probability=...), or declare "
+                "Bounds(n=...)"
+            )
+        if not budget.is_private:
+            return cls(n_epochs=400, n_inner=20, batch_size=max(1.0, domain.n / 4))
+        batch = float(min(domain.n, max(default_rules.BATCH, domain.n / 10)))
+        epochs = max(3, min(20, round(default_rules.step_count(domain, budget) ** 2 / 2000)))
+        return cls(n_epochs=epochs, n_inner=6, batch_size=batch, momentum=True)
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Choose the clip and the step size, where they are left open, for rows of typical length."""
+        return replace(
+            self,
+            clip=default_rules.typical_clip(domain, loss, budget) if self.clip is None else self.clip,
+            step_size=default_rules.typical_step(domain, loss, budget) if self.step_size is None else self.step_size,
+        )
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Two epochs of short steps on half of the records each, which no transcript shows."""
+        return AuditCase(
+            cls(n_epochs=2, n_inner=2, clip=CANARY_CLIP, step_size=SHORT_STEP, sampling_probability=0.5), "model"
+        )
 
 
 LEAST_REACH = 1e-200

@@ -18,7 +18,7 @@ the declared coordinates with a large constant (too little signal). All numbers:
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +28,14 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import Recoding
 from discreet.errors import Unsupported
-from discreet.losses import Logistic
-from discreet.losses.base import derivative
+from discreet.losses.base import Loss, derivative
 from discreet.losses.constants import gradient_bound
-from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers import whitened_defaults as rules
-from discreet.solvers.base import Progress, Solution, count_release, public_count
+from discreet.solvers.base import Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.gradient_loop import project
 from discreet.solvers.probability_calibration import calibrate
+from discreet.solvers.registry import SHORT_STEP, AuditCase, register
 from discreet.solvers.standardize import (
     check_settings,
     declared_shape,
@@ -80,6 +79,7 @@ class Seen:
     spectrum: Spectrum | None = None
 
 
+@register("whitened")
 @dataclass(frozen=True)
 class WhitenedDescent:
     """Whitened descent for classes; its plain form for numbers too.
@@ -129,7 +129,7 @@ class WhitenedDescent:
         check_settings(self.n_steps, positive, tuple(positive[name] for name in shares))
 
     @classmethod
-    def for_facts(cls, domain: Domain, loss: Any, budget: Budget) -> Self:
+    def for_facts(cls, domain: Domain, loss: Loss, budget: Budget) -> Self:
         """The configuration that public facts suggest (``whitened_rules``)."""
         numbers = loss.task == "regression"
         form = rules.form_for(domain, budget, numbers=numbers)
@@ -153,7 +153,7 @@ class WhitenedDescent:
             )
         return cls(form, rules.LEAST_STEPS, step=0.75, slope=slope_at_zero(loss), constant=1.0 / length)
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """What is seen, then ``n_steps`` noisy gradients and that of the calibration; a count where n is private."""
         check_penalty(penalty)
         if domain.sparse and self.form == "full":
@@ -166,11 +166,11 @@ class WhitenedDescent:
             )
         )
 
-    def _steps(self, domain: Domain, loss: Any) -> Release:
+    def _steps(self, domain: Domain, loss: Loss) -> Release:
         return step_release(self._seeing(domain), self.n_steps + self._calibrates(domain, loss))
 
-    def _calibrates(self, domain: Domain, loss: Any) -> bool:
-        return self.calibrate and self.form == "full" and domain.intercept and isinstance(loss, Logistic)
+    def _calibrates(self, domain: Domain, loss: Loss) -> bool:
+        return self.calibrate and self.form == "full" and domain.intercept and loss.sigmoid_link
 
     def _seeing(self, domain: Domain) -> tuple[Release, ...]:
         if self.form == "plain":
@@ -281,12 +281,32 @@ class WhitenedDescent:
             target_center=sum(ends) / 2.0 if ends is not None and domain.intercept else 0.0,
         )
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
 
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Descent for classes, Newton steps for numbers, unless there is too little signal for these."""
+        numbers = loss.task == "regression"
+        if numbers and not loss.movable_target:
+            name = type(loss).__name__
+            raise Unsupported(f"whitened coordinates know no {name} loss: use solver='gd'")
+        if budget.is_pure:
+            raise Unsupported("whitened coordinates need a delta above 0: leave delta out, or use solver='objective'")
+        if numbers and rules.form_for(domain, budget, numbers=True) != "plain":
+            from discreet.solvers.whitened_newton import WhitenedNewton
 
-def slope_at_zero(loss: Any) -> float:
+            return WhitenedNewton.for_facts(domain, loss, budget)
+        return cls.for_facts(domain, loss, budget)
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Four short steps."""
+        return AuditCase(cls(n_steps=4, step=SHORT_STEP))
+
+
+def slope_at_zero(loss: Loss) -> float:
     """|f'| where nothing is known yet: 1/2 for the logistic loss, 1 for the hinge, the residual's unit for numbers."""
     if loss.n_outputs > 1:
         return math.sqrt(1.0 - 1.0 / loss.n_outputs)
@@ -295,7 +315,7 @@ def slope_at_zero(loss: Any) -> float:
 
 def check_penalty(penalty: Penalty) -> None:
     """Only smooth penalties can be followed in other coordinates."""
-    if not isinstance(penalty, (NoPenalty, L2)):
+    if not penalty.ridge:
         raise Unsupported("whitened coordinates know no penalty but l2: use solver='gcd', 'cd' or 'gd' for this one")
 
 
@@ -304,9 +324,9 @@ def ridge_prox(penalty: Penalty, recoding: Recoding, domain: Domain, step: float
 
     A gradient step would diverge: a feature in a range that is much too wide has a large Q.
     """
-    if not isinstance(penalty, L2) or penalty.strength == 0:
+    if penalty.strong_convexity == 0:
         return lambda v: v
-    pull = step * penalty.strength
+    pull = step * penalty.strong_convexity
     if recoding.matrix is None:  # p^2 numbers may not fit: the intercept is penalized where the features are centered
         slopes = np.append(1.0 / recoding.scale, recoding.constant)[: domain.n_features]
         return lambda v: (v.T / (1.0 + pull * slopes**2)).T

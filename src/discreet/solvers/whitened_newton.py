@@ -17,7 +17,7 @@ Gaussian. Privacy: exactly mu-Gaussian-DP under each relation. Cost: n p^2 and T
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,13 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import Recoding
 from discreet.errors import Unsupported
-from discreet.losses import Huber
+from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
-from discreet.penalties import L2, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers import whitened_defaults as rules
 from discreet.solvers.base import Progress, Solution, count_release, public_count
 from discreet.solvers.metric_prox import metric_prox
+from discreet.solvers.registry import register_part
 from discreet.solvers.standardize import (
     check_settings,
     noise_of,
@@ -62,6 +62,7 @@ LIMIT_RADIUS = 16.0
 PRIORS = np.concatenate([[0.0], np.geomspace(1e-6, 10.0, 60)])
 
 
+@register_part("WhitenedNewton")
 @dataclass(frozen=True)
 class WhitenedNewton:
     """Filtered Newton steps for squared and Huber losses.
@@ -96,15 +97,19 @@ class WhitenedNewton:
         check_settings(self.n_steps, positive, shares)
 
     @classmethod
-    def for_facts(cls, domain: Domain, loss: Any, budget: Budget) -> Self:
+    def for_facts(cls, domain: Domain, loss: Loss, budget: Budget) -> Self:
         """The configuration that public facts suggest (``whitened_rules``)."""
         if not budget.is_private:
-            return cls(n_steps=rules.LIMIT_NEWTON if isinstance(loss, Huber) else 4, floor=1e-9)
+            return cls(n_steps=4 if loss.quadratic else rules.LIMIT_NEWTON, floor=1e-9)
         return cls(residual=rules.residual_clip(domain, budget))
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """Target moments, shape, second moment, then ``n_steps`` noisy gradients; a count where n is private."""
-        if not (isinstance(penalty, (NoPenalty, L2)) or penalty.separable):
+        if not loss.movable_target:
+            raise Unsupported(
+                "Newton steps need a loss of residuals, such as squared or Huber: use solver='gd' for this one"
+            )
+        if not (penalty.ridge or penalty.separable):
             raise Unsupported("Newton steps know l2 and separable penalties: use solver='gd' for this one")
         if domain.sparse:
             raise Unsupported("Newton steps need dense records: use solver='cd' or 'gd' for sparse ones")
@@ -151,9 +156,9 @@ class WhitenedNewton:
             typical = min(1.0, max(LEAST_LENGTH * len(second) / longest**2, float(np.trace(second))))
             recoding = replace(recoding, row_norm=min(1.0, LENGTHS * math.sqrt(typical)))
         loss = curator.loss
-        curator.recode(recoding, loss=Huber(loss.width / scale) if isinstance(loss, Huber) else None)
+        curator.recode(recoding, loss=loss.with_target_scale(scale))
         w, spread = self._descend(curator, penalty, recoding, second, edge, n, noise, progress)
-        if admitted.intercept and not isinstance(penalty, (NoPenalty, L2)):  # the last step may not correct the center
+        if admitted.intercept and not penalty.ridge:  # the last step may not correct the center
             spread[-1] = math.hypot(spread[-1], mean_noise)
         return Solution(recoding.coefficients(w), spread)
 
@@ -180,7 +185,7 @@ class WhitenedNewton:
         quiet, domain = curator.noise_multiplier == 0, curator.domain
         clip = gradient_bound(curator.loss, domain, LIMIT_RADIUS) if quiet else self.residual * domain.row_norm
         linear, offset = affine(recoding, domain)
-        alpha = (penalty.strength if isinstance(penalty, L2) else 0.0) / recoding.target_scale**2
+        alpha = (penalty.strong_convexity if penalty.ridge else 0.0) / recoding.target_scale**2
         values, vectors = np.linalg.eigh(second + alpha * (linear.T @ linear))
         floored = np.maximum(values, max(self.floor * edge, 1e-12 * max(float(values[-1]), 1e-300)))
         metric, units = (vectors * floored) @ vectors.T, np.abs(np.diag(linear))
@@ -192,18 +197,18 @@ class WhitenedNewton:
             weights = filter_weights(q, floored, noise * clip, edge)
             w = w - vectors @ (weights * q)
             variances = (1.0 - curved * weights) ** 2 * variances + (weights * noise * clip) ** 2
-            if not isinstance(penalty, (NoPenalty, L2)):
+            if not penalty.ridge:
                 w = metric_prox(w, metric * recoding.target_scale**2, units, penalty)
             if progress is not None:
                 progress(t + 1, self.n_steps)
         return w, np.sqrt(np.square(linear @ vectors) @ variances)
 
-    def _unclipped(self, loss: Any) -> float:
+    def _unclipped(self, loss: Loss) -> float:
         """The share of Gaussian residuals, as wide as the target, that neither the clip nor Huber's width cuts off."""
-        width = min(self.residual, loss.width) if isinstance(loss, Huber) else self.residual
+        width = min(self.residual, loss.lipschitz)
         return math.erf(width / math.sqrt(2.0))
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
 

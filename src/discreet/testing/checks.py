@@ -15,10 +15,10 @@ from discreet.audit import Audit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.losses import Logistic
+from discreet.losses.disagreements import wrong_constants
 from discreet.models.fitting import FitSettings, fit_model
 from discreet.penalties import NoPenalty
 from discreet.solvers.gd import GradientDescent
-from discreet.testing.constants import wrong_constants
 
 RUNS = 100
 CONFIDENCE = 1 - 1e-6

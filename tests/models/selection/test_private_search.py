@@ -31,10 +31,10 @@ from discreet.accounting.pricing import epsilon_of
 from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.observer import observe
 from discreet.curator.records import split
-from discreet.models.defaults import NAMES
 from discreet.models.selection import private_search as selection_module
 from discreet.models.selection import runs as runs_module
 from discreet.models.selection.search_price import kinds, stopping_of
+from discreet.models.solver_choice import solver_names
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import RELATIONS, bounds_of, stream, table
@@ -169,7 +169,7 @@ def test_it_costs_what_was_asked_for(rows, stopping, neighbors):
     assert fitted.certificate_.assumed_public["n"] == 300
 
 
-@pytest.mark.parametrize("solver", [name for name in NAMES if name not in ("auto", "exponential")])
+@pytest.mark.parametrize("solver", [name for name in solver_names() if name not in ("auto", "exponential")])
 def test_every_solver_can_be_selected_among(rows, solver):
     model = DPSelectCV(classifier(), {"solver": [solver], "alpha": [1e-2, 1e-1]}, epsilon=4.0, stopping="logarithmic")
     model.fit(*rows)

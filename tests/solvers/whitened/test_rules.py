@@ -8,8 +8,9 @@ import pytest
 from discreet import L2, Budget, Huber, Logistic, NoPenalty, Softmax, Squared, WhitenedDescent, WhitenedNewton
 from discreet.bounds import Domain
 from discreet.curator.records.recoding import Recoding
-from discreet.models.defaults import STEEP, choose_solver, typical_row_norm
+from discreet.models.solver_choice import choose_solver
 from discreet.solvers import whitened_defaults as rules
+from discreet.solvers.default_rules import STEEP, typical_row_norm
 from discreet.solvers.standardize import LEAST_SCALE, seen_shape, shape_releases
 from discreet.solvers.whitened import affine, ridge_prox
 from tests.solvers.whitened.cases import bounds_of, opened, records_of

@@ -7,6 +7,7 @@ score moves by at most s = max_j a C_j / (n sqrt(M_j)): ONE common scale, whatev
 (noise in proportion to each coordinate's own sensitivity would not be private).
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -21,7 +22,7 @@ from discreet.curator.lattice.lattice import Unit, unit_for
 from discreet.curator.queries.coordinates import check_count, checked, coordinate_query
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
-from discreet.penalties import L1, L2, ElasticNet, NoPenalty
+from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
 
 Vector = NDArray[np.float64]
@@ -32,16 +33,11 @@ _SLACK = 2  # one step for rounding down, one for double precision: scores stay 
 
 
 def _strengths(penalty: Penalty) -> tuple[float, float]:
-    """(l1, l2) of a penalty l1 |w| + l2 w^2 / 2."""
-    if isinstance(penalty, NoPenalty):
-        return 0.0, 0.0
-    if isinstance(penalty, L1):
-        return penalty.strength, 0.0
-    if isinstance(penalty, L2):
-        return 0.0, penalty.strength
-    if isinstance(penalty, ElasticNet):
-        return penalty.l1, penalty.l2
-    raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net")
+    """Return (l1, l2) of a penalty l1 |w| + l2 w^2 / 2. The scores' proof needs both to be at least 0."""
+    strengths = penalty.l1_l2
+    if strengths is None or not all(0 <= strength < math.inf for strength in strengths):
+        raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net")
+    return strengths
 
 
 def scores(rule: str, g: Vector, w: Vector, smoothness: Vector, penalty: Penalty) -> Vector:

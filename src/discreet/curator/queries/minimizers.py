@@ -35,6 +35,7 @@ from discreet.curator.lattice.lattice import Unit
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.constants import gradient_smoothness, lipschitz_within
+from discreet.losses.disagreements import require_proof
 from discreet.penalties import L2Ball
 
 Vector = NDArray[np.float64]
@@ -93,7 +94,8 @@ class Problem:
         return domain if self.row_norm is None else replace(domain, row_norm=min(domain.row_norm, self.row_norm))
 
     def loss_for(self, loss: Any, domain: Domain) -> Any:
-        """The loss, or the one that equals it on the ball and has bounded gradients everywhere."""
+        """The loss (a proven one), or the one that equals it on the ball and has bounded gradients everywhere."""
+        require_proof(loss)
         return loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
 
     def bound_for(self, loss: Any, domain: Domain) -> float:

@@ -28,8 +28,8 @@ from discreet.curator.lattice.lattice import Unit
 from discreet.curator.queries.minimizers import Problem
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
-from discreet.losses import Squared
 from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.losses.disagreements import require_proof
 
 Vector = NDArray[np.float64]
 
@@ -102,6 +102,7 @@ def _shown(session: Session, release: Release, point: Vector) -> Vector:
 
 
 def _check(domain: Domain, loss: Any, problem: Problem, sampler: str) -> None:
+    require_proof(loss)
     single = domain.n_features == 1
     if domain.n_outputs > 1 or problem.clip is not None:
         raise Unsupported("the exponential mechanism is sampled for one output and without a clip: use solver='gd'")
@@ -109,7 +110,7 @@ def _check(domain: Domain, loss: Any, problem: Problem, sampler: str) -> None:
         raise Unsupported("so many features cannot be sampled: use solver='objective' or 'gd'")
     if sampler not in SAMPLERS or ((sampler == "interval") and not (single and problem.radius)):
         raise PlanViolation("sampler must be interval (one coefficient, in a ball), gaussian, rejection or chain")
-    if sampler == "gaussian" and not isinstance(loss, Squared):
+    if sampler == "gaussian" and not loss.quadratic:
         raise PlanViolation("only the squared loss has a Gaussian posterior")
     if sampler == "rejection" and expected_acceptance(loss, domain, problem) < LEAST_ACCEPTANCE:
         raise Unsupported("rejection would hardly ever keep a point here: use sampler='chain', or regularize more")

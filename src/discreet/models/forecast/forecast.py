@@ -25,13 +25,13 @@ from discreet.bounds import Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import use_entropy
 from discreet.errors import Unsupported
-from discreet.models.defaults import choose_solver
 from discreet.models.fitting import budget_of
 from discreet.models.forecast.forecast_result import Forecast, ForecastRow, summary
 from discreet.models.forecast.reference import score_without_privacy
 from discreet.models.forecast.risk_bounds import certain, mean_length, theory_of
 from discreet.models.forecast.setting import Setting, setting_of
 from discreet.models.forecast.synthetic import Groups, Rehearsal, Stream
+from discreet.models.solver_choice import choose_solver
 from discreet.solvers.base import Progress
 
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # in units of the asked epsilon

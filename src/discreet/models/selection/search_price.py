@@ -15,8 +15,8 @@ from discreet.budget import Budget
 from discreet.curator import idealised
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.base import DPLinearModel
-from discreet.models.defaults import choose_solver
 from discreet.models.fitting import declared, penalty_of
+from discreet.models.solver_choice import choose_solver
 
 SCORE = Plan((Release("noisy_score", 1),))
 MEAN_RUNS = 10.0
