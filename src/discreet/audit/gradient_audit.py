@@ -29,14 +29,13 @@ CLIP = 0.25  # half of a canary's gradient at w = 0
 CANARIES = 20
 MECHANISMS = ("gaussian", "sampled", "laplace")
 SAMPLING = Fraction(1, 4)
-_SHOWN = 2000
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Which records the curator holds on each side."""
+    """The records that the curator holds."""
 
     X: Array
     y: Array
@@ -54,14 +53,15 @@ class _AtNoise(Plan):
         return float(self._noise_multiplier)  # type: ignore[attr-defined]
 
 
-def canaries(relation: Neighbors, count: int) -> tuple[Sample, Sample]:
-    """Two tables of canaries whose sums differ by the whole sensitivity in every coordinate."""
-    rows, ones = np.eye(count), np.ones(count)
+def canaries(relation: Neighbors, inside: NDArray[np.bool_]) -> Sample:
+    """A table of canaries, each in or out; a coordinate of the sum differs by the whole sensitivity between the two."""
+    rows, ones = np.eye(len(inside)), np.ones(len(inside))
     if relation is Neighbors.REPLACE_ONE:
-        return Sample(rows, 1 - ones), Sample(rows, ones)
+        return Sample(rows, np.where(inside, 1.0, 0.0))
     if relation is Neighbors.ZERO_OUT:
-        return Sample(np.full_like(rows, np.nan), ones), Sample(rows, ones)
-    return Sample(np.zeros((1, count)), ones[:1]), Sample(np.vstack([np.zeros((1, count)), rows]), np.ones(count + 1))
+        rows[~inside] = np.nan
+        return Sample(rows, ones)
+    return Sample(np.vstack([np.zeros(len(inside)), rows[inside]]), np.ones(1 + int(inside.sum())))
 
 
 def gradient(
@@ -98,7 +98,8 @@ def gradient(
     noise_multiplier = calibrate(single, budget)
     releases = -(-runs // CANARIES)
     low, high = (
-        -_releases(side, releases, mechanism, budget, noise_multiplier) for side in canaries(relation, CANARIES)
+        -_releases(canaries(relation, np.full(CANARIES, inside)), releases, mechanism, budget, noise_multiplier)
+        for inside in (False, True)
     )
     near, far = (CLIP if relation is Neighbors.REPLACE_ONE else 0.0) * -1, CLIP
     total = low.size
@@ -124,7 +125,7 @@ def gradient(
         runs=total,
         findings=() if _is_fresh(low) and _is_fresh(high) else ("two releases have the same noise",),
         settings={"mechanism": mechanism, "canaries": CANARIES, "clip": CLIP, "noise_multiplier": noise_multiplier},
-        sides=Sides(tuple(low.ravel()[:_SHOWN].tolist()), tuple(high.ravel()[:_SHOWN].tolist()), threshold),
+        sides=Sides.of(low, high, threshold),
     )
 
 
