@@ -47,7 +47,9 @@ audit: $(STAMP)
 	$(BIN)/discreet audit replay
 	$(BIN)/discreet audit gradient --epsilon 1 --runs 1000000
 	$(BIN)/python -m tests.surface
-	$(BIN)/discreet audit table --runs $(or $(RUNS),2000) --page docs/audits.md
+	mkdir -p build
+	$(BIN)/discreet audit table --runs $(or $(RUNS),2000) --json > build/audits.json
+	$(BIN)/python -m benchmarks audits build/audits.json --page docs/audits.md
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict

@@ -10,8 +10,8 @@ from rich.progress import Progress
 
 from benchmarks.comparisons.accuracy import SYNTHETIC, Comparison, Protocol
 from benchmarks.pages.accuracy import Summary, markdown
+from benchmarks.pages.generated import rewrite
 from benchmarks.problems import declared_tables
-from discreet.audit.solver_table import into_page
 from discreet.cli.console import Console
 
 SAVE_EVERY = 20.0
@@ -74,8 +74,7 @@ def accuracy(
     save()
     text = markdown(Summary(comparison.results, others))
     (out / "accuracy.md").write_text(text + "\n", encoding="utf-8")
-    if page is not None:
-        page.write_text(into_page(page.read_text(encoding="utf-8"), text, "accuracy"), encoding="utf-8")
+    rewrite(page, text, "accuracy")
     console.print(text, markup=False, soft_wrap=True)
     console.print(f"\nWritten to {out} in {time.perf_counter() - start:.0f} s", soft_wrap=True)
 

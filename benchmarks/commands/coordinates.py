@@ -12,7 +12,7 @@ from rich.progress import Progress
 from benchmarks.comparisons.coordinates import QUICK, Size, run, task_count
 from benchmarks.pages.coordinates import markdown
 from benchmarks.pages.curve_panels import Curve, Panel, curve_panels
-from discreet.audit.solver_table import into_page
+from benchmarks.pages.generated import rewrite
 from discreet.cli.console import Console
 from discreet.report.figures import MissingPlots, save
 
@@ -48,8 +48,7 @@ def coordinates(
     table = markdown(results)
     text = json.dumps(results, default=float)
     (out / "coordinates.json").write_text(text + "\n", encoding="utf-8")
-    if page is not None:
-        page.write_text(into_page(page.read_text(encoding="utf-8"), table, "coordinates"), encoding="utf-8")
+    rewrite(page, table, "coordinates")
     _picture(results, out / "coordinates.png", console)
     console.print(table, markup=False, soft_wrap=True)
     console.print(f"\nWritten to {out} in {time.perf_counter() - start:.0f} s")

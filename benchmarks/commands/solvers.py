@@ -14,9 +14,9 @@ from benchmarks.comparisons.solvers import Protocol, run
 from benchmarks.measures.accuracy import mean_and_error
 from benchmarks.methods.defaults import METHODS
 from benchmarks.pages.accuracy_panels import AccuracyPanel, Line, accuracy_panels
+from benchmarks.pages.generated import rewrite
 from benchmarks.pages.solvers import as_csv, best_in_column, cells, markdown
 from benchmarks.problems.measured_tables import SYNTHETIC, chosen_tables
-from discreet.audit.solver_table import into_page
 from discreet.cli.console import Console
 from discreet.report.figures import MissingPlots, save
 
@@ -63,9 +63,7 @@ def solvers(
         results = run(tables, protocol, done=lambda: bar.advance(task))
     (out / "solvers.json").write_text(json.dumps(results) + "\n", encoding="utf-8")
     (out / "solvers.csv").write_text(as_csv(results), encoding="utf-8")
-    if page is not None:
-        text = into_page(page.read_text(encoding="utf-8"), markdown(results), "solvers")
-        page.write_text(text, encoding="utf-8")
+    rewrite(page, markdown(results), "solvers")
     _solver_picture(results, out / "solvers.png", console)
     _print_solvers(results, console)
     console.print(f"Written to {out} in {time.perf_counter() - start:.0f} s", soft_wrap=True)

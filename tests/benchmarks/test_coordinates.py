@@ -11,8 +11,9 @@ from benchmarks.measures.excess_risk import excess_risk
 from benchmarks.methods import tuned as methods
 from benchmarks.pages.coordinates import markdown
 from benchmarks.pages.curve_panels import Curve, Panel, curve_panels
+from benchmarks.pages.generated import into_page
 from benchmarks.problems.linear import NAMES, problem
-from discreet.audit.solver_table import into_page
+from discreet.cli.errors import Refused
 
 TINY = replace(QUICK, seeds=2, n=80, wide=20, axis=1)
 
@@ -65,7 +66,7 @@ def test_results_are_plain_numbers_and_fit_the_page(name: str) -> None:
     assert (before, rest[-2:]) == ("a\n", "b\n")
     assert "old" not in page
     assert compared[0]["label"] in page
-    with pytest.raises(ValueError, match="needs the lines"):
+    with pytest.raises(Refused, match="needs the lines"):
         into_page("no markers", "table", "name")
 
 

@@ -15,9 +15,9 @@ from benchmarks.__main__ import app
 from benchmarks.comparisons.solvers import Protocol, run
 from benchmarks.measures.accuracy import mean_and_error, private_accuracy
 from benchmarks.methods.defaults import METHODS
+from benchmarks.pages.generated import into_page
 from benchmarks.pages.solvers import as_csv, best_in_column, cells, markdown
 from benchmarks.problems.measured_tables import SOURCES, MissingTable, chosen_tables, read_table, unit_hospital
-from discreet.audit.solver_table import into_page
 from discreet.errors import Unsupported
 
 FAST = Protocol(epsilons=(0.5, 4.0), methods=("agd", "gd", "objective"), folds=2)

@@ -7,8 +7,6 @@ from discreet import audit
 from discreet.cli.errors import NO, UNSERVED
 from tests.priced import at_noise
 
-MARKED = "# Audits\n\n<!-- audits: generated -->\nold\n<!-- audits: end -->\n\nafter\n"
-
 
 def answer(run, *arguments):
     result = run("audit", *arguments, "--json")
@@ -123,7 +121,6 @@ def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):
         (("model", "--confidence", 1), "--confidence must lie in"),
         (("gradient", "--figure", "runs.txt"), "ends in .png"),
         (("gradient", "--figure", "nowhere/runs.png"), "a folder that exists"),
-        (("table", "--page", "nowhere.md"), "no such file"),
     ],
 )
 def test_what_cannot_be_served(run, arguments, remedy, tmp_path, monkeypatch):
@@ -132,29 +129,6 @@ def test_what_cannot_be_served(run, arguments, remedy, tmp_path, monkeypatch):
     assert result.exit_code == UNSERVED, result.output
     assert remedy in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_table_rewrites_its_part_of_a_page(run, tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(MARKED)
-    result = run("audit", "table", "--runs", 50, "-s", "gd", "--neighbors", "zero_out", "--page", page)
-    assert result.exit_code == 0, result.output
-    assert "Synthetic data" in result.stdout
-    assert "0 of 1 claims refuted" in result.stdout
-    text = page.read_text()
-    assert text.startswith("# Audits\n\n<!-- audits: generated -->")
-    assert text.endswith("<!-- audits: end -->\n\nafter\n")
-    assert "old" not in text
-    assert "| gd | zero_out | transcript | 2 |" in text
-    assert "`discreet audit table --runs 50`" in text
-
-
-def test_table_needs_the_markers_before_it_works(run, tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("# Audits\n")
-    result = run("audit", "table", "--page", page)
-    assert result.exit_code == UNSERVED
-    assert "<!-- audits: generated -->" in result.stderr
 
 
 def test_table_says_what_is_not_served(run, monkeypatch):

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from discreet.cli.audit_options import AsJson, counted
+from discreet.cli.audit_options import counted
 from discreet.cli.console import Console
 from discreet.cli.errors import NO, UNSERVED
+from discreet.cli.options import AsJson
 from tests.surface.audit import Surface, surface
 from tests.surface.commands import command_entries
 from tests.surface.containers import every_container

@@ -7,8 +7,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 REFUTED, NOT_REFUTED = "REFUTED", "NOT REFUTED"
 SYNTHETIC = "synthetic"
+SHOWN = 2000
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,12 @@ class Sides:
     without: tuple[float, ...]
     inside: tuple[float, ...]
     threshold: float
+
+    @classmethod
+    def of(cls, without: NDArray[np.float64], inside: NDArray[np.float64], threshold: float) -> "Sides":
+        """Keep the first scores of each side."""
+        first, second = (tuple(side.ravel()[:SHOWN].tolist()) for side in (without, inside))
+        return cls(first, second, threshold)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,14 +29,13 @@ CLIP = 0.25  # half of a canary's gradient at w = 0
 CANARIES = 20
 MECHANISMS = ("gaussian", "sampled", "laplace")
 SAMPLING = Fraction(1, 4)
-_SHOWN = 2000
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Which records the curator holds on each side."""
+    """The records that the curator holds."""
 
     X: Array
     y: Array
@@ -54,14 +53,15 @@ class _AtNoise(Plan):
         return float(self._noise_multiplier)  # type: ignore[attr-defined]
 
 
-def canaries(relation: Neighbors, count: int) -> tuple[Sample, Sample]:
-    """Two tables of canaries whose sums differ by the whole sensitivity in every coordinate."""
-    rows, ones = np.eye(count), np.ones(count)
+def canaries(relation: Neighbors, inside: NDArray[np.bool_]) -> Sample:
+    """A table of canaries, each in or out; a coordinate of the sum differs by the whole sensitivity between the two."""
+    rows, ones = np.eye(len(inside)), np.ones(len(inside))
     if relation is Neighbors.REPLACE_ONE:
-        return Sample(rows, 1 - ones), Sample(rows, ones)
+        return Sample(rows, np.where(inside, 1.0, 0.0))
     if relation is Neighbors.ZERO_OUT:
-        return Sample(np.full_like(rows, np.nan), ones), Sample(rows, ones)
-    return Sample(np.zeros((1, count)), ones[:1]), Sample(np.vstack([np.zeros((1, count)), rows]), np.ones(count + 1))
+        rows[~inside] = np.nan
+        return Sample(rows, ones)
+    return Sample(np.vstack([np.zeros(len(inside)), rows[inside]]), np.ones(1 + int(inside.sum())))
 
 
 def gradient(
@@ -96,7 +96,10 @@ def gradient(
     budget = Budget(epsilon, 0.0 if mechanism == "laplace" else delta, relation)
     single = price_plan(Plan([_release(1, mechanism)]), budget)
     releases = -(-runs // CANARIES)
-    low, high = (-_releases(side, releases, mechanism, single) for side in canaries(relation, CANARIES))
+    low, high = (
+        -_releases(canaries(relation, np.full(CANARIES, inside)), releases, mechanism, single)
+        for inside in (False, True)
+    )
     near, far = (CLIP if relation is Neighbors.REPLACE_ONE else 0.0) * -1, CLIP
     total = low.size
     if mechanism == "laplace":
@@ -125,7 +128,7 @@ def gradient(
             "clip": CLIP,
             "noise_multiplier": single.noise_multiplier,
         },
-        sides=Sides(tuple(low.ravel()[:_SHOWN].tolist()), tuple(high.ravel()[:_SHOWN].tolist()), threshold),
+        sides=Sides.of(low, high, threshold),
     )
 
 

@@ -19,7 +19,6 @@ from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 
 Array = NDArray[np.float64]
-_SHOWN = 2000
 
 
 def vector(output: Any) -> Array:
@@ -98,7 +97,7 @@ def model(
         runs=runs - half,
         data=named,
         settings={"learned_on": half, "by_accuracy": by_accuracy},
-        sides=Sides(tuple(b[:_SHOWN].tolist()), tuple(d[:_SHOWN].tolist()), threshold),
+        sides=Sides.of(b, d, threshold),
     )
 
 

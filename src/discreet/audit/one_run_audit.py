@@ -12,19 +12,17 @@ The largest epsilon at which that chance is below 1 - confidence is refuted. No 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.audit.audit_result import Audit, Sides
 from discreet.audit.gradient_audit import CLIP
+from discreet.audit.gradient_audit import canaries as canaries_of
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
 from discreet.curator import PrivateData, current_entropy
 from discreet.losses import Logistic
-
-_SHOWN = 2000
 
 
 def one_run(
@@ -51,8 +49,8 @@ def one_run(
     budget = Budget(epsilon, delta, relation)
     priced = price_plan(Plan([Release("noisy_gradient", 1, clip=CLIP)]), budget)
     coins = (current_entropy().words(canaries) >> np.uint64(63)).astype(bool)
-    X, y = _table(relation, coins)
-    data = PrivateData(X, y, Bounds(features=1.0, classes=(0, 1)), fit_intercept=False, ledger=False)
+    table = canaries_of(relation, coins)
+    data = PrivateData(table.X, table.y, Bounds(features=1.0, classes=(0, 1)), fit_intercept=False, ledger=False)
     released = -data.open(priced, Logistic()).noisy_gradient(np.zeros(canaries), clip=CLIP)
     middle = 0.0 if relation is Neighbors.REPLACE_ONE else 0.5 * CLIP
     tried = np.argsort(-np.abs(released - middle))[: max(1, round(guessed * canaries))]
@@ -72,18 +70,8 @@ def one_run(
             "right": right,
             "noise_multiplier": priced.noise_multiplier,
         },
-        sides=Sides(tuple(released[~coins][:_SHOWN].tolist()), tuple(released[coins][:_SHOWN].tolist()), middle),
+        sides=Sides.of(released[~coins], released[coins], middle),
     )
-
-
-def _table(relation: Neighbors, coins: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    rows, ones = np.eye(len(coins)), np.ones(len(coins))
-    if relation is Neighbors.REPLACE_ONE:
-        return rows, np.where(coins, 1.0, 0.0)
-    if relation is Neighbors.ZERO_OUT:
-        rows[~coins] = np.nan
-        return rows, ones
-    return np.vstack([np.zeros(len(coins)), rows[coins]]), np.ones(1 + int(coins.sum()))
 
 
 def chance_of(right: int, guessed: int, canaries: int, epsilon: float, delta: float) -> float:

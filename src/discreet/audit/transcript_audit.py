@@ -24,7 +24,6 @@ from discreet.curator import Measurement, observe
 from discreet.errors import Unsupported
 
 Fit = Callable[..., Any]
-_SHOWN = 2000
 
 
 def transcript(
@@ -79,7 +78,7 @@ def transcript(
         runs=runs,
         data=named,
         settings={"releases": len(_written(fit, data)[0])},
-        sides=Sides(tuple(low[:_SHOWN].tolist()), tuple(high[:_SHOWN].tolist()), 0.0),
+        sides=Sides.of(low, high, 0.0),
     )
 
 

@@ -9,12 +9,10 @@ import typer
 
 from discreet.budget import Neighbors
 from discreet.cli.audit_options import (
-    AsJson,
     Confidence,
     Delta,
     Epsilon,
     Figure,
-    Relation,
     Relations,
     Runs,
     Solver,
@@ -30,6 +28,7 @@ from discreet.cli.audit_options import (
 )
 from discreet.cli.audit_table import table
 from discreet.cli.errors import NO, Refused
+from discreet.cli.options import AsJson, Relation, echo_json
 
 if TYPE_CHECKING:
     from discreet.audit import Audit
@@ -92,7 +91,7 @@ def replay(
                 found += [] if one is None else [one]
                 done(1)
     if as_json:
-        typer.echo(json.dumps([json.loads(one.to_json()) for one in found], indent=2))
+        echo_json([json.loads(one.to_json()) for one in found])
     elif len(found) == 1:
         typer.echo(str(found[0]))
     else:

@@ -1,6 +1,5 @@
 """What the commands of ``discreet audit`` share: options, what they refuse, and signs of life."""
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -11,15 +10,13 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
 from discreet.cli.forecast import FORMATS
+from discreet.cli.options import check_claim
 
 if TYPE_CHECKING:
     from discreet.audit.solver_cases import Subject
 
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="The claim that is audited.")]
 Delta = Annotated[float, typer.Option("--delta", "-d", help="Its failure probability.")]
-Relation = Annotated[
-    Neighbors, typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed.")
-]
 Relations = Annotated[
     list[Neighbors] | None, typer.Option("--neighbors", help="A relation; repeatable. Default: all three.")
 ]
@@ -29,7 +26,6 @@ Runs = Annotated[int, typer.Option("--runs", "-n", min=50, help="On each side. T
 Confidence = Annotated[
     float, typer.Option("--confidence", help="The chance that a true claim is not refuted, at least.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Figure = Annotated[Path | None, typer.Option("--figure", help="Write the picture of the runs: .png, .svg or .pdf.")]
 
 
@@ -54,10 +50,7 @@ def named(solver: str) -> "Subject":
 
 def claim(epsilon: float, delta: float) -> tuple[float, float]:
     """A claim that could be refuted."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise Refused("--epsilon must be positive and finite")
-    if not 0 <= delta < 1:
-        raise Refused("--delta must lie in [0, 1), such as 1e-5")
+    check_claim(epsilon, delta)
     return epsilon, delta
 
 

@@ -10,16 +10,19 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.choices import ModelName, SolverName, model_named, show_quote
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
-from discreet.cli.ledger_options import (
+from discreet.cli.memory import check_memory, memory_facts
+from discreet.cli.options import (
     AllowLargeDelta,
+    AsJson,
     Dataset,
     Delta,
     LedgerAddress,
+    Relation,
     account,
     check_budget,
+    echo_json,
     refuse_both,
 )
-from discreet.cli.memory import check_memory, memory_facts
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
@@ -35,10 +38,7 @@ def fit(
         "model"
     ),
     delta: Delta = None,
-    neighbors: Annotated[
-        Neighbors,
-        typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
-    ] = Neighbors.REPLACE_ONE,
+    neighbors: Relation = Neighbors.REPLACE_ONE,
     allow_large_delta: AllowLargeDelta = False,
     model: ModelName = "auto",
     solver: SolverName = "auto",
@@ -67,7 +67,7 @@ def fit(
         bool, typer.Option("--ignore-memory", help="Begin even if the rows will hardly fit into memory.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fit a private model to a table, and write it with its certificate and a report to look at.
 
@@ -188,7 +188,7 @@ def _show(model: "TableModel", out: Path, as_json: bool) -> None:
     if as_json:
         page = str(out / REPORT) if (out / REPORT).exists() else None
         found = {"model": str(out), "report": page, "certificate": json.loads(certificate.to_json())}
-        typer.echo(json.dumps(found, indent=2))
+        echo_json(found)
         return
     typer.echo(certificate.summary())
     look = f" Look at {out / REPORT}" if (out / REPORT).exists() else ""

@@ -10,7 +10,7 @@ import typer
 from discreet.budget import Budget, Neighbors
 from discreet.cli.choices import ModelName, model_named, show_quote
 from discreet.cli.errors import Refused
-from discreet.cli.ledger_options import AllowLargeDelta
+from discreet.cli.options import AllowLargeDelta
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan

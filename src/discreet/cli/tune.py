@@ -13,13 +13,16 @@ import typer
 
 from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
-from discreet.cli.ledger_options import (
+from discreet.cli.options import (
     AllowLargeDelta,
+    AsJson,
     Dataset,
     Delta,
     LedgerAddress,
+    Relation,
     account,
     check_budget,
+    echo_json,
     refuse_both,
 )
 
@@ -45,7 +48,7 @@ def tune(
     ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget of everything together.")] = 1.0,
     delta: Delta = None,
-    neighbors: Annotated[Neighbors, typer.Option("--neighbors", help="What a neighbor is.")] = Neighbors.REPLACE_ONE,
+    neighbors: Relation = Neighbors.REPLACE_ONE,
     allow_large_delta: AllowLargeDelta = False,
     stopping: Annotated[str, typer.Option(help="Runs: auto, poisson, geometric or logarithmic.")] = "auto",
     mean_runs: Annotated[float | None, typer.Option(help="Runs on average; at most 10 unless given.")] = None,
@@ -57,7 +60,7 @@ def tune(
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model.")] = Path("tuned"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the price; read no row.")] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Synthetic hospital stays instead of a table.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Choose among candidates with a guarantee for the whole: fits, scores and the choice.
 
@@ -204,7 +207,7 @@ def _priced(offer: "Offer", validation: float) -> dict[str, Any]:
 
 def _show(found: dict[str, Any], certificate: str | None, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        echo_json(found)
         return
     from rich.table import Table
 

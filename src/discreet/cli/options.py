@@ -1,11 +1,16 @@
-"""Where a command's fit or score is charged: the options, and what can be refused before a table is opened."""
+"""Options that commands share: the budget, the ledger that is charged, JSON; and what can be refused at once."""
 
-from typing import Annotated, Any
+import json
+import math
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
+
+if TYPE_CHECKING:
+    from discreet.ledger.ledger import Ledger
 
 LARGEST_EPSILON = 1000.0
 
@@ -19,6 +24,20 @@ Delta = Annotated[
 ]
 AllowLargeDelta = Annotated[
     bool, typer.Option("--allow-large-delta", help="Permit a delta of 1/n or more, which promises nothing.")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        "-l",
+        metavar="ADDRESS",
+        help="A path, or a postgresql:// URL. Default: DISCREET_LEDGER, then the configuration file.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Relation = Annotated[
+    Neighbors,
+    typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
 ]
 Dataset = Annotated[str | None, typer.Option(help="The table's name in the ledger, as its owner registered it.")]
 
@@ -68,3 +87,46 @@ def refuse_both(public: bool, ledger: str | None, dataset: str | None) -> None:
     """Public records are charged nowhere."""
     if public and (ledger or dataset):
         raise Refused("public records are charged nowhere: leave out --ledger and --dataset")
+
+
+def check_claim(epsilon: float, delta: float | None) -> None:
+    """Refuse what is no budget at all."""
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise Refused("--epsilon must be positive and finite")
+    if delta is not None and not 0 <= delta < 1:
+        raise Refused("--delta must lie in [0, 1), such as 1e-6")
+
+
+def echo_json(found: Any) -> None:
+    """Print plain values."""
+    typer.echo(json.dumps(found, indent=2))
+
+
+def named_address(address: str | None, ledger: str | None = None) -> str:
+    """The address that is meant: given, or configured."""
+    from discreet.ledger.default_ledger import default_address
+    from discreet.ledger.stores import MEMORY
+
+    if address and ledger and address != ledger:
+        raise Refused("give the ledger's address once")
+    named = address or ledger or default_address()
+    if not named:
+        raise Refused(
+            "no ledger is named: give its address (--ledger), set DISCREET_LEDGER, or make one with "
+            "`discreet budget init budget.db --default`"
+        )
+    if named == MEMORY:
+        raise Refused("a ledger in memory would end with this command: give a path or a postgresql:// URL")
+    return named
+
+
+def is_url(address: str) -> bool:
+    """Whether it is a database's URL, not a path."""
+    return "://" in address
+
+
+def opened(address: str | None) -> "Ledger":
+    """The ledger at an address, or the configured one."""
+    from discreet.ledger.ledger import Ledger
+
+    return Ledger(named_address(address))
