@@ -138,7 +138,7 @@ def test_sums_in_plain_integers(groups):
     engine = engines(X, y, loss, person)
     w, columns, bounds = np.array([0.5, -2.0, 1.25, 3.0]), [0, 2, 3], [1 << 40, 99_999, 1 << 38]
     query = query_for(engine, loss, w, columns, bounds)
-    rows, targets = engine._records.rows, engine._records.targets
+    rows, targets = engine.records.rows, engine.records.targets
     expected = []
     for j, scale, bound in zip(columns, query.scales.tolist(), bounds, strict=True):
         total = 0
