@@ -17,7 +17,7 @@ from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator.curator import Curator
 from discreet.curator.engines.choice import engine_for
-from discreet.curator.known_answers.gradients import check_kernels
+from discreet.curator.known_answers.gradients import check_planned
 from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
@@ -270,7 +270,7 @@ class PrivateData:
         domain = self.domain(budget.neighbors, loss)
         check_answers_match_prices(plan, budget)
         self.check(loss)
-        check_kernels(loss, sparse=containers.is_sparse(self.__X))
+        check_planned(plan, loss, pure=budget.is_pure, sparse=containers.is_sparse(self.__X))
         events = plan.events(noise_multiplier, pure=budget.is_pure)
         facts = {**self.__facts(domain), **self.__to_estimate(plan)}
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.plan import Plan
 from discreet.curator.engines.base import GradientQuery, ValueQuery, coefficient_limits
 from discreet.curator.engines.choice import engine_for
 from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
@@ -88,25 +89,36 @@ def _clip_by_hand(values: list[float], limit: int) -> list[int]:
     return out
 
 
-_checked: set[tuple[type, int, bool]] = set()
+_checked: set[tuple[type, int, bool, bool]] = set()
 
 
 _STALE = "a compiled kernel disagrees with its source: delete the __pycache__ folders of discreet"
 
 
-def check_kernels(loss: Any, *, sparse: bool) -> None:
-    """Raise ``StaleKernels`` unless the kernels for this loss agree with plain Python. Once a process and class."""
-    key = (type(loss), loss.n_outputs, sparse)
-    if key in _checked:
-        return
-    records = _records(COARSE, sparse)
-    engine = engine_for(records, threads=1)
-    for units in (None, np.arange(5, dtype=np.int64)):
+def check_planned(plan: Plan, loss: Any, *, pure: bool, sparse: bool) -> None:
+    """Check what a fit of this plan runs, and compile nothing else for it."""
+    check_kernels(loss, sparse=sparse, sampled=plan.is_sampled)
+    if pure or any(release.mechanism != "additive" for release in plan.releases):
+        check_laplace()
+    if not pure:
+        check_gaussian()
+
+
+def check_kernels(loss: Any, *, sparse: bool, sampled: bool) -> None:
+    """Raise ``StaleKernels`` unless sums for this loss, over all and ``sampled`` records, agree with plain Python.
+
+    Each once per process, class of losses and engine.
+    """
+    for everybody in (True, False) if sampled else (True,):
+        key = (type(loss), loss.n_outputs, sparse, everybody)
+        if key in _checked:
+            continue
+        records = _records(COARSE, sparse)
+        units = None if everybody else np.arange(5, dtype=np.int64)
         query = GradientQuery(_two_points(loss)[0], loss, _BOUND, _SCALE, units=units)
-        if engine.gradient_sum(query).tolist() != _by_hand(query, records):
+        if engine_for(records, threads=1).gradient_sum(query).tolist() != _by_hand(query, records):
             raise StaleKernels(_STALE)
-    check_samplers()
-    _checked.add(key)
+        _checked.add(key)
 
 
 _ALL_SQUARES = SquareQuery(np.ones(3), np.full(3, 1 << 61), 1 << 61)
@@ -213,13 +225,14 @@ def _values_by_hand(query: ValueQuery, point: Weights, records: Records) -> int:
 
 
 @lru_cache(maxsize=1)
-def check_samplers() -> None:
-    """Known answers of the exact samplers on a fixed stream."""
-    if rounded_gaussian(4, 20, SeededEntropy(1)).tolist() != _GAUSSIAN:
+def check_gaussian() -> None:
+    """Known answers of the exact Gaussian sampler on a fixed stream."""
+    if rounded_gaussian(4, 20, SeededEntropy(1)).tolist() != [696207, -356740, -678959, -285812]:
         raise StaleKernels("the Gaussian sampler fails its known answers: delete the __pycache__ folders of discreet")
-    if discrete_laplace(4, 20, SeededEntropy(1)).tolist() != _LAPLACE:
+
+
+@lru_cache(maxsize=1)
+def check_laplace() -> None:
+    """Known answers of the exact Laplace sampler on a fixed stream."""
+    if discrete_laplace(4, 20, SeededEntropy(1)).tolist() != [-1676727, -1618737, -730481, -169126]:
         raise StaleKernels("the Laplace sampler fails its known answers: delete the __pycache__ folders of discreet")
-
-
-_GAUSSIAN = [696207, -356740, -678959, -285812]
-_LAPLACE = [-1676727, -1618737, -730481, -169126]

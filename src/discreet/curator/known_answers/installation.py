@@ -12,7 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.known_answers.gradients import check_coordinate_kernels, check_kernels
+from discreet.curator.known_answers.gradients import (
+    check_coordinate_kernels,
+    check_gaussian,
+    check_kernels,
+    check_laplace,
+)
 from discreet.curator.lattice.entropy import Entropy, SystemEntropy
 from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
 from discreet.errors import StaleKernels
@@ -41,7 +46,9 @@ def kernel_checks() -> Iterator[Check]:
         for sparse in (False, True):
             name = f"{type(loss).__name__}, {'sparse' if sparse else 'dense'} records"
             try:
-                check_kernels(loss, sparse=sparse)
+                check_kernels(loss, sparse=sparse, sampled=True)
+                check_gaussian()
+                check_laplace()
                 if loss.n_outputs == 1:
                     check_coordinate_kernels(loss, L1(0.01), sparse=sparse)
                 yield Check(name, True, "equals plain Python integers")
