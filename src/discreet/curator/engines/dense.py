@@ -116,9 +116,9 @@ class DenseEngine:
         def part(first: int, last: int) -> NDArray[np.int64]:
             out = np.zeros(w.size, dtype=np.int64)
             cut = slice(first, last)
-            gradient_over_tiles(
-                tiles[cut], targets[cut], weights[cut], limits[cut], w, margin_scale, query.scale, query.loss, out
-            )
+            room = np.empty(self._tile_rows, dtype=np.int64), np.empty(self._tile_rows, dtype=np.int32)
+            facts = targets[cut], weights[cut], limits[cut]
+            gradient_over_tiles(tiles[cut], *facts, w, margin_scale, query.scale, query.loss, *room, out)
             return out
 
         return self._workers.sum(part, len(tiles), tiles.size)[None, :]
