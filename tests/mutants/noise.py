@@ -140,7 +140,7 @@ MUTANTS = (
     ),
     Mutant(
         "a sampler of another scale",
-        "The sampler of pure noise is off by a factor of two: a curator does not even open.",
+        "The sampler of pure noise is off by a factor of two: no curator with a pure budget opens.",
         (
             Edit(
                 "curator/lattice/noise.py",
@@ -148,7 +148,7 @@ MUTANTS = (
                 "_fill(samplers.discrete_laplace, _geometric_table(), count, m - 1, 6, entropy)",
             ),
         ),
-        ("tests/mutants/test_killers.py::test_the_audit_by_replay_refutes_nothing",),
+        ("tests/mutants/test_killers.py::test_the_audit_of_a_gradient_refutes_nothing[laplace]",),
         "fails its known answers",
     ),
     Mutant(

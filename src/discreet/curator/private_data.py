@@ -16,7 +16,7 @@ from discreet.budget import Neighbors
 from discreet.curator.claims import Claim, promise
 from discreet.curator.curator import Curator
 from discreet.curator.engines import engine_for
-from discreet.curator.known_answers.gradients import check_kernels
+from discreet.curator.known_answers.gradients import check_planned
 from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
@@ -256,7 +256,8 @@ class PrivateData:
         if opens:
             self.domain(priced.budget.neighbors, loss)
             self.__check_reading(priced.plan)
-            check_kernels(loss, sparse=containers.is_sparse(self.__X))
+            pure, sparse = priced.budget.is_pure, containers.is_sparse(self.__X)
+            check_planned(priced.plan, loss, pure=pure, sparse=sparse)
 
     def __check_reading(self, plan: Plan) -> None:
         """Refuse a plan that does not pay for what reading the stream releases."""

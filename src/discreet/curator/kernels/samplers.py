@@ -14,6 +14,8 @@ from numba import int64, njit
 
 # These kernels allocate nothing: without reference counts on their arrays they are four times as fast.
 _LEAN = {"cache": True, "nogil": True, "_nrt": False}
+# What is called often is compiled once and inlined by LLVM; numba's own inlining (once a call) compiles twice as long.
+_INLINED = {"nogil": True, "_nrt": False, "forceinline": True}
 
 RESERVE = 512  # words; a Gaussian takes 7.8 on average, and each further word is 17 % less likely
 GUIDE_BITS = 11
@@ -24,7 +26,7 @@ _U32 = np.uint64(32)
 _SPAN = np.uint64(1 << 32)
 
 
-@njit(inline="always")
+@njit(**_INLINED)
 def _draw(words, cursor):
     at = cursor[0]
     if at >= words.size:
@@ -47,7 +49,7 @@ def _below(n, words, cursor):
             return _U0
 
 
-@njit(inline="always")
+@njit(**_INLINED)
 def _less(a, a2, a_long, b, b2, b_long, words, cursor):
     """Whether one lazily drawn uniform is below another; returns the extensions that were needed."""
     if a != b:

@@ -58,7 +58,8 @@ class GradientQuery:
             out = np.zeros(w.size, dtype=np.int64)
             cut = slice(first, last)
             facts = (tiles.targets[cut], tiles.weights[cut], limits[cut])
-            kernels.gradient_over_tiles(tiles.cells[cut], *facts, *point, out)
+            room = np.empty(tiles.cells.shape[2], dtype=np.int64), np.empty(tiles.cells.shape[2], dtype=np.int32)
+            kernels.gradient_over_tiles(tiles.cells[cut], *facts, *point, *room, out)
             return out
 
         return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)[None, :]

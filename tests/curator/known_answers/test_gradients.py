@@ -1,0 +1,76 @@
+"""A curator opens only where the kernels that its plan runs give their known answers, and asks for no others."""
+
+import numpy as np
+import pytest
+
+from discreet import Bounds, Budget, PrivateData
+from discreet.accounting.plan import Plan, Release
+from discreet.curator.engines.dense import DenseEngine
+from discreet.curator.known_answers import gradients
+from discreet.errors import StaleKernels
+from discreet.losses import Logistic
+
+GAUSSIAN, PURE = Budget(1.0, 1e-6), Budget(1.0, 0.0)
+FULL, SAMPLED = Release("noisy_gradient", 2, clip=1.0), Release("noisy_gradient", 2, 0.25, clip=1.0)
+
+
+@pytest.fixture(autouse=True)
+def unchecked(monkeypatch):
+    """As in a process that has checked nothing yet, and afterwards as if it had not."""
+    monkeypatch.setattr(gradients, "_checked", set())
+    for check in (gradients.check_gaussian, gradients.check_laplace):
+        check.cache_clear()
+    yield
+    for check in (gradients.check_gaussian, gradients.check_laplace):
+        check.cache_clear()
+
+
+def opened(release, budget):
+    data = PrivateData(np.ones((5, 2)), [0, 1, 0, 1, 1], Bounds(1.0, classes=(0, 1)))
+    return data.open(Plan([release]), budget, Logistic())
+
+
+def stale(monkeypatch, owner, name):
+    """Make a function give an answer that is off by one."""
+    honest = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *args: honest(*args) + 1)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "broken", "other"),
+    [("rounded_gaussian", GAUSSIAN, PURE), ("discrete_laplace", PURE, GAUSSIAN)],
+    ids=["gaussian", "laplace"],
+)
+def test_a_stale_sampler_stops_the_budgets_that_use_it(monkeypatch, sampler, broken, other):
+    stale(monkeypatch, gradients, sampler)
+    with pytest.raises(StaleKernels, match="sampler fails its known answers"):
+        opened(FULL, broken)
+    opened(FULL, other)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "broken", "other"),
+    [("_over_rows", SAMPLED, FULL), ("_over_tiles", FULL, None)],
+    ids=["sampled", "full"],
+)
+def test_a_stale_sum_stops_the_plans_that_use_it(monkeypatch, kernel, broken, other):
+    stale(monkeypatch, DenseEngine, kernel)
+    with pytest.raises(StaleKernels, match="disagrees with its source"):
+        opened(broken, GAUSSIAN)
+    if other is not None:
+        opened(other, GAUSSIAN)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "noisy_max", "exponential"])
+def test_what_is_not_additive_checks_the_laplace_sampler_too(monkeypatch, mechanism):
+    stale(monkeypatch, gradients, "discrete_laplace")
+    plan = Plan([FULL, Release("select_coordinate", 1, mechanism=mechanism)])
+    with pytest.raises(StaleKernels, match="Laplace"):
+        gradients.check_planned(plan, Logistic(), pure=False, sparse=False)
+
+
+def test_what_was_checked_is_not_checked_again(monkeypatch):
+    gradients.check_kernels(Logistic(), sparse=False, sampled=True)
+    stale(monkeypatch, DenseEngine, "_over_tiles")
+    stale(monkeypatch, DenseEngine, "_over_rows")
+    gradients.check_kernels(Logistic(), sparse=False, sampled=False)
