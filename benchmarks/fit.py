@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.problems import features_and_targets
 from benchmarks.rows import Row, at_most
 from benchmarks.timing import interleaved
-from discreet import DPLogisticRegression, GradientDescent
+from discreet import DPLogisticRegression
+from discreet.solvers import GradientDescent
 
 N, P, STEPS = 100_000, 100, 100
 

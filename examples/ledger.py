@@ -9,7 +9,7 @@ from pathlib import Path
 from sklearn.model_selection import GridSearchCV, KFold
 
 from discreet import BudgetExceeded, DPLogisticRegression, DPSelectCV, Ledger
-from discreet.datasets.hospital import Table, hospital
+from discreet.datasets import Table, hospital
 
 
 def say(ledger: Ledger, what: str) -> None:

@@ -41,6 +41,10 @@ class LedgerDamaged(LedgerError):
     """The ledger's file is not whole."""
 
 
+class MissingTables(DiscreetError, ImportError):
+    """pyarrow is not installed."""
+
+
 class AlreadyReleased(DiscreetError, RuntimeError):
     """A request was answered before: ``release`` is its answer, and nothing was charged or read again."""
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from discreet import Budget, DPLogisticRegression, Ledger, Plan, Release
+from discreet import Budget, DPLogisticRegression, Ledger
+from discreet.accounting import Plan, Release
 from discreet.cli.budget_default import check_default, write_default
 from discreet.cli.budget_tables import _short, released
 from discreet.cli.errors import NO, UNSERVED, Refused
-from discreet.datasets.hospital import hospital
+from discreet.datasets import hospital
 from discreet.errors import Unsupported
 from discreet.ledger.default_ledger import config_file, default_address
 from discreet.ledger.fingerprint import Fingerprint

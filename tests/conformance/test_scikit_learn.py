@@ -22,8 +22,8 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    GradientDescent,
 )
+from discreet.solvers import GradientDescent
 
 # Wide enough for the checks' data, whose features and targets are mostly standardized. Without noise, since
 # checks of thirty records would measure nothing else.

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet import BudgetExceeded, DPLogisticRegression, GradientDescent, Ledger
+from discreet import BudgetExceeded, DPLogisticRegression, Ledger
 from discreet.errors import LedgerError
+from discreet.solvers import GradientDescent
 from tests.crash.charges import DATASET, charge
 from tests.crash.observing import faults, raw, snapshot
 

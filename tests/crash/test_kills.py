@@ -15,11 +15,12 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from discreet import BudgetExceeded, DPLogisticRegression, GradientDescent, Ledger
+from discreet import BudgetExceeded, DPLogisticRegression, Ledger
 from discreet.accounting.certificate import Certificate
 from discreet.curator.curator import Curator
 from discreet.curator.observer import Measurement, observe
 from discreet.errors import LedgerError
+from discreet.solvers import GradientDescent
 from tests.crash.charges import DATASET, MULTIPLIERS, multiplier_of
 from tests.crash.children import forked
 from tests.crash.killing import Crowd, Folder, Log

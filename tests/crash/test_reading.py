@@ -18,12 +18,11 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPSelectCV,
-    GradientDescent,
     Ledger,
-    MissingBounds,
-    Unsupported,
 )
 from discreet.curator.lattice.entropy import SystemEntropy, use_entropy
+from discreet.errors import MissingBounds, Unsupported
+from discreet.solvers import GradientDescent
 from tests.crash.children import forked
 from tests.crash.fits import (
     CAP_DELTA,

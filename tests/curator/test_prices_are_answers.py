@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, PlanViolation, PrivateData, Squared
+from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
+from discreet.curator import PrivateData
+from discreet.errors import PlanViolation
+from discreet.losses import Squared
 
 UNSAMPLED = (
     "noisy_count",

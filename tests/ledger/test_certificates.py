@@ -10,20 +10,19 @@ import numpy as np
 import pytest
 
 from discreet import (
-    AccountingError,
     Certificate,
     DPLinearRegression,
     DPLogisticRegression,
     DPSelectCV,
     Ledger,
-    LedgerError,
     TableModel,
     private_score,
 )
 from discreet.accounting.certificate import ESTIMATED, LATER
 from discreet.accounting.zcdp_filter import Charge
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.datasets.hospital import hospital
+from discreet.datasets import hospital
+from discreet.errors import AccountingError, LedgerError
 from discreet.ledger import ledger as ledger_module
 from discreet.models.defaults import NAMES
 from discreet.schema.schema import Schema

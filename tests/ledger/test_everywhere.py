@@ -23,7 +23,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from discreet import BudgetExceeded, DPLogisticRegression, GradientDescent, Ledger
+from discreet import BudgetExceeded, DPLogisticRegression, Ledger
+from discreet.solvers import GradientDescent
 from tests.crash.fits import CAP_DELTA, CAP_EPSILON, DATASET, EPSILON, N, Watched, affordable, exhaust, model
 from tests.crash.observing import faults, snapshot
 

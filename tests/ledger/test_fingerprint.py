@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.model_selection import KFold, cross_val_score
 
-from discreet import Bounds, DPLogisticRegression, GradientDescent, Ledger
+from discreet import Bounds, DPLogisticRegression, Ledger
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger.fingerprint import NOTICEABLE, SKETCH, Fingerprint
 from discreet.models.persistence import save
+from discreet.solvers import GradientDescent
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 

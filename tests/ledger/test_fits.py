@@ -5,8 +5,10 @@ import sqlite3
 import numpy as np
 import pytest
 
-from discreet import BudgetExceeded, DPLogisticRegression, DPSelectCV, ExponentialMechanism, Ledger, LedgerError, load
-from discreet.datasets.hospital import hospital
+from discreet import BudgetExceeded, DPLogisticRegression, DPSelectCV, Ledger, load
+from discreet.datasets import hospital
+from discreet.errors import LedgerError
+from discreet.solvers import ExponentialMechanism
 
 TABLE = hospital(600)
 

@@ -15,23 +15,15 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import GridSearchCV, KFold
 
-from discreet import (
-    Bounds,
-    Budget,
-    DPLogisticRegression,
-    DPSelectCV,
-    GradientDescent,
-    Ledger,
-    Plan,
-    PrivateData,
-    Release,
-    StochasticGradientDescent,
-)
+from discreet import Bounds, Budget, DPLogisticRegression, DPSelectCV, Ledger
+from discreet.accounting import Plan, Release
+from discreet.curator import PrivateData
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import AlreadyReleased, BudgetExceeded, DiscreetError, LedgerError
 from discreet.ledger import ledger as ledger_module
 from discreet.ledger.sqlite import SQLiteStore
 from discreet.losses import Logistic
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import Data, assert_replay, replay
 
 BOUNDS = Bounds(features=1.0, classes=(0, 1))

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from discreet import Budget, Ledger, LedgerError, Unsupported
+from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
+from discreet.errors import LedgerError, Unsupported
 from discreet.ledger import rows
 from discreet.ledger.account import Account
 from discreet.ledger.fingerprint import Fingerprint

@@ -13,8 +13,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
-from discreet import DPLogisticRegression, DPRidge, DPSelectCV, Ledger, LedgerError, PrivateData
-from discreet.datasets.hospital import hospital
+from discreet import DPLogisticRegression, DPRidge, DPSelectCV, Ledger
+from discreet.curator import PrivateData
+from discreet.datasets import hospital
+from discreet.errors import LedgerError
 from discreet.ledger.default_ledger import kept
 
 PASSWORD = "hunter2"

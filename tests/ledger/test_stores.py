@@ -7,7 +7,8 @@ from dataclasses import astuple
 import pytest
 
 import discreet.ledger.ledger
-from discreet import Budget, Ledger, Plan, Release
+from discreet import Budget, Ledger
+from discreet.accounting import Plan, Release
 from discreet.accounting.events import Gaussian, Laplace, PoissonSampled
 from discreet.budget import Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported

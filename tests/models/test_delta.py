@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from discreet import Bounds, DPLogisticRegression, DPSelectCV, InvalidBudget, Ledger, private_score
+from discreet import Bounds, DPLogisticRegression, DPSelectCV, Ledger, private_score
+from discreet.budget import InvalidBudget
 from discreet.models.fitting import LARGEST_DEFAULT_DELTA, budget_of
 from discreet.models.forecast.forecast import forecast
 

@@ -12,7 +12,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from discreet import Bounds, DPLogisticRegression, DPRidge, DPSelectCV, Ledger, PrivacyWarning
+from discreet import Bounds, DPLogisticRegression, DPRidge, DPSelectCV, Ledger
+from discreet.errors import PrivacyWarning
 from discreet.models import exposure
 
 BOUNDS = Bounds(features=1.0, classes=(0, 1), target=(0, 1))

@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import DPLogisticRegression, DPRidge, GradientDescent
+from discreet import DPLogisticRegression, DPRidge
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.tables.sources import FrameSource
 from discreet.curator.tables.table_files import open_table
@@ -20,6 +20,7 @@ from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
+from discreet.solvers import GradientDescent
 from tests.curator.tables.test_cells import Refuses, boxed
 
 SOLVER = GradientDescent(n_steps=3, clip=0.5)

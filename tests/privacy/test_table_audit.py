@@ -11,25 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import (
-    Boolean,
-    Category,
-    DPLogisticRegression,
-    Ledger,
-    Number,
-    Ordinal,
-    Schema,
-    TableModel,
-    Target,
-    make_private_pipeline,
-)
+from discreet import DPLogisticRegression, Ledger, Schema, TableModel
 from discreet.curator.metrics.predictions import Released
 from discreet.curator.tables import cells
 from discreet.curator.tables.layout import Layout
 from discreet.curator.tables.sources import FrameSource
 from discreet.curator.tables.table_files import open_table
 from discreet.errors import DiscreetError, LedgerError, Unsupported
-from discreet.models import base
+from discreet.models import base, make_private_pipeline
+from discreet.schema import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.cell_meaning import MISSING_TEXTS
 
 MISSING = frozenset(MISSING_TEXTS)

@@ -17,10 +17,9 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    GradientDescent,
-    StochasticGradientDescent,
 )
 from discreet.curator import private_data, wall
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import Data
 
 N, P = 40, 3

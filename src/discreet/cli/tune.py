@@ -115,8 +115,7 @@ def _described(schema: Path | None, settings: Path | None) -> tuple["Schema", di
 
 def _demonstrated() -> tuple["Schema", dict[str, Any]]:
     """Return the synthetic hospital's schema, with a range for every column, and candidates."""
-    from discreet.datasets.hospital import CODEBOOK
-    from discreet.datasets.hospital_file import schema_text
+    from discreet.datasets import CODEBOOK, schema_text
     from discreet.schema.schema import Schema
 
     declared = Schema.from_toml(schema_text())
@@ -128,8 +127,7 @@ def _opened(declared: "Schema", table: list[Path], rows: int | None, *, demo: bo
     """Yield the table: synthetic, only planned where --rows says how large it will be, or the one in the files."""
     from discreet.cli.inputs import table_of
     from discreet.curator.tables.sources import DeclaredSource
-    from discreet.datasets.hospital import hospital
-    from discreet.datasets.hospital_file import write_csv
+    from discreet.datasets import hospital, write_csv
 
     if dry_run and (rows or demo):
         declared.check()

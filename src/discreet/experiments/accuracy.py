@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from discreet.curator.lattice.entropy import use_entropy
-from discreet.datasets.hospital import hospital
+from discreet.datasets import hospital
 from discreet.errors import DiscreetError, Unsupported
 from discreet.experiments import declared
 from discreet.experiments.accuracy_scores import references, scores, table_facts

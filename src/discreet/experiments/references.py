@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from discreet.datasets.hospital import Table
+from discreet.datasets import Table
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Budget, Neighbors
 from discreet.curator.lattice.entropy import use_entropy
-from discreet.datasets.hospital import Table
+from discreet.datasets import Table
 from discreet.errors import Unsupported
 from discreet.experiments.replay import Replayed
 from discreet.experiments.tables import TITLES

@@ -44,7 +44,8 @@ class Ledger:
 
     Examples
     --------
-    >>> from discreet import Budget, Ledger, Plan, Release
+    >>> from discreet import Budget, Ledger
+    >>> from discreet.accounting import Plan, Release
     >>> ledger = Ledger(":memory:")
     >>> _ = ledger.grant("census", epsilon=1.0, delta=1e-6)
     >>> for _ in range(2):

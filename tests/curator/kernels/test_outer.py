@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import Logistic
 from discreet.curator.engines.base import MomentQuery
 from discreet.curator.engines.choice import engine_for
 from discreet.curator.engines.moments import _outer_coefficients, square_shift
 from discreet.curator.kernels.outer import outer_sums
 from discreet.errors import Unsupported
+from discreet.losses import Logistic
 from tests.solvers.whitened.cases import asked, budget_of, ceil_norm, dense_of, records_of
 
 STRIP, BLOCK = 256, 4096

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from discreet import Bounds, Logistic, Squared
+from discreet import Bounds
 from discreet.curator.records.recode import recoded
 from discreet.curator.records.recoding import Recoding
 from discreet.errors import Unsupported
+from discreet.losses import Logistic, Squared
 from tests.solvers.whitened.cases import LABELS, ceil_norm, dense_of, opened, records_of, rows_through
 
 P = 5

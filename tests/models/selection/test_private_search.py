@@ -12,28 +12,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import discreet
-from discreet import (
-    Bounds,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    DPRidge,
-    DPSelectCV,
-    GradientDescent,
-    MissingBounds,
-    PlanViolation,
-    Unsupported,
-)
+from discreet import Bounds, DPLogisticRegression, DPPoissonRegressor, DPRidge, DPSelectCV
 from discreet.accounting.events import Gaussian, RepeatedSelection
 from discreet.accounting.number_of_runs import Stopping
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy
 from discreet.curator.observer import observe
 from discreet.curator.records import split
+from discreet.errors import MissingBounds, PlanViolation, Unsupported
 from discreet.models.defaults import NAMES
 from discreet.models.selection import private_search as selection_module
 from discreet.models.selection import runs as runs_module
 from discreet.models.selection.runs import lot
 from discreet.models.selection.search_price import kinds, stopping_of
+from discreet.solvers import GradientDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import RELATIONS, bounds_of, stream, table

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import AdaptivePlan, Bounds, Budget, Logistic, Plan, PrivateData, Release
+from discreet import Bounds, Budget
+from discreet.accounting import AdaptivePlan, Plan, Release
 from discreet.accounting.events import ZCDP
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import AccountingError, BudgetExceeded, PlanViolation, Unsupported
+from discreet.losses import Logistic
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import (

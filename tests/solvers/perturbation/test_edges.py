@@ -5,29 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    Bounds,
-    Budget,
-    DPLogisticRegression,
-    Huber,
-    Logistic,
-    Neighbors,
-    NoPenalty,
-    ObjectivePerturbation,
-    OutputPerturbation,
-    Plan,
-    PlanViolation,
-    PrivateData,
-    Problem,
-    Release,
-    Squared,
-    Unsupported,
-    calibrate,
-)
+from discreet import Bounds, Budget, DPLogisticRegression, Neighbors
+from discreet.accounting import Plan, Release, calibrate
 from discreet.accounting.events import TotalVariation
+from discreet.curator import PrivateData, Problem
 from discreet.curator.queries import sampling
 from discreet.curator.records.admission import scaling_for
+from discreet.errors import PlanViolation, Unsupported
+from discreet.losses import Huber, Logistic, Squared
 from discreet.losses.constants import lipschitz_within
+from discreet.penalties import NoPenalty
+from discreet.solvers import ObjectivePerturbation, OutputPerturbation
 from tests.solvers.perturbation.cases import domain_of, opened
 
 SOLVERS = [ObjectivePerturbation(regularization=0.1), OutputPerturbation(regularization=0.1)]

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Problem, Release, SmoothedHinge
-from discreet.curator import private_data, session
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
+from discreet.curator import PrivateData, Problem, private_data, session
 from discreet.curator.lattice.continuous import Draws
 from discreet.curator.queries import minimizers
+from discreet.losses import Logistic, SmoothedHinge
 from tests.replaying import window
 from tests.solvers.perturbation.cases import domain_of, inside, opened, stream
 

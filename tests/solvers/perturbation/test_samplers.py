@@ -6,22 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import (
-    Bounds,
-    Budget,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    ExponentialMechanism,
-    Huber,
-    Logistic,
-    Plan,
-    Problem,
-    Release,
-    SmoothedHinge,
-    Squared,
-)
-from discreet.curator import private_data, session
+from discreet import Bounds, Budget, DPLogisticRegression, DPPoissonRegressor
+from discreet.accounting import Plan, Release
+from discreet.curator import Problem, private_data, session
 from discreet.curator.queries import candidates, sampling
+from discreet.losses import Huber, Logistic, SmoothedHinge, Squared
+from discreet.solvers import ExponentialMechanism
 from tests.solvers.perturbation.cases import opened, stream
 
 pytestmark = pytest.mark.statistical

@@ -19,11 +19,9 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    ExponentialMechanism,
-    ObjectivePerturbation,
-    OutputPerturbation,
-    Unsupported,
 )
+from discreet.errors import Unsupported
+from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
 from tests.solvers.perturbation.cases import RELATIONS, stream, table
 from tests.testing.small_fits import prices_remembered
 

@@ -5,10 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from discreet import L2, Budget, Huber, Logistic, NoPenalty, Softmax, Squared, WhitenedDescent, WhitenedNewton
+from discreet import Budget
 from discreet.bounds import Domain
 from discreet.curator.records.recoding import Recoding
+from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.models.defaults import STEEP, choose_solver, typical_row_norm
+from discreet.penalties import L2, NoPenalty
+from discreet.solvers import WhitenedDescent, WhitenedNewton
 from discreet.solvers import whitened_defaults as rules
 from discreet.solvers.standardize import LEAST_SCALE, seen_shape, shape_releases
 from discreet.solvers.whitened import affine, ridge_prox

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import discreet
+from discreet.accounting import Plan, Release
 from discreet.audit.surface.observing import RICH, WatchedLedger, account_name, masked
 from discreet.audit.surface.rows import ANSWER, MATRIX, ROWS, TABLE, WHO, Cells, matrix_cells, table_cells
 from discreet.budget import Neighbors
+from discreet.curator import PrivateData
 from discreet.losses import Logistic
+from discreet.models import SchemaEncoder, TableSelection, make_private_pipeline
+from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.gd import GradientDescent
 
 EPSILON, DELTA = 1.0, 1e-5
@@ -197,10 +201,10 @@ def _select(method: str, task: Task) -> Any:
 
 
 def _opened(task: Task) -> Any:
-    data = discreet.PrivateData(
+    data = PrivateData(
         task.table, task.y, bounds_of("DPLogisticRegression", task.n), groups=task.groups, **task.account
     )
-    plan = discreet.Plan([discreet.Release("noisy_gradient", 2)])
+    plan = Plan([Release("noisy_gradient", 2)])
     curator = data.open(plan, discreet.Budget(EPSILON, DELTA, task.relation), Logistic())
     return Held(data, curator)
 
@@ -259,14 +263,14 @@ def _estimators() -> Iterator[Entry]:
 
 def schema_of(n: int | None, *, persons: bool = False, private: bool = False) -> Any:
     """What is declared of the table."""
-    age = discreet.Number(range="private", within=(0, 1000)) if private else discreet.Number(range=(0, 120))
+    age = Number(range="private", within=(0, 1000)) if private else Number(range=(0, 120))
     return discreet.Schema(
         columns={
             "age": age,
-            "color": discreet.Category(("red", "blue")),
-            "smoker": discreet.Boolean(),
+            "color": Category(("red", "blue")),
+            "smoker": Boolean(),
         },
-        target=discreet.Target(ANSWER, classes=("low", "high")),
+        target=Target(ANSWER, classes=("low", "high")),
         person=WHO if persons else None,
         ignore=() if persons else (WHO,),
         rows=n,
@@ -310,16 +314,16 @@ def _rows_of_table(task: Task) -> Any:
 
 def _select_on_table(method: str, task: Task, **how: bool) -> Any:
     selection = _selection(task, discreet.DPLogisticRegression(solver=_GD))
-    return getattr(discreet.TableSelection(schema_of(task.n, **how), selection), method)(task.table)
+    return getattr(TableSelection(schema_of(task.n, **how), selection), method)(task.table)
 
 
 def _encoder(method: str, task: Task) -> Any:
-    return getattr(discreet.SchemaEncoder(schema_of(None)), method)(task.table)
+    return getattr(SchemaEncoder(schema_of(None)), method)(task.table)
 
 
 def _pipeline(task: Task) -> Any:
     model = discreet.DPLogisticRegression(solver=_GD, classes=("low", "high"), **task.budget, **task.account)
-    return discreet.make_private_pipeline(schema_of(task.n), model).fit(task.table, task.y)
+    return make_private_pipeline(schema_of(task.n), model).fit(task.table, task.y)
 
 
 def _tables() -> Iterator[Entry]:
