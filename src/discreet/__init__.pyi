@@ -25,7 +25,7 @@ from discreet.models.regression import DPPoissonRegressor as DPPoissonRegressor
 from discreet.models.regression import DPRidge as DPRidge
 from discreet.models.scoring.private import private_score as private_score
 from discreet.models.scoring.public import public_score as public_score
-from discreet.models.selection.private_search import DPSelectCV as DPSelectCV
+from discreet.models.selection.private_search import DPRandomizedSearch as DPRandomizedSearch
 from discreet.models.table_model import TableModel as TableModel
 from discreet.schema.schema import Schema as Schema
 

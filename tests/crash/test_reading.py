@@ -17,7 +17,7 @@ from discreet import (
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegressor,
-    DPSelectCV,
+    DPRandomizedSearch,
     Ledger,
 )
 from discreet.curator.lattice.entropy import SystemEntropy, use_entropy
@@ -147,7 +147,9 @@ def test_no_container_is_read_by_a_refused_fit_and_every_one_after_its_charge(
 def test_a_refused_selection_reads_no_record(path: Path, X: np.ndarray, y: np.ndarray) -> None:
     exhaust(Ledger(path), X, y)
     candidates = [{"alpha": 0.1}, {"alpha": 0.01}]
-    selection = DPSelectCV(model(False), candidates, epsilon=1.5, delta=DELTA, ledger=str(path), dataset=DATASET)
+    selection = DPRandomizedSearch(
+        model(False), candidates, epsilon=1.5, delta=DELTA, ledger=str(path), dataset=DATASET
+    )
 
     def refused() -> str:
         with use_entropy(Deaf()), pytest.raises(BudgetExceeded) as error:

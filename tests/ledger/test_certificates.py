@@ -13,7 +13,7 @@ from discreet import (
     Certificate,
     DPLinearRegression,
     DPLogisticRegression,
-    DPSelectCV,
+    DPRandomizedSearch,
     Ledger,
     TableModel,
     private_score,
@@ -143,7 +143,7 @@ def test_a_selection_is_compared_as_a_whole_whichever_candidate_won(ledger: Ledg
     base = DPLogisticRegression(bounds=TABLE.bounds)
     chosen = set()
     for mean in (1.5, 3.0, 3.0):
-        selection = DPSelectCV(
+        selection = DPRandomizedSearch(
             base, candidates, epsilon=1.0, delta=1e-7, mean_runs=mean, ledger=ledger, dataset="stays"
         ).fit(TABLE.X, TABLE.y)
         assert ledger.verify(selection.certificate_, prices=True).whole is True
@@ -154,7 +154,9 @@ def test_a_selection_is_compared_as_a_whole_whichever_candidate_won(ledger: Ledg
 def test_a_selection_without_a_run_was_promised_too(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.models.selection.private_search._best", lambda runs, paid: None)
     base = DPLogisticRegression(bounds=TABLE.bounds)
-    selection = DPSelectCV(base, {"alpha": [1e-4, 1e-2]}, epsilon=1.0, delta=1e-7, ledger=ledger, dataset="stays")
+    selection = DPRandomizedSearch(
+        base, {"alpha": [1e-4, 1e-2]}, epsilon=1.0, delta=1e-7, ledger=ledger, dataset="stays"
+    )
     certificate = selection.fit(TABLE.X, TABLE.y).certificate_
     assert ledger.verify(certificate).whole is True
 

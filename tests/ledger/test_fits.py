@@ -5,7 +5,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from discreet import BudgetExceeded, DPLogisticRegression, DPSelectCV, Ledger, load
+from discreet import BudgetExceeded, DPLogisticRegression, DPRandomizedSearch, Ledger, load
 from discreet.datasets import hospital
 from discreet.errors import LedgerError
 from discreet.solvers import ExponentialMechanism
@@ -64,7 +64,7 @@ def test_nor_for_other_columns(path):
 
 
 def test_a_selection_is_one_charge(path):
-    chosen = DPSelectCV(
+    chosen = DPRandomizedSearch(
         model(None, dataset=None), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7, ledger=path, dataset="stays"
     )
     chosen.fit(TABLE.X, TABLE.y)
@@ -74,8 +74,8 @@ def test_a_selection_is_one_charge(path):
 
 
 def test_a_selection_whose_candidates_name_the_ledger_is_not_free(path):
-    chosen = DPSelectCV(model(path), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7)
-    with pytest.raises(LedgerError, match="in DPSelectCV itself"):
+    chosen = DPRandomizedSearch(model(path), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7)
+    with pytest.raises(LedgerError, match="in DPRandomizedSearch itself"):
         chosen.fit(TABLE.X, TABLE.y)
 
 

@@ -15,7 +15,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import GridSearchCV, KFold
 
-from discreet import Bounds, Budget, DPLogisticRegression, DPSelectCV, Ledger
+from discreet import Bounds, Budget, DPLogisticRegression, DPRandomizedSearch, Ledger
 from discreet.accounting import Plan, Release
 from discreet.curator import PrivateData
 from discreet.curator.records.row_hashes import fingerprint_of
@@ -193,7 +193,7 @@ def test_a_selection_among_runs_shows_no_more(book, pairs):
     shown = []
     for data in (pairs.data, pairs.neighbor):
         ledger = book()
-        chosen = DPSelectCV(
+        chosen = DPRandomizedSearch(
             DPLogisticRegression(bounds=BOUNDS, solver=GradientDescent(n_steps=2)),
             {"alpha": [0.1, 1.0]},
             epsilon=1.0,
@@ -333,7 +333,7 @@ def test_groups_of_another_length_are_refused_before_the_charge(book, pairs):
 
 def test_a_selection_refuses_labels_of_another_type_before_the_charge(book, pairs):
     ledger = book()
-    chosen = DPSelectCV(
+    chosen = DPRandomizedSearch(
         DPLogisticRegression(bounds=BOUNDS, solver=GradientDescent(n_steps=2)),
         {"alpha": [0.1, 1.0]},
         epsilon=1.0,

@@ -12,8 +12,8 @@ from discreet.models.regression import DPRidge as DPRidge
 from discreet.models.scoring.private import private_score as private_score
 from discreet.models.scoring.public import public_score as public_score
 from discreet.models.scoring.result import PrivateScore as PrivateScore
-from discreet.models.selection.private_search import DPSelectCV as DPSelectCV
-from discreet.models.selection.table_selection import TableSelection as TableSelection
+from discreet.models.selection.private_search import DPRandomizedSearch as DPRandomizedSearch
+from discreet.models.selection.table_search import TableSearch as TableSearch
 from discreet.models.table_encoder import Coefficient as Coefficient
 from discreet.models.table_encoder import SchemaEncoder as SchemaEncoder
 from discreet.models.table_encoder import coefficients as coefficients

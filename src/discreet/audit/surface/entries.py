@@ -17,7 +17,7 @@ from discreet.audit.surface.rows import ANSWER, MATRIX, ROWS, TABLE, WHO, Cells,
 from discreet.budget import Neighbors
 from discreet.curator import PrivateData
 from discreet.losses import Logistic
-from discreet.models import SchemaEncoder, TableSelection, make_private_pipeline
+from discreet.models import SchemaEncoder, TableSearch, make_private_pipeline
 from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.gd import GradientDescent
 
@@ -192,7 +192,7 @@ def _saved(task: Task) -> Any:
 
 
 def _selection(task: Task, inner: Any) -> Any:
-    return discreet.DPSelectCV(inner, {"alpha": [1e-3, 1e-1]}, mean_runs=2, **task.budget, **task.account)
+    return discreet.DPRandomizedSearch(inner, {"alpha": [1e-3, 1e-1]}, mean_runs=2, **task.budget, **task.account)
 
 
 def _select(method: str, task: Task) -> Any:
@@ -242,10 +242,14 @@ def _estimators() -> Iterator[Entry]:
     covers = (*(f"{name}.save" for name in (*CLASSIFIERS, *REGRESSORS)), "load")
     yield Entry("save and load", covers, matrix_cells, MATRIX, _saved, every=ALIKE)
     select = partial(_select, "fit")
-    yield Entry("DPSelectCV.fit", ("DPSelectCV.fit", "DPSelectCV.save"), matrix_cells, MATRIX, select)
-    yield Entry("DPSelectCV.fit, persons", (), matrix_cells, MATRIX, select, persons=True, every=ALIKE)
+    yield Entry(
+        "DPRandomizedSearch.fit", ("DPRandomizedSearch.fit", "DPRandomizedSearch.save"), matrix_cells, MATRIX, select
+    )
+    yield Entry("DPRandomizedSearch.fit, persons", (), matrix_cells, MATRIX, select, persons=True, every=ALIKE)
     quote = partial(_select, "quote")
-    yield Entry("DPSelectCV.quote", ("DPSelectCV.quote",), matrix_cells, MATRIX, quote, reads=False, every=ALIKE)
+    yield Entry(
+        "DPRandomizedSearch.quote", ("DPRandomizedSearch.quote",), matrix_cells, MATRIX, quote, reads=False, every=ALIKE
+    )
     yield Entry("PrivateData.open", ("PrivateData", "PrivateData.open"), matrix_cells, MATRIX, _opened)
     yield Entry("PrivateData.open, persons", (), matrix_cells, MATRIX, _opened, persons=True, every=ALIKE)
     for name, metric in (("DPLogisticRegression", "accuracy"), ("DPLinearSVC", "auc"), ("DPRidge", "r2")):
@@ -314,7 +318,7 @@ def _rows_of_table(task: Task) -> Any:
 
 def _select_on_table(method: str, task: Task, **how: bool) -> Any:
     selection = _selection(task, discreet.DPLogisticRegression(solver=_GD))
-    return getattr(TableSelection(schema_of(task.n, **how), selection), method)(task.table)
+    return getattr(TableSearch(schema_of(task.n, **how), selection), method)(task.table)
 
 
 def _encoder(method: str, task: Task) -> Any:
@@ -341,9 +345,9 @@ def _tables() -> Iterator[Entry]:
     yield entry("TableModel.private_score", ("TableModel.private_score",), _score_table)
     yield entry("TableModel.rows", ("TableModel.rows", "TableModel.stream"), _rows_of_table, reads=False, every=ALIKE)
     selected = partial(_select_on_table, "fit")
-    yield entry("TableSelection.fit", ("TableSelection.fit",), selected, every=ALIKE)
-    yield entry("TableSelection.fit, persons", (), partial(selected, persons=True), persons=True, every=ALIKE)
-    yield entry("TableSelection.quote", ("TableSelection.quote",), partial(_select_on_table, "quote"), reads=False,
+    yield entry("TableSearch.fit", ("TableSearch.fit",), selected, every=ALIKE)
+    yield entry("TableSearch.fit, persons", (), partial(selected, persons=True), persons=True, every=ALIKE)
+    yield entry("TableSearch.quote", ("TableSearch.quote",), partial(_select_on_table, "quote"), reads=False,
                 every=ALIKE)  # fmt: skip
     shown = {"result": ROWS_SHOWN}
     for method in ("predict", "predict_proba", "predictions"):

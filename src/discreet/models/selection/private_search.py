@@ -1,4 +1,4 @@
-"""``DPSelectCV``: tuning that is paid for, by a random number of runs of which only the best is released."""
+"""``DPRandomizedSearch``: tuning that is paid for, by a random number of runs of which only the best is released."""
 
 import math
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def _has(name: str) -> Any:
     return available_if(lambda self: hasattr(self._shown, name))
 
 
-class DPSelectCV(MetaEstimatorMixin, Charged):
+class DPRandomizedSearch(MetaEstimatorMixin, Charged):
     """The best of several candidates, chosen privately: one budget for all fits, all scores and the choice.
 
     A secret, random number of runs: each draws a candidate by lot, fits it privately on one part of the records and
@@ -77,7 +77,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         The law of the number of runs: ``"poisson"``, ``"geometric"``, ``"logarithmic"``, or ``"auto"``.
     mean_runs
         Its mean; None: the number of candidates, at most 10.
-    validation
+    validation_fraction
         The share of records (persons) that scores, and fits nothing.
     ledger, dataset
         Where the whole selection is charged, once, as in the estimators. Those of the candidates do not count.
@@ -113,7 +113,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         allow_large_delta: bool = False,
         stopping: str = "auto",
         mean_runs: float | None = None,
-        validation: float = 0.2,
+        validation_fraction: float = 0.2,
         ledger: Any = None,
         dataset: str | None = None,
     ) -> None:
@@ -125,7 +125,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         self.allow_large_delta = allow_large_delta
         self.stopping = stopping
         self.mean_runs = mean_runs
-        self.validation = validation
+        self.validation_fraction = validation_fraction
         self.ledger = ledger
         self.dataset = dataset
 
@@ -136,7 +136,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         ready = self._prepared(X, y, groups)
         ready.data.check(ready.listed[0].facts.loss)
         promised = partial(self._promised, ready)
-        reservation = ready.data.reserve(ready.paid.events, ready.paid.total, promised, label="DPSelectCV")
+        reservation = ready.data.reserve(ready.paid.events, ready.paid.total, promised, label="DPRandomizedSearch")
         if is_stream(X):
             rows, y, groups = gathered(X, ready.listed[0].facts.bounds.classes)
         else:
@@ -156,12 +156,12 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
     def _prepared(self, X: Any, y: Any, groups: Any) -> "_Prepared":
         """Return everything about the selection that is known without its records."""
         if y is None and not is_stream(X):
-            raise ValueError("DPSelectCV requires y to be passed, but the target y is None")
+            raise ValueError("DPRandomizedSearch requires y to be passed, but the target y is None")
         if is_stream(X) and X.purchase is not None:
             raise Unsupported("a selection has no budget to estimate ranges with: declare every column's range")
         listed, relation = self._listed(), self._relation
         if self.dataset is None and any(one.estimator.ledger or one.estimator.dataset for one in listed):
-            raise LedgerError("a selection is charged as a whole: name ledger and dataset in DPSelectCV itself")
+            raise LedgerError("a selection is charged as a whole: name ledger and dataset in DPRandomizedSearch itself")
         data = PrivateData(X, y, listed[0].facts.bounds, groups=groups, ledger=self.ledger, dataset=self.dataset)
         n = data.public_n(relation)
         if n is None:
@@ -189,9 +189,9 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
 
     @property
     def _numerator(self) -> int:
-        numerator = round(self.validation * SAMPLING_DENOMINATOR) if 0 < self.validation < 1 else 0
+        numerator = round(self.validation_fraction * SAMPLING_DENOMINATOR) if 0 < self.validation_fraction < 1 else 0
         if not 0 < numerator < SAMPLING_DENOMINATOR:
-            raise Unsupported("validation is the share of records that are held out, such as 0.2")
+            raise Unsupported("validation_fraction is the share of records that are held out, such as 0.2")
         return numerator
 
     def _sizes(self, n: int) -> tuple[int, int]:
@@ -244,7 +244,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         settings = {
             "selected_from": len(ready.listed),
             "stopping": f"{law.name}, mean {law.mean:g}",
-            "validation": self._numerator / SAMPLING_DENOMINATOR,
+            "validation_fraction": self._numerator / SAMPLING_DENOMINATOR,
             "run_epsilon": run.epsilon,
             "run_delta": run.delta,
             **{f"chosen_{name}": _plain(value) for name, value in candidate.params.items()},
@@ -255,7 +255,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
             neighbors=paid.total.neighbors,
             events=paid.events,
             unit=ready.data.unit,
-            model=f"{type(candidate.estimator).__name__}, selected by DPSelectCV",
+            model=f"{type(candidate.estimator).__name__}, selected by DPRandomizedSearch",
             solver={**solver, **settings},
             accountants=paid.price.accountants,
             assumed_public={**_declared(candidate.facts.bounds, ready.n), **ready.data.declared},
