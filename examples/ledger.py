@@ -24,9 +24,9 @@ def ann(ledger: Ledger, table: Table) -> DPLogisticRegression:
     model = DPLogisticRegression(
         epsilon=0.2, delta=1e-7, bounds=table.bounds, ledger=ledger.address, dataset="hospital"
     )
-    model.fit(table.X, table.y, request="weekly-07")
+    model.fit(table.X, table.y, charge_id="weekly-07")
     say(ledger, "Ann fits her weekly model, epsilon 0.2")
-    model.fit(table.X, table.y, request="weekly-07")
+    model.fit(table.X, table.y, charge_id="weekly-07")
     say(ledger, "her job is run again, under the same name")
     return model
 

@@ -65,10 +65,10 @@ def test_the_charge_is_on_disk_before_the_first_record_is_read(path: Path, X: np
     model(path).fit(watched, y)
     assert seen
     assert set(seen) == {1}
-    model(path).fit(watched, y, request="once")
+    model(path).fit(watched, y, charge_id="once")
     assert set(seen) == {1, 2}
     count = len(seen)
-    model(path).fit(watched, y, request="once")
+    model(path).fit(watched, y, charge_id="once")
     assert len(seen) == count
 
 
@@ -179,9 +179,9 @@ def test_a_refusal_says_the_same_whatever_the_records(path: Path, X: np.ndarray,
     ]
     texts = set()
     for records, labels in tables:
-        for request in (None, "a request"):
+        for charge_id in (None, "a request"):
             with pytest.raises(BudgetExceeded) as error:
-                model(path, 0.9).fit(records, labels, request=request)
+                model(path, 0.9).fit(records, labels, charge_id=charge_id)
             texts.add((type(error.value), str(error.value), error.value.__cause__, error.value.__suppress_context__))
     assert len(texts) == 1
     text = texts.pop()[1]

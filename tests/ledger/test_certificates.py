@@ -239,9 +239,9 @@ def test_an_entry_without_a_digest_is_compared_as_far_as_it_goes(
 
 def test_an_answered_request_is_the_same_whatever_version_asks(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     model = DPLogisticRegression(0.5, 1e-7, bounds=TABLE.bounds, ledger=ledger, dataset="stays")
-    first = model.fit(TABLE.X, TABLE.y, request="weekly").certificate_
+    first = model.fit(TABLE.X, TABLE.y, charge_id="weekly").certificate_
     monkeypatch.setattr("discreet.curator.wall.__version__", "99")
-    assert model.fit(TABLE.X, TABLE.y, request="weekly").certificate_ == first
+    assert model.fit(TABLE.X, TABLE.y, charge_id="weekly").certificate_ == first
     assert ledger.verify(first).whole is True
 
 
@@ -252,12 +252,12 @@ def test_an_unanswered_request_is_not_answered_with_a_certificate_that_was_not_c
     with monkeypatch.context() as patch:
         patch.setattr("discreet.models.fitting._in_own_units", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            model.fit(TABLE.X, TABLE.y, request="weekly")
+            model.fit(TABLE.X, TABLE.y, charge_id="weekly")
     with monkeypatch.context() as patch:
         patch.setattr("discreet.curator.wall.__version__", "99")
         with pytest.raises(LedgerError, match="another version"):
-            model.fit(TABLE.X, TABLE.y, request="weekly")
-    certificate = model.fit(TABLE.X, TABLE.y, request="weekly").certificate_
+            model.fit(TABLE.X, TABLE.y, charge_id="weekly")
+    certificate = model.fit(TABLE.X, TABLE.y, charge_id="weekly").certificate_
     assert ledger.verify(certificate).whole is True
     assert ledger.spent("stays").fits == 1
 

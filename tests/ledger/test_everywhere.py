@@ -240,8 +240,8 @@ def test_a_fit_pays_for_itself_and_not_for_its_steps(
     estimator = model(path, 0.2, solver=GradientDescent(n_steps=steps))
     commits()
     counted = []
-    for request in (None, None, None, "a", "a", "b"):
-        estimator.fit(X, y, request=request)
+    for charge_id in (None, None, None, "a", "a", "b"):
+        estimator.fit(X, y, charge_id=charge_id)
         counted.append(commits())
     assert counted == [2, 2, 2, 3, 0, 3]
 

@@ -124,9 +124,9 @@ def sampled(ledger, X, y, groups):
 
 
 def requested(ledger, X, y, groups):
-    first = estimator(ledger).fit(X, y, request="r")
-    again = estimator(ledger).fit(X, y, request="r")
-    text = refused(lambda: estimator(ledger, epsilon=0.3).fit(X, y, request="r"))
+    first = estimator(ledger).fit(X, y, charge_id="r")
+    again = estimator(ledger).fit(X, y, charge_id="r")
+    text = refused(lambda: estimator(ledger, epsilon=0.3).fit(X, y, charge_id="r"))
     return Shown(ledger, text=text, coefs=[first.coef_, again.coef_], certificate=again.certificate_.to_json())
 
 
@@ -238,7 +238,7 @@ def test_a_ledger_with_fingerprints_in_its_chain_is_found(book, pairs, monkeypat
     assert any("ledger" in found.text for found in report.findings)
 
 
-@pytest.mark.parametrize(("words", "expected"), [({}, 2), ({"request": "r"}, 3)], ids=["plain", "requested"])
+@pytest.mark.parametrize(("words", "expected"), [({}, 2), ({"charge_id": "r"}, 3)], ids=["plain", "requested"])
 def test_how_often_a_fit_writes_does_not_depend_on_the_records(book, pairs, monkeypatch, words, expected):
     """The first time a data set is seen, and later: the charge, the look at the records, what a request released."""
     writing, counted = SQLiteStore.writing, []
@@ -283,8 +283,8 @@ def test_curators_take_no_request_and_each_is_charged(book, pairs):
     ledger = book()
     data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
     opened = Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6), Logistic()
-    with pytest.raises(TypeError, match="request"):
-        data.open(*opened, request="r")
+    with pytest.raises(TypeError, match="charge_id"):
+        data.open(*opened, charge_id="r")
     assert ledger.account("mine").charges == 0
     for number in (1, 2):
         data.open(*opened)
@@ -295,16 +295,16 @@ def test_what_is_settled_under_a_request_is_opened_no_more(book, pairs):
     ledger = book()
     data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
     opened = Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6), Logistic()
-    first, second = (data.open_to_settle(*opened, request="r") for _ in range(2))  # two tries, side by side
+    first, second = (data.open_to_settle(*opened, charge_id="r") for _ in range(2))  # two tries, side by side
     assert first.reservation.settle("one") == second.reservation.settle("two") == "one"
     with pytest.raises(AlreadyReleased) as answered:
-        data.open_to_settle(*opened, request="r")
+        data.open_to_settle(*opened, charge_id="r")
     assert answered.value.release == "one"
     assert ledger.account("mine").charges == 1
-    failed = data.open_to_settle(*opened, request="s")
+    failed = data.open_to_settle(*opened, charge_id="s")
     failed.reservation.abandon()
     with pytest.raises(LedgerError, match="failed after it was charged"):
-        data.open_to_settle(*opened, request="s")
+        data.open_to_settle(*opened, charge_id="s")
     assert ledger.account("mine").charges == 2
 
 

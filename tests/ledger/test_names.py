@@ -91,7 +91,7 @@ def test_two_spellings_are_one_account(ledger: Ledger) -> None:
     for name in (APART, COMPOSED):
         reservation = ledger.reserve(name, EVENTS, BUDGET, f"weekly {APART}")
         assert reservation.reference["dataset"] == COMPOSED
-        assert reservation.request == f"weekly {COMPOSED}"
+        assert reservation.charge_id == f"weekly {COMPOSED}"
         assert ledger.account(name).name == COMPOSED
         assert ledger.spent(name).fits == 1
         assert len(ledger.entries(name)) == 3

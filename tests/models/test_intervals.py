@@ -242,7 +242,7 @@ def test_a_request_asked_again_keeps_them(tmp_path):
     X, y = a_table("classes", 400, 3)
     ledger = Ledger.create(tmp_path / "ledger.db")
     ledger.grant("people", 10.0, 1e-3)
-    first, again = (logistic("gd", 1.0, ledger=ledger, dataset="people").fit(X, y, request="one") for _ in range(2))
+    first, again = (logistic("gd", 1.0, ledger=ledger, dataset="people").fit(X, y, charge_id="one") for _ in range(2))
     np.testing.assert_array_equal(again.coef_, first.coef_)
     np.testing.assert_array_equal(again.coef_noise_, first.coef_noise_)
     np.testing.assert_array_equal(again.intercept_noise_, first.intercept_noise_)

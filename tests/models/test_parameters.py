@@ -55,7 +55,7 @@ def test_signatures_are_what_they_were():
     for cls in _MODELS.values():
         kinds = {parameter.kind for parameter in inspect.signature(cls).parameters.values()}
         assert kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
-        assert list(inspect.signature(cls.fit).parameters) == ["self", "X", "y", "groups", "request"]
+        assert list(inspect.signature(cls.fit).parameters) == ["self", "X", "y", "groups", "charge_id"]
         assert not has_fit_parameter(cls(), "sample_weight")
         assert cls.fit.__doc__
 

@@ -118,10 +118,10 @@ def test_a_failure_after_a_purchase_was_an_answer(tmp_path):
     schema = Schema({"a": Number("private", within=(0, 1e-289))}, PLAIN.target)
     estimator = DPLogisticRegression(epsilon=20.0, delta=1e-6, ledger=ledger, dataset="x")
     try:
-        TableModel(schema, estimator).fit(table, request="once")
+        TableModel(schema, estimator).fit(table, charge_id="once")
     except DiscreetError:
         with pytest.raises(LedgerError):
-            TableModel(schema, estimator).fit(table, request="once")
+            TableModel(schema, estimator).fit(table, charge_id="once")
 
 
 def test_rows_are_encoded_and_predicted_alike_in_any_company():

@@ -179,7 +179,7 @@ class PrivateData:
         """Charge what will be released to the ledger, durably, before any record is read; None without a ledger.
 
         ``promised`` gives the certificates of which one will be issued, as far as they are known now. ``words`` are
-        those of ``Ledger.reserve``: request, label, about. A request that was answered before raises AlreadyReleased,
+        those of ``Ledger.reserve``: charge_id, label, about. A charge that was answered before raises AlreadyReleased,
         with its answer.
         """
         if self.__ledger is None or self.dataset is None:
@@ -262,7 +262,7 @@ class PrivateData:
         """``open`` for code that publishes nothing but what ``curator.reservation.settle`` returns.
 
         ``claim`` are the words of ``curator.certificate``, where they are known by now: the ledger then chains what
-        the certificate will say. ``words`` are those of ``reserve``. A request that was charged and not settled is
+        the certificate will say. ``words`` are those of ``reserve``. A charge that was not settled is
         opened again under its charge, with other noise: two of its answers may never both be seen.
         """
         plan = self.priced(plan, pure=budget.is_pure)

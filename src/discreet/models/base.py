@@ -39,7 +39,7 @@ class DPLinearModel(NamedParameters, Charged):
     coef_noise_: NDArray[np.float64] | None
     intercept_noise_: NDArray[np.float64] | None
 
-    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, request: str | None) -> Self:
+    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, charge_id: str | None) -> Self:
         warn_of_repeated_fits(self.ledger, self.dataset)
         X = container_of(X)
         if is_stream(X):
@@ -51,7 +51,9 @@ class DPLinearModel(NamedParameters, Charged):
             if is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
                 X.reading = progress.rows if public else None
-            fitted = fit_model(X, y, groups, model=type(self).__name__, request=request, progress=progress, **settings)
+            fitted = fit_model(
+                X, y, groups, model=type(self).__name__, charge_id=charge_id, progress=progress, **settings
+            )
             if is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate

@@ -40,7 +40,7 @@ class Fitted:
     intercept_noise: NDArray[np.float64] | None = None
 
     def text(self) -> str:
-        """All of it as JSON: what a ledger keeps under a request's name."""
+        """All of it as JSON: what a ledger keeps under a charge's id."""
         arrays = {name: getattr(self, name) for name in ("coef", "intercept", "coef_noise", "intercept_noise")}
         stored = {name: None if values is None else values.tolist() for name, values in arrays.items()}
         return json.dumps({**stored, "certificate": self.certificate.to_json()})
@@ -181,7 +181,7 @@ def fit_model(
     loss: Any,
     penalty: Penalty,
     fit_intercept: bool,
-    request: str | None = None,
+    charge_id: str | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Fitted:
@@ -195,10 +195,12 @@ def fit_model(
     about = _digest(model, *declarations, *([data.declared] if data.declared else []))
     claim = {"model": model, "solver": chosen.settings(), "notes": ready.reason}
     try:
-        curator = data.open_to_settle(ready.plan, budget, loss, claim=claim, request=request, label=model, about=about)
+        curator = data.open_to_settle(
+            ready.plan, budget, loss, claim=claim, charge_id=charge_id, label=model, about=about
+        )
     except AlreadyReleased as answered:
         return Fitted.from_text(answered.release)
-    if request is not None and isinstance(ready.plan, AdaptivePlan):
+    if charge_id is not None and isinstance(ready.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
     with settled(curator.reservation):
         solution = chosen.solve(curator, penalty, progress)
@@ -207,13 +209,13 @@ def fit_model(
         noise = solution.noise if budget.is_private else np.zeros_like(solution.coefficients)
         spread = (None, None) if noise is None else _in_own_units(noise, data, loss, fit_intercept)
     fitted = Fitted(coef, intercept, certificate, *spread)
-    if curator.reservation is None or request is None:
+    if curator.reservation is None or charge_id is None:
         return fitted
     return Fitted.from_text(curator.reservation.settle(fitted.text()))
 
 
 def _digest(*settings: Any) -> str:
-    """What tells one fit's public settings from another's, so that a request is never answered with another model."""
+    """What tells one fit's public settings from another's, so that a charge id is never answered with another model."""
     return hashlib.sha256(repr(settings).encode()).hexdigest()
 
 

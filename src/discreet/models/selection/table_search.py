@@ -52,7 +52,7 @@ class TableSearch(BaseEstimator):
         stream = self._table().stream(data)
         return self._with_bounds(stream.bounds).quote(stream)
 
-    def fit(self, data: Any, y: None = None) -> Self:
+    def fit(self, data: Any) -> Self:
         """Select privately on a data frame, or on files of CSV or Parquet. The charge comes first.
 
         The encoded rows are held in memory as doubles.
