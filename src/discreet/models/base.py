@@ -64,10 +64,7 @@ class DPLinearModel(NamedParameters, Charged):
         validate_data(self, X, skip_check_array=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:  # a fact of the container
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=4
-            )
+        warn_of_a_column(y)
 
     def _settings(self, bounds: Bounds, loss: Any) -> dict[str, Any]:
         """What a fit is told beside its records."""
@@ -179,6 +176,12 @@ class DPLinearModel(NamedParameters, Charged):
         tags.target_tags.required = True
         tags.non_deterministic = True
         return tags
+
+
+def warn_of_a_column(y: Any) -> None:
+    """Warn where the target is a matrix of one column: a fact of its container."""
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        warnings.warn("A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=5)
 
 
 _ROWS = 2048

@@ -30,7 +30,7 @@ from discreet.curator.records.stream import gathered, is_stream
 from discreet.curator.session import doubts
 from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
-from discreet.models.base import DPLinearModel
+from discreet.models.base import DPLinearModel, warn_of_a_column
 from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_exact_score, warn_of_repeated_fits
 from discreet.models.fitting import budget_of
@@ -132,6 +132,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, Charged):
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Select and fit privately; ``groups`` names the person behind each row, where a person has several."""
         warn_of_repeated_fits(self.ledger, self.dataset)
+        warn_of_a_column(y)
         X = container_of(X)
         ready = self._prepared(X, y, groups)
         ready.data.check(ready.listed[0].facts.loss)
@@ -167,7 +168,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, Charged):
         if n is None:
             raise MissingBounds("n is private here: declare about how many records there are, Bounds(n=...)")
         if relation.n_is_public and n < 2:
-            raise Unsupported("too few records to hold some of them out: use one of the candidates as it is")
+            raise Unsupported("one sample cannot be held out and fitted on: use one of the candidates as it is")
         budget, sizes = self._budget(n), self._sizes(n)
         domains = _domains(listed, X, y, groups, relation, sizes[0])
         return _Prepared(listed, data, n, sizes, offer(listed, domains, budget, self._law(len(listed), budget)))

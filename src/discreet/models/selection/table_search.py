@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting.certificate import Certificate
 from discreet.errors import Unsupported
@@ -45,6 +46,7 @@ class TableSearch(BaseEstimator):
     @property
     def certificate_(self) -> Certificate:
         """What may be claimed of the released model."""
+        check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.certificate_
 
     def quote(self, data: Any) -> Offer:
@@ -63,6 +65,11 @@ class TableSearch(BaseEstimator):
         table.estimator_, table.schema_ = found.best_estimator_, self.schema
         self.best_estimator_, self.best_params_, self.best_score_ = table, found.best_params_, found.best_score_
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.non_deterministic = False, True
+        return tags
 
     def _table(self) -> TableModel:
         if self.search.estimator is None:
