@@ -62,7 +62,7 @@ def edited(value: Any) -> Iterator[Any]:
     elif isinstance(value, (int, float)):
         yield from (value + 1, value * 1.25 + 0.125)
     else:
-        choices = {"record": "person", "replace_one": "add_remove", "exact lattice": "idealised"}
+        choices = {"record": "person", "replace_one": "add_remove", "exact lattice": "idealized"}
         yield choices.get(value, f"{value}x")
 
 

@@ -36,7 +36,7 @@ from discreet.errors import AccountingError
 
 FORMAT = 3
 UNITS = ("record", "person")
-ARITHMETICS = ("exact lattice", "idealised")
+ARITHMETICS = ("exact lattice", "idealized")
 BOUGHT = "bought_ranges"
 """Among the public facts: ranges that were released with noise, under this certificate."""
 LATER = ("trace", "created", "ledger")
@@ -83,7 +83,7 @@ class Certificate:
     noise_multiplier
         Noise over sensitivity under the relation.
     arithmetic
-        ``"exact lattice"`` where the proof covers the bits that ran, ``"idealised"`` where it is of real numbers.
+        ``"exact lattice"`` where the proof covers the bits that ran, ``"idealized"`` where it is of real numbers.
     entropy
         Where the noise came from.
     not_private

@@ -17,7 +17,7 @@ from discreet.budget import Budget
 from discreet.curator.engines.base import Engine
 from discreet.curator.lattice.entropy import current_entropy
 from discreet.curator.observer import current_observer
-from discreet.curator.session import Session, doubts, idealised
+from discreet.curator.session import Session, doubts, idealized
 from discreet.ledger.reservation import Reservation
 
 
@@ -86,7 +86,7 @@ def promise(
 ) -> Certificate:
     """The certificate of a plan as far as it is known before records are read: what a ledger is told to expect."""
     events = plan.events(noise_multiplier, pure=budget.is_pure)
-    reasons, entropy = idealised(plan, budget), current_entropy()
+    reasons, entropy = idealized(plan, budget), current_entropy()
     return Certificate(
         epsilon=budget.epsilon,
         delta=budget.delta,
@@ -98,7 +98,7 @@ def promise(
         accountants=epsilon_of(events, budget.delta, budget.neighbors).accountants,
         assumed_public={key: value for key, value in facts.items() if key != "unit" and value is not None},
         noise_multiplier=noise_multiplier,
-        arithmetic="idealised" if reasons else "exact lattice",
+        arithmetic="idealized" if reasons else "exact lattice",
         entropy=entropy.name,
         library_version=__version__,
         notes=(*notes, *reasons),

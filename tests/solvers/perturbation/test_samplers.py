@@ -125,7 +125,7 @@ def test_one_coefficient_through_the_estimator(relation):
     losses = logistic_sum(X1, GRID[:, None])
     assert stats.kstest(drawn, cumulative(INTERVAL[relation] * losses, GRID)).pvalue > CHANCE
     assert stats.kstest(drawn, cumulative(4 * INTERVAL[relation] * losses, GRID)).pvalue < CHANCE
-    assert model.certificate_.arithmetic == "idealised"
+    assert model.certificate_.arithmetic == "idealized"
     assert [event.kind for event in model.certificate_.events] == ["bounded_range"]
 
 

@@ -22,7 +22,7 @@ class Points(Wall):
         within (a C + 2 tau) / lambda (``one_shot``), attained by linear losses; rounding to the lattice adds
         3 ceil(sqrt(p)) steps, which are counted.
         Mechanism: point + round(2^m N(0, I)) in lattice steps; for pure budgets a vector of density
-        exp(-||b|| / scale), whose length is a Gamma variable (floating point: the certificate says idealised).
+        exp(-||b|| / scale), whose length is a Gamma variable (floating point: the certificate says idealized).
         Event: ``Gaussian`` (``Laplace``, the same pure epsilon) at the planned multiplier.
         Conditions: convex loss; the problem's numbers are public or released. A minimizer is certified for
         every data set (``descent``).
@@ -82,7 +82,7 @@ class Points(Wall):
         DP (Gopi, Lee & Liu 2022), and k = lambda / (multiplier a G)^2; else k = 1/(multiplier a G 2 radius).
         Event: ``Gaussian``, or ``BoundedRange`` of 1/multiplier; a chain adds ``TotalVariation``, an assumption.
         Conditions: convex losses, G-Lipschitz on the support; the problem's numbers are public or released;
-        real arithmetic (the certificate says idealised). A sampler ends with a draw and in no other way.
+        real arithmetic (the certificate says idealized). A sampler ends with a draw and in no other way.
         """
         session = self._session
         with session.lock:

@@ -261,7 +261,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, Charged):
             accountants=paid.price.accountants,
             assumed_public={**_declared(candidate.facts.bounds, ready.n), **ready.data.declared},
             noise_multiplier=noise,
-            arithmetic="idealised" if paid.reasons else "exact lattice",
+            arithmetic="idealized" if paid.reasons else "exact lattice",
             entropy=entropy.name,
             library_version=__version__,
             notes=(

@@ -11,7 +11,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import Price, calibrate, epsilon_of
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget
-from discreet.curator.session import idealised
+from discreet.curator.session import idealized
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.defaults import choose_solver
@@ -94,7 +94,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Planned:
-    """A candidate's fit before it runs: its solver's settings, its noise, what it releases, why it may be idealised."""
+    """A candidate's fit before it runs: its solver's settings, its noise, what it releases, why it may be idealized."""
 
     solver: Mapping[str, Any]
     noise_multiplier: float
@@ -153,7 +153,7 @@ def _planned(candidate: Candidate, domain: Domain, run: Budget) -> Planned:
     if plan.total_variation:
         raise Unsupported("a sampler that is only approximate cannot be selected among: leave this candidate out")
     noise = calibrate(plan, run)
-    return Planned(chosen.settings(), noise, plan.events(noise, pure=run.is_pure), idealised(plan, run))
+    return Planned(chosen.settings(), noise, plan.events(noise, pure=run.is_pure), idealized(plan, run))
 
 
 def kinds(runs: Sequence[tuple[Event, ...]]) -> tuple[tuple[Event, ...], ...]:
