@@ -8,8 +8,7 @@ import tempfile
 from pathlib import Path
 
 from discreet import DPLogisticRegression, Schema, TableModel
-from discreet.datasets.hospital import hospital
-from discreet.datasets.hospital_file import schema_text, write_csv
+from discreet.datasets import hospital, schema_text, write_csv
 
 
 def main() -> None:

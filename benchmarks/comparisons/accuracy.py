@@ -27,7 +27,7 @@ from benchmarks.problems import declared_tables as declared
 from benchmarks.problems.declared_tables import DeclaredTable
 from benchmarks.seeded import SeededWords
 from discreet.curator import use_entropy
-from discreet.datasets.hospital import hospital
+from discreet.datasets import hospital
 from discreet.errors import DiscreetError, Unsupported
 from discreet.models import DPLinearRegression, DPLogisticRegression
 from discreet.models.solver_choice import solver_names

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.measures.accuracy import NEIGHBORS, Rows, free_accuracy, majority_accuracy, private_accuracy
 from benchmarks.methods.defaults import METHODS, Method
 from benchmarks.problems.measured_tables import TITLES
-from discreet.datasets.hospital import Table
+from discreet.datasets import Table
 from discreet.errors import Unsupported
 
 

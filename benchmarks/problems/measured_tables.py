@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
-from discreet.datasets.hospital import CLASSES, Table, hospital
+from discreet.datasets import CLASSES, Table, hospital
 from discreet.errors import DiscreetError
 
 SYNTHETIC = "synthetic"

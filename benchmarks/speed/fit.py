@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Row, at_most
 from benchmarks.problems.logistic import features_and_targets
-from discreet import DPLogisticRegression, GradientDescent
+from discreet import DPLogisticRegression
+from discreet.solvers import GradientDescent
 
 N, P, STEPS = 100_000, 100, 100
 

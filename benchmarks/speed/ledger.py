@@ -12,12 +12,13 @@ import numpy as np
 from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Row, at_least, at_most
 from benchmarks.problems.logistic import features_and_targets
-from discreet import Budget, DPLogisticRegression, GradientDescent, Ledger
+from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian, to_dict
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.ledger import rows
 from discreet.ledger.chain import Entry
+from discreet.solvers import GradientDescent
 
 EVENTS, BUDGET = (Gaussian(noise_multiplier=500.0, count=10),), Budget(0.1, 1e-8)
 ENTRIES = 100_000

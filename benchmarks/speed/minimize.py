@@ -14,12 +14,13 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Row, at_most
-from discreet import DPLogisticRegression, ObjectivePerturbation
+from discreet import DPLogisticRegression
 from discreet.bounds import Bounds
 from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.records.admission import Records, admit, scaling_for
 from discreet.losses import Logistic
+from discreet.solvers import ObjectivePerturbation
 
 N, P = 100_000, 100
 TOLERANCE = 1e-12

@@ -6,23 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet import (
-    AdaptiveClip,
-    Bounds,
-    Budget,
-    CoordinateDescent,
-    DPLogisticRegression,
-    GreedyCoordinateDescent,
-    PlanViolation,
-    PrivateData,
-    Squared,
-)
+from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting import rdp
 from discreet.accounting.events import Laplace
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.lattice import for_a_scalar, unit_for
 from discreet.curator.observer import observe
+from discreet.errors import PlanViolation
+from discreet.losses import Squared
+from discreet.solvers import AdaptiveClip, CoordinateDescent, GreedyCoordinateDescent
 
 
 def hockey_stick(r, distance, factor):

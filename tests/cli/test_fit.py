@@ -262,7 +262,7 @@ def test_a_declared_number_of_rows_must_be_right_where_it_is_public(refused, pla
         ((*LEDGER, "--neighbors", "zero_out"), "registered for replace_one per record"),
         ((*LEDGER, "--epsilon", "50"), "Nothing was charged, no record was read"),
         ((*LEDGER, "--public"), "charged nowhere"),
-        (("--request", "monthly"), "kept by a ledger"),
+        (("--charge-id", "monthly"), "kept by a ledger"),
         ((*LEDGER, "--model", "ridge"), "predicts numbers"),
         ((*LEDGER, "--epsilon", "-1"), "--epsilon must be positive"),
         ((*LEDGER, "--epsilon", "nan"), "--epsilon must be positive"),
@@ -330,7 +330,7 @@ def test_public_records_are_charged_nowhere(ok, refused, place, monkeypatch):
 
 
 def test_a_request_is_answered_once(ok, refused, place):
-    asked = (*FIT, *LEDGER, "--request", "monthly")
+    asked = (*FIT, *LEDGER, "--charge-id", "monthly")
     ok(*asked, "-o", "new")
     write_table(place / "table.csv", 400, seed=5)  # other rows of the same number: they are not read
     ok(*asked, "-o", "newer")

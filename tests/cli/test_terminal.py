@@ -17,9 +17,10 @@ import pyarrow.csv
 import pytest
 
 import discreet
-from discreet import DPLogisticRegression, GradientDescent
+from discreet import DPLogisticRegression
 from discreet.cli.terminal_text import EscapedStream, escaped, escaped_streams, stdout_for_data
 from discreet.schema.toml import quoted
+from discreet.solvers import GradientDescent
 from tests.cli.tables import SCHEMA, write_table
 
 HOSTILE = {

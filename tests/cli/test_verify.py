@@ -6,7 +6,7 @@ import pytest
 
 from discreet import DPLogisticRegression
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.datasets.hospital import hospital
+from discreet.datasets import hospital
 
 
 def tampered(path, change):

@@ -30,10 +30,10 @@ def release_first(address: Path, folder: Folder, slot: int, seed: float) -> None
     """The order of things that loses debits."""
     ledger, log = Ledger(address), Log(folder.log(slot))
     while not folder.stop.exists():
-        request = f"own-{secrets.token_hex(6)}"
-        log("released", request, secrets.token_hex(8))
+        charge_id = f"own-{secrets.token_hex(6)}"
+        log("released", charge_id, secrets.token_hex(8))
         try:
-            charge(ledger, request)
+            charge(ledger, charge_id)
         except BudgetExceeded:
             return
 

@@ -178,7 +178,7 @@ def test_the_installed_command_is_killed(place: Path) -> None:
 # --- requests ---------------------------------------------------------------------------------------
 
 
-REQUEST = (*FIT, "--request", "monthly")
+REQUEST = (*FIT, "--charge-id", "monthly")
 SETTLE = "discreet.ledger.reservation/Reservation:settle"
 
 

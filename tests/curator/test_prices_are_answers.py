@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, PlanViolation, PrivateData, Squared
+from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
+from discreet.errors import PlanViolation
+from discreet.losses import Squared
 
 UNSAMPLED = (
     "noisy_count",

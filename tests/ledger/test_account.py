@@ -9,8 +9,8 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
-from discreet import Ledger, Plan, Release
-from discreet.accounting import gaussian
+from discreet import Ledger
+from discreet.accounting import Plan, Release, gaussian
 from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, PureDP, TotalVariation
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget

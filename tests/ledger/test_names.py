@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from discreet import Budget, Ledger, LedgerError, Unsupported
+from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
+from discreet.errors import LedgerError, Unsupported
 from discreet.ledger import rows
 from discreet.ledger.account import Account
 from discreet.ledger.fingerprint import Fingerprint
@@ -91,7 +92,7 @@ def test_two_spellings_are_one_account(ledger: Ledger) -> None:
     for name in (APART, COMPOSED):
         reservation = ledger.reserve(name, price_plan(EVENTS, BUDGET), f"weekly {APART}")
         assert reservation.reference["dataset"] == COMPOSED
-        assert reservation.request == f"weekly {COMPOSED}"
+        assert reservation.charge_id == f"weekly {COMPOSED}"
         assert ledger.account(name).name == COMPOSED
         assert ledger.spent(name).fits == 1
         assert len(ledger.entries(name)) == 3

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import Ledger, Plan, Release
-from discreet.accounting import rdp
+from discreet import Ledger
+from discreet.accounting import Plan, Release, rdp
 from discreet.accounting.events import (
     ZCDP,
     BoundedRange,

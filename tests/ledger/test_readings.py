@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from discreet import Ledger, Plan, Release
+from discreet import Ledger
+from discreet.accounting import Plan, Release
 from discreet.accounting.events import Gaussian, PureDP, TotalVariation
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget

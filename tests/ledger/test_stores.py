@@ -7,7 +7,8 @@ from dataclasses import astuple
 import pytest
 
 import discreet.ledger.ledger
-from discreet import Budget, Ledger, Plan, Release
+from discreet import Budget, Ledger
+from discreet.accounting import Plan, Release
 from discreet.accounting.events import Gaussian, Laplace, PoissonSampled
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Neighbors
@@ -44,8 +45,8 @@ def stopped_clock(monkeypatch):
     monkeypatch.setattr(discreet.ledger.ledger, "_nonce", lambda: "0")
 
 
-def charge(ledger: Ledger, dataset: str = "census", request: str | None = None, label: str = ""):
-    return ledger.reserve(dataset, price_plan(EVENTS, BUDGET), request, label=label)
+def charge(ledger: Ledger, dataset: str = "census", charge_id: str | None = None, label: str = ""):
+    return ledger.reserve(dataset, price_plan(EVENTS, BUDGET), charge_id, label=label)
 
 
 def exhaust(ledger: Ledger, dataset: str = "census") -> int:
@@ -165,10 +166,10 @@ def test_a_refusal_changes_nothing_and_a_raise_opens_again(ledger):
     exhaust(ledger)
     before = everything(ledger)
     with pytest.raises(BudgetExceeded, match="Nothing was charged, no record was read"):
-        charge(ledger, request="again")
+        charge(ledger, charge_id="again")
     assert everything(ledger) == before
     ledger.grant("census", 6.0)
-    assert charge(ledger, request="again").release is None
+    assert charge(ledger, charge_id="again").release is None
 
 
 def test_parts_cost_each_other_nothing(ledger):
@@ -262,21 +263,21 @@ def test_wrong_questions(ledger):
 
 def test_a_request_is_charged_once_and_released_once(ledger):
     ledger.grant("census", **CAP)
-    first, again = charge(ledger, request="mine"), charge(ledger, request="mine")
+    first, again = charge(ledger, charge_id="mine"), charge(ledger, charge_id="mine")
     assert (first.entry, first.head, first.release) == (again.entry, again.head, again.release)
     assert first.release is None
     assert again.settle("its release") == "its release"
     assert first.settle("another release") == "its release"
     first.abandon()  # too late: it was released
-    assert charge(ledger, request="mine").release == "its release"
+    assert charge(ledger, charge_id="mine").release == "its release"
     assert ledger.spent("census").fits == 1
 
 
 def test_a_failed_request_stays_failed(ledger):
     ledger.grant("census", **CAP)
-    failed = charge(ledger, request="mine")
+    failed = charge(ledger, charge_id="mine")
     failed.abandon()
-    for late in (lambda: charge(ledger, request="mine"), lambda: failed.settle("late")):
+    for late in (lambda: charge(ledger, charge_id="mine"), lambda: failed.settle("late")):
         with pytest.raises(LedgerError, match="failed after it was charged"):
             late()
     assert ledger.spent("census").fits == 1
@@ -285,7 +286,7 @@ def test_a_failed_request_stays_failed(ledger):
 def test_a_request_is_for_one_thing(ledger):
     ledger.grant("census", **CAP)
     ledger.grant("other", **CAP)
-    charge(ledger, request="mine")
+    charge(ledger, charge_id="mine")
     with pytest.raises(LedgerError, match="for something else"):
         charge(ledger, "other", "mine")
     with pytest.raises(LedgerError, match="for something else"):
@@ -303,7 +304,7 @@ def test_a_request_has_a_printable_name(ledger):
     ledger.grant("census", **CAP)
     for name in ("\ud800", "\0", "", " ", "two\nlines", "x" * 201, 7, b"bytes"):
         with pytest.raises(Unsupported, match="short, printable"):
-            charge(ledger, request=name)
+            charge(ledger, charge_id=name)
     assert ledger.spent("census").fits == 0
 
 
@@ -495,7 +496,7 @@ def test_one_request_from_many_threads(ledger):
     ledger.grant("census", **CAP)
 
     def ask(number: int) -> str:
-        return charge(ledger, request="the one").settle(f"release {number}")
+        return charge(ledger, charge_id="the one").settle(f"release {number}")
 
     with ThreadPoolExecutor(6) as pool:
         assert len(set(pool.map(ask, range(12)))) == 1
@@ -559,14 +560,14 @@ CHANGES = [
     "UPDATE account SET gaussian_cap = 0, low_cap = 0, high_cap = 0",
     "INSERT INTO entry SELECT seq + 1, kind, dataset, NULL, -1, 0, 0, 0, 0, body, hash, 'x' FROM entry WHERE seq = 2",
     "INSERT INTO entry SELECT seq + 1, kind, dataset, NULL, 1, 1, 1, 1, 1, body, prev, 'x' FROM entry WHERE seq = 2",
-    "INSERT INTO release (request, body) VALUES ('mine', 'another')",
-    "INSERT INTO release (request, body) VALUES ('never asked', 'x')",
+    "INSERT INTO release (charge_id, body) VALUES ('mine', 'another')",
+    "INSERT INTO release (charge_id, body) VALUES ('never asked', 'x')",
 ]
 
 
 def test_no_statement_changes_what_was_written(ledger):
     ledger.grant("census", **CAP)
-    charge(ledger, request="mine").settle("released")
+    charge(ledger, charge_id="mine").settle("released")
     ledger.recognize("census", Fingerprint("d", (1,)))
     before = everything(ledger)
     admitted = []

@@ -13,10 +13,7 @@ from sklearn.linear_model import ElasticNet as SkElasticNet
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 
 from discreet import (
-    L1,
-    L2,
     Bounds,
-    Box,
     Budget,
     DPHuberRegressor,
     DPLinearRegression,
@@ -24,14 +21,12 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    ElasticNet,
-    GradientDescent,
-    GroupL2,
-    L2Ball,
-    PrivateData,
-    Squared,
 )
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
+from discreet.losses import Squared
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball
+from discreet.solvers import GradientDescent
 
 GAP = 1e-6
 

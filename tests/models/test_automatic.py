@@ -7,10 +7,7 @@ import pytest
 from scipy import sparse
 
 from discreet import (
-    L1,
-    L2,
     Bounds,
-    Box,
     Budget,
     DPElasticNet,
     DPHuberRegressor,
@@ -20,20 +17,12 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    ElasticNet,
-    GroupL2,
-    Huber,
-    L2Ball,
-    Logistic,
-    NoPenalty,
-    Poisson,
-    SmoothedHinge,
-    Softmax,
-    Squared,
 )
 from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.solver_choice import automatic, choose_solver
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers import whitened_defaults as rules
 
 LIMIT = "without noise, full gradients reach the optimum"

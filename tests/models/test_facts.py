@@ -5,21 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    Bounds,
-    DiscreetError,
-    DPLinearSVC,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    DPRidge,
-    GradientDescent,
-    GroupL2,
-    InvalidBudget,
-    MissingBounds,
-    StochasticGradientDescent,
-    Unsupported,
-)
+from discreet import Bounds, DiscreetError, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge
+from discreet.budget import InvalidBudget
 from discreet.curator.observer import observe
+from discreet.errors import MissingBounds, Unsupported
+from discreet.penalties import GroupL2
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 from tests.models.declared import CLASSIFIERS, GD, REGRESSORS, every, fit, make
 
 # -------------------------------------------------------------------------------------------- certificates

@@ -14,28 +14,23 @@ import pytest
 from scipy import stats
 
 import discreet
-from discreet import (
-    Bounds,
-    CoordinateDescent,
-    DPHuberRegressor,
-    DPLasso,
-    DPLinearRegression,
-    DPLinearSVC,
-    DPLogisticRegression,
-    GradientDescent,
-    Ledger,
-    OutputPerturbation,
-    StochasticGradientDescent,
-    Unsupported,
-    VarianceReducedDescent,
-)
+from discreet import Bounds, DPHuberRegressor, DPLasso, DPLinearRegression, DPLinearSVC, DPLogisticRegression, Ledger
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.observer import observe
+from discreet.errors import Unsupported
 from discreet.models.fitting import Fitted
 from discreet.models.intervals import log_concave_quantile
 from discreet.models.persistence import UnreadableModel
-from discreet.solvers import whitened_newton
+from discreet.solvers import (
+    CoordinateDescent,
+    GradientDescent,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    StochasticGradientDescent,
+    VarianceReducedDescent,
+    whitened_newton,
+)
 
 
 class Quick:
@@ -186,7 +181,7 @@ def test_objective_perturbation_is_bounded():
     X, y = a_table("classes", 800, 3)
     model = logistic("objective", 4.0).fit(X, y)
     settings = {key: value for key, value in model.certificate_.solver.items() if key != "name"}
-    limit = logistic(discreet.ObjectivePerturbation(**settings), math.inf).fit(X, y)
+    limit = logistic(ObjectivePerturbation(**settings), math.inf).fit(X, y)
     found = []
     with remembered_prices():
         for seed in range(40):
@@ -247,7 +242,7 @@ def test_a_request_asked_again_keeps_them(tmp_path):
     X, y = a_table("classes", 400, 3)
     ledger = Ledger.create(tmp_path / "ledger.db")
     ledger.grant("people", 10.0, 1e-3)
-    first, again = (logistic("gd", 1.0, ledger=ledger, dataset="people").fit(X, y, request="one") for _ in range(2))
+    first, again = (logistic("gd", 1.0, ledger=ledger, dataset="people").fit(X, y, charge_id="one") for _ in range(2))
     np.testing.assert_array_equal(again.coef_, first.coef_)
     np.testing.assert_array_equal(again.coef_noise_, first.coef_noise_)
     np.testing.assert_array_equal(again.intercept_noise_, first.intercept_noise_)

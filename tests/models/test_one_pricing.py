@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLogisticRegression, DPSelectCV, Ledger, private_score
+from discreet import Bounds, DPLogisticRegression, DPRandomizedSearch, Ledger, private_score
 from discreet.accounting import pricing
 from discreet.accounting.events import merged
 from discreet.models import fitting, lifecycle
@@ -109,7 +109,7 @@ def test_a_selection_prices_each_plan_once(account, monkeypatch):
     """However many runs there are: each candidate's plan, the score and the whole."""
     candidates = {"alpha": [1e-3, 1e-2], "solver": ["gd", "objective"]}
     inner = DPLogisticRegression(**FACTS, ledger=False)
-    model = DPSelectCV(inner, candidates, epsilon=3.0, delta=1e-6, stopping="geometric", mean_runs=4.0, **account)
+    model = DPRandomizedSearch(inner, candidates, epsilon=3.0, delta=1e-6, stopping="geometric", mean_runs=4.0, **account)
     with counted(monkeypatch) as found:
         model.fit(X, Y)
     assert found.twice() == []

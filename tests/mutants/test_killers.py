@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, CoordinateDescent, DPLogisticRegression, Ledger, MissingBounds, PrivateData, audit
+from discreet import Bounds, Budget, DPLogisticRegression, Ledger, audit
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
 from discreet.accounting.perturbation_constants import perturbation_of
@@ -15,10 +15,12 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
+from discreet.curator import PrivateData
 from discreet.curator.records.admission import grouping
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, MissingBounds
 from discreet.ledger import sqlite
 from discreet.losses import Logistic, Squared
+from discreet.solvers import CoordinateDescent
 from discreet.solvers.coordinate_geometry import Geometry
 from tests.replaying import window
 

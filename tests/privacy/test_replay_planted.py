@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import Bounds, Budget, DPLogisticRegression, Logistic, Neighbors, NoPenalty, PrivateData
+from discreet import Bounds, Budget, DPLogisticRegression, Neighbors
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
-from discreet.curator import session
+from discreet.curator import PrivateData, session
 from discreet.curator.engines import base
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, unit_for
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records import admission
+from discreet.losses import Logistic
 from discreet.models import fitting
+from discreet.penalties import NoPenalty
 from discreet.solvers.gradient_loop import Descent
 from discreet.testing import fresh_noise, neighbor_pairs, replay
 from tests.priced import priced_at

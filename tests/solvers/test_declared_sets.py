@@ -5,22 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
+from discreet import Bounds, DPHuberRegressor, DPLogisticRegression, DPRidge
+from discreet.errors import Unsupported
+from discreet.penalties import Box, L2Ball
+from discreet.solvers import (
     AdaptiveDescent,
-    Bounds,
-    Box,
     CoordinateDescent,
-    DPHuberRegressor,
-    DPLogisticRegression,
-    DPRidge,
     ExponentialMechanism,
     GradientDescent,
     GreedyCoordinateDescent,
-    L2Ball,
     ObjectivePerturbation,
     OutputPerturbation,
     StochasticGradientDescent,
-    Unsupported,
     VarianceReducedDescent,
 )
 from discreet.testing import seeded

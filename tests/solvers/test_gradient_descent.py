@@ -5,21 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    L2,
-    Bounds,
-    Budget,
-    GradientDescent,
-    Huber,
-    Logistic,
-    NoPenalty,
-    PrivateData,
-    SmoothedHinge,
-    StochasticGradientDescent,
-)
+from discreet import Bounds, Budget
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.priced_plan import price_plan
-from discreet.losses import derivative
+from discreet.curator import PrivateData
+from discreet.losses import Huber, Logistic, SmoothedHinge
+from discreet.losses.base import derivative
+from discreet.penalties import L2, NoPenalty
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 
 LIMIT = Budget(math.inf, 1e-6)  # no noise, clipped in the L2 norm
 

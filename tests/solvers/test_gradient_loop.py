@@ -8,22 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet import (
-    L1,
-    L2,
-    Domain,
-    GradientDescent,
-    Huber,
-    L2Ball,
-    Logistic,
-    Neighbors,
-    NoPenalty,
-    Softmax,
-    Squared,
-    StochasticGradientDescent,
-    Unsupported,
-)
+from discreet import Neighbors
+from discreet.bounds import Domain
+from discreet.errors import Unsupported
+from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.penalties import L1, L2, L2Ball, NoPenalty
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.solvers.gradient_loop import Averager, nesterov_weight, project
 
 

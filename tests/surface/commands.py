@@ -105,7 +105,7 @@ def _ran(task: Task, *commands: tuple[Any, ...], ledger: Path | None = None) -> 
 
 def _entry(entry: Any) -> str:
     contents = {name: value for name, value in entry.contents.items() if name not in ("time", "nonce")}
-    return f"{entry.kind} {entry.dataset} {entry.request} {json.dumps(contents, sort_keys=True)}"
+    return f"{entry.kind} {entry.dataset} {entry.charge_id} {json.dumps(contents, sort_keys=True)}"
 
 
 def _ledger(task: Task, unit: str = "record") -> tuple[Path, tuple[Any, ...]]:
@@ -147,7 +147,7 @@ def _fit_and_look(task: Task) -> Ran:
     model = task.out / "model"
     return _ran(
         task,
-        (*_fit_command(task, _schema(task)), *charged, "--json", "--request", "monday"),
+        (*_fit_command(task, _schema(task)), *charged, "--json", "--charge-id", "monday"),
         ("inspect", model),
         ("inspect", model, "--json"),
         ("verify", model, "--ledger", ledger),

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import discreet
+from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Neighbors
+from discreet.curator import PrivateData
 from discreet.losses import Logistic
+from discreet.models import SchemaEncoder, TableSearch, make_private_pipeline
+from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.gd import GradientDescent
 from tests.surface.observing import RICH, WatchedLedger, account_name, masked
 from tests.surface.rows import ANSWER, MATRIX, ROWS, TABLE, WHO, Cells, matrix_cells, table_cells
@@ -189,7 +193,7 @@ def _saved(task: Task) -> Any:
 
 
 def _selection(task: Task, inner: Any) -> Any:
-    return discreet.DPSelectCV(inner, {"alpha": [1e-3, 1e-1]}, mean_runs=2, **task.budget, **task.account)
+    return discreet.DPRandomizedSearch(inner, {"alpha": [1e-3, 1e-1]}, mean_runs=2, **task.budget, **task.account)
 
 
 def _select(method: str, task: Task) -> Any:
@@ -198,10 +202,10 @@ def _select(method: str, task: Task) -> Any:
 
 
 def _opened(task: Task) -> Any:
-    data = discreet.PrivateData(
+    data = PrivateData(
         task.table, task.y, bounds_of("DPLogisticRegression", task.n), groups=task.groups, **task.account
     )
-    plan = discreet.Plan([discreet.Release("noisy_gradient", 2)])
+    plan = Plan([Release("noisy_gradient", 2)])
     curator = data.open(price_plan(plan, discreet.Budget(EPSILON, DELTA, task.relation)), Logistic())
     return Held(data, curator)
 
@@ -239,10 +243,14 @@ def _estimators() -> Iterator[Entry]:
     covers = (*(f"{name}.save" for name in (*CLASSIFIERS, *REGRESSORS)), "load")
     yield Entry("save and load", covers, matrix_cells, MATRIX, _saved, every=ALIKE)
     select = partial(_select, "fit")
-    yield Entry("DPSelectCV.fit", ("DPSelectCV.fit", "DPSelectCV.save"), matrix_cells, MATRIX, select)
-    yield Entry("DPSelectCV.fit, persons", (), matrix_cells, MATRIX, select, persons=True, every=ALIKE)
+    yield Entry(
+        "DPRandomizedSearch.fit", ("DPRandomizedSearch.fit", "DPRandomizedSearch.save"), matrix_cells, MATRIX, select
+    )
+    yield Entry("DPRandomizedSearch.fit, persons", (), matrix_cells, MATRIX, select, persons=True, every=ALIKE)
     quote = partial(_select, "quote")
-    yield Entry("DPSelectCV.quote", ("DPSelectCV.quote",), matrix_cells, MATRIX, quote, reads=False, every=ALIKE)
+    yield Entry(
+        "DPRandomizedSearch.quote", ("DPRandomizedSearch.quote",), matrix_cells, MATRIX, quote, reads=False, every=ALIKE
+    )
     yield Entry("PrivateData.open", ("PrivateData", "PrivateData.open"), matrix_cells, MATRIX, _opened)
     yield Entry("PrivateData.open, persons", (), matrix_cells, MATRIX, _opened, persons=True, every=ALIKE)
     for name, metric in (("DPLogisticRegression", "accuracy"), ("DPLinearSVC", "auc"), ("DPRidge", "r2")):
@@ -260,14 +268,14 @@ def _estimators() -> Iterator[Entry]:
 
 def schema_of(n: int | None, *, persons: bool = False, private: bool = False) -> Any:
     """What is declared of the table."""
-    age = discreet.Number(range="private", within=(0, 1000)) if private else discreet.Number(range=(0, 120))
+    age = Number(range="private", within=(0, 1000)) if private else Number(range=(0, 120))
     return discreet.Schema(
         columns={
             "age": age,
-            "color": discreet.Category(("red", "blue")),
-            "smoker": discreet.Boolean(),
+            "color": Category(("red", "blue")),
+            "smoker": Boolean(),
         },
-        target=discreet.Target(ANSWER, classes=("low", "high")),
+        target=Target(ANSWER, classes=("low", "high")),
         person=WHO if persons else None,
         ignore=() if persons else (WHO,),
         rows=n,
@@ -311,16 +319,16 @@ def _rows_of_table(task: Task) -> Any:
 
 def _select_on_table(method: str, task: Task, **how: bool) -> Any:
     selection = _selection(task, discreet.DPLogisticRegression(solver=_GD))
-    return getattr(discreet.TableSelection(schema_of(task.n, **how), selection), method)(task.table)
+    return getattr(TableSearch(schema_of(task.n, **how), selection), method)(task.table)
 
 
 def _encoder(method: str, task: Task) -> Any:
-    return getattr(discreet.SchemaEncoder(schema_of(None)), method)(task.table)
+    return getattr(SchemaEncoder(schema_of(None)), method)(task.table)
 
 
 def _pipeline(task: Task) -> Any:
     model = discreet.DPLogisticRegression(solver=_GD, classes=("low", "high"), **task.budget, **task.account)
-    return discreet.make_private_pipeline(schema_of(task.n), model).fit(task.table, task.y)
+    return make_private_pipeline(schema_of(task.n), model).fit(task.table, task.y)
 
 
 def _tables() -> Iterator[Entry]:
@@ -338,9 +346,9 @@ def _tables() -> Iterator[Entry]:
     yield entry("TableModel.private_score", ("TableModel.private_score",), _score_table)
     yield entry("TableModel.rows", ("TableModel.rows", "TableModel.stream"), _rows_of_table, reads=False, every=ALIKE)
     selected = partial(_select_on_table, "fit")
-    yield entry("TableSelection.fit", ("TableSelection.fit",), selected, every=ALIKE)
-    yield entry("TableSelection.fit, persons", (), partial(selected, persons=True), persons=True, every=ALIKE)
-    yield entry("TableSelection.quote", ("TableSelection.quote",), partial(_select_on_table, "quote"), reads=False,
+    yield entry("TableSearch.fit", ("TableSearch.fit",), selected, every=ALIKE)
+    yield entry("TableSearch.fit, persons", (), partial(selected, persons=True), persons=True, every=ALIKE)
+    yield entry("TableSearch.quote", ("TableSearch.quote",), partial(_select_on_table, "quote"), reads=False,
                 every=ALIKE)  # fmt: skip
     shown = {"result": ROWS_SHOWN}
     for method in ("predict", "predict_proba", "predictions"):

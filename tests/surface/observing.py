@@ -43,11 +43,11 @@ class WatchedLedger(Ledger):
         """All are alike to a comparison: what they are asked is compared, and not how old they are."""
         return isinstance(other, WatchedLedger)
 
-    def reserve(self, dataset: str, priced: Any, request: str | None = None, **words: Any) -> Reservation:
+    def reserve(self, dataset: str, priced: Any, charge_id: str | None = None, **words: Any) -> Reservation:
         """Charge, and write it down, refused or not."""
         TOUCHED.append(CHARGED)
-        self.asked.append(f"reserve {dataset} {priced!r} {request!r} {sorted(words.items())}")
-        made = super().reserve(dataset, priced, request, **words)
+        self.asked.append(f"reserve {dataset} {priced!r} {charge_id!r} {sorted(words.items())}")
+        made = super().reserve(dataset, priced, charge_id, **words)
         return replace(made, name="ledger", entry=1, head="")  # the ledger grows from case to case
 
     def recognize(self, dataset: str, fingerprint: Any) -> None:

@@ -18,6 +18,7 @@ from discreet.cli.app import app
 from discreet.curator.private_data import PrivateData
 from discreet.curator.records import admission
 from discreet.errors import Unsupported
+from tests.public_names import PACKAGES, callables, public
 from tests.surface.__main__ import app as surface_app
 from tests.surface.audit import surface
 from tests.surface.cases import CONTAINERS, ENTRIES, HOSTILE, case_of, differences
@@ -47,13 +48,17 @@ SHOWS_ROWS = "scikit-learn's own methods, on rows that the caller may see: they 
 EXEMPT = {
     **{
         f"{name}.{method}": SHOWS_ROWS
-        for name in discreet.__all__
+        for name in public()
         if name.startswith("DP")
         for method in ("predict", "decision_function", "predict_proba", "predict_log_proba", "score")
     },
     "Neighbors": "an enumeration of words",
     "PrivateData.recognize": "for the ledger's owner, after a charge: fits call it",
 }
+
+
+SYNTHETIC = ("discreet.audit", "discreet.datasets", "discreet.testing")
+"""Packages that work on synthetic rows."""
 
 
 def takes_anything(function: Any) -> set[str]:
@@ -69,10 +74,7 @@ def takes_anything(function: Any) -> set[str]:
 
 def ways_in():
     """Every public name, and method of one, that could be handed records."""
-    for name in discreet.__all__:
-        thing = getattr(discreet, name)
-        if not callable(thing):
-            continue
+    for name, thing in callables(*(package for package in PACKAGES if package not in SYNTHETIC)).items():
         if takes_anything(thing) - DECLARED:
             yield name
         for method, function in inspect.getmembers(thing, callable) if inspect.isclass(thing) else ():

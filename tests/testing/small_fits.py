@@ -15,10 +15,9 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    GradientDescent,
-    StochasticGradientDescent,
 )
 from discreet.accounting.pricing import remembered_prices
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import Data
 
 N, P = 40, 3

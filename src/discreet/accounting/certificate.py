@@ -25,7 +25,7 @@ from discreet.errors import AccountingError
 
 FORMAT = 3
 UNITS = ("record", "person")
-ARITHMETICS = ("exact lattice", "idealised")
+ARITHMETICS = ("exact lattice", "idealized")
 LATER = ("trace", "created", "ledger")
 """The fields that are not known before records are read; ``BOUGHT`` is the fourth thing that is not."""
 
@@ -61,7 +61,7 @@ class Certificate:
     noise_multiplier
         Noise over sensitivity under the relation.
     arithmetic
-        ``"exact lattice"`` where the proof covers the bits that ran, ``"idealised"`` where it is of real numbers.
+        ``"exact lattice"`` where the proof covers the bits that ran, ``"idealized"`` where it is of real numbers.
     entropy
         Where the noise came from.
     not_private
@@ -114,7 +114,7 @@ class Certificate:
         facts: Mapping[str, Any],
         *,
         notes: tuple[str, ...] = (),
-        idealised: tuple[str, ...] = (),
+        idealized: tuple[str, ...] = (),
         noise_multiplier: float | None = None,
         **known: Any,
     ) -> "Certificate":
@@ -126,7 +126,7 @@ class Certificate:
             The releases, their budget and their price.
         facts
             The declared facts and the ``"unit"``; None where something was not declared.
-        notes, idealised
+        notes, idealized
             Remarks; and why the proof is of real numbers, where it is.
         noise_multiplier
             None: that of the plan.
@@ -142,9 +142,9 @@ class Certificate:
             accountants=priced.price.accountants,
             assumed_public={key: value for key, value in facts.items() if key != "unit" and value is not None},
             noise_multiplier=priced.noise_multiplier if noise_multiplier is None else noise_multiplier,
-            arithmetic="idealised" if idealised else "exact lattice",
+            arithmetic="idealized" if idealized else "exact lattice",
             library_version=__version__,
-            notes=(*notes, *idealised),
+            notes=(*notes, *idealized),
             **known,
         )
 

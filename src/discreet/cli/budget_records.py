@@ -28,7 +28,7 @@ def history(
     """Show what was granted and charged, in order, the last entries.
 
     A charge says what it was for, the budget that was asked for, how many noisy answers that paid for, and under which
-    request. Charges to a whole concern its parts too, and are listed under the whole's name.
+    charge id. Charges to a whole concern its parts too, and are listed under the whole's name.
     """
     from discreet.cli.budget_tables import entry_facts, print_history
 

@@ -67,8 +67,8 @@ SolverName = Annotated[str, _option("solver", "The algorithm", registered_solver
 
 def model_named(declared: "Schema", name: str, settings: dict[str, Any], account: dict[str, Any]) -> "TableModel":
     """A model for a table, not fitted: by its short name, or the one that suits the target."""
-    from discreet.models.registry import MODELS
-    from discreet.models.table_model import TableModel, default_model
+    from discreet.models.registry import MODELS, default_model
+    from discreet.models.table_model import TableModel
 
     name = default_model(declared) if name == "auto" else name
     estimator = MODELS[name]()

@@ -76,8 +76,8 @@ def _clear(out: Path) -> None:
 
 def _prepare(out: Path, rows: int, console: "Console") -> tuple[float, float]:
     """Write the files; the accuracy without privacy and that of knowing nothing, on the rows that are public."""
-    from discreet.datasets.hospital import hospital, references
-    from discreet.datasets.hospital_file import schema_text, write_csv
+    from discreet.datasets import hospital, schema_text, write_csv
+    from discreet.datasets.hospital_stays import references
 
     with console.status("Drawing synthetic patients"):
         table, private = hospital(rows), rows - rows // 4

@@ -49,7 +49,7 @@ def fit(
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
     public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
-    request: Annotated[
+    charge_id: Annotated[
         str | None,
         typer.Option(help="A name for this fit in the ledger: asked again, it costs nothing and gives the same model."),
     ] = None,
@@ -84,8 +84,8 @@ def fit(
 
     The folder is made whole or not at all: model.discreet, schema.toml, certificate.json, report.html, and the sums of
     these files. With a ledger (`discreet budget`), the fit is charged before the first row is read, and refused where
-    the budget is spent; a fit that is interrupted after that stays charged, and with `--request` it may be asked again
-    under the same charge.
+    the budget is spent; a fit that is interrupted after that stays charged, and with `--charge-id` it may be asked for
+    again under the same charge.
 
     Next: `discreet inspect model`, `discreet verify model`, `discreet predict model new.csv`, `discreet score model
     held-out.csv --private --epsilon 0.1`.
@@ -95,8 +95,8 @@ def fit(
     check_budget(epsilon, delta, neighbors, declared.rows)
     unit = "record" if declared.person is None else "person"
     charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or dry_run))
-    if request is not None and not charge["ledger"] and not dry_run:
-        raise Refused("a request's name is kept by a ledger: give --ledger and --dataset, or leave out --request")
+    if charge_id is not None and not charge["ledger"] and not dry_run:
+        raise Refused("a charge id is kept by a ledger: give --ledger and --dataset, or leave out --charge-id")
     settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
                 "loss": loss, "allow_large_delta": allow_large_delta}  # fmt: skip
     chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
@@ -108,7 +108,7 @@ def fit(
     if not ignore_memory:
         check_memory(memory)
     try:
-        found = _fitted(chosen, source, out, request, (title or _title(chosen, table)) if report else "")
+        found = _fitted(chosen, source, out, charge_id, (title or _title(chosen, table)) if report else "")
     except (KeyboardInterrupt, SystemExit) as end:
         said, code = ("interrupted", INTERRUPTED) if isinstance(end, KeyboardInterrupt) else ("ended", TERMINATED)
         typer.echo(f"discreet: {said}: {_left(chosen, out, report)}; what was charged stays charged", err=True)
@@ -131,13 +131,13 @@ def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
     return declared, source
 
 
-def _fitted(model: "TableModel", source: Any, out: Path, request: str | None, title: str) -> "TableModel":
+def _fitted(model: "TableModel", source: Any, out: Path, charge_id: str | None, title: str) -> "TableModel":
     """The fit, and its folder: whole or not at all, the place found free before anything is charged."""
     from discreet.models.model_folder import new_folder, write
 
     stopped: list[BaseException] = []
     with new_folder(out) as folder:
-        model.fit(source, request=request)
+        model.fit(source, charge_id=charge_id)
         write(model, folder, _page(model, title, stopped) if title else {})
     for end in stopped:
         raise end

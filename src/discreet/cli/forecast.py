@@ -133,6 +133,7 @@ def _declared(schema: Path, settings: dict[str, Any]) -> tuple[Any, dict[str, An
     declared.check()
     layout = Layout(declared)
     model = model_named(declared, "auto", settings, {"ledger": False}).estimator
+    assert model is not None
     return model.set_params(bounds=layout.bounds), {"p": None, "indicators": layout.indicators}
 
 

@@ -9,7 +9,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.curator.lattice.entropy import current_entropy
 from discreet.curator.observer import current_observer
-from discreet.curator.session import doubts, idealised
+from discreet.curator.session import doubts, idealized
 
 if TYPE_CHECKING:
     from discreet.curator.session import Session
@@ -26,7 +26,7 @@ class Claim:
         As in ``Certificate``.
     facts
         The declared facts, where they are not those of the records that are opened.
-    noise_multiplier, idealised
+    noise_multiplier, idealized
         Those of what is inside a selection; None: those of the priced plan.
     """
 
@@ -35,19 +35,19 @@ class Claim:
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] | None = None
     noise_multiplier: float | None = None
-    idealised: tuple[str, ...] | None = None
+    idealized: tuple[str, ...] | None = None
 
 
 def promise(priced: PricedPlan, facts: Mapping[str, Any], claim: Claim) -> Certificate:
     """Return the certificate as far as it is known before records are read: what a ledger is told to expect."""
-    entropy, reasons = current_entropy(), claim.idealised
+    entropy, reasons = current_entropy(), claim.idealized
     return Certificate.of(
         priced,
         facts if claim.facts is None else claim.facts,
         model=claim.model,
         solver=claim.solver,
         notes=claim.notes,
-        idealised=idealised(priced.plan, priced.budget) if reasons is None else reasons,
+        idealized=idealized(priced.plan, priced.budget) if reasons is None else reasons,
         noise_multiplier=claim.noise_multiplier,
         entropy=entropy.name,
         not_private=doubts(entropy, observed=current_observer() is not None),

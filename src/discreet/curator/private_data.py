@@ -177,8 +177,8 @@ class PrivateData:
         """Charge a priced plan to the ledger, durably, before any record is read; None without a ledger.
 
         ``claims`` are those of which one will be issued as a certificate: the ledger chains what is known of them now.
-        ``words`` are those of ``Ledger.reserve``: request, label, about. A request that was answered before raises
-        AlreadyReleased, with its answer. ``open`` goes on under this charge, once. A request that was charged and not
+        ``words`` are those of ``Ledger.reserve``: charge_id, label, about. A charge that was answered before raises
+        AlreadyReleased, with its answer. ``open`` goes on under this charge, once. A charge that was not
         settled may be opened again under its charge, with other noise: two of its answers may never both be seen.
         """
         reservation = None

@@ -61,7 +61,7 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
             raise PlanViolation("a laplace release beside a delta is priced as pure: plan it without a dimension")
 
 
-def idealised(plan: Plan, budget: Budget) -> tuple[str, ...]:
+def idealized(plan: Plan, budget: Budget) -> tuple[str, ...]:
     """Why a proof is of real numbers, where the lattice does not reach; empty where the bits that run are covered."""
     if not budget.is_private:
         return ()

@@ -4,7 +4,7 @@ import csv
 from importlib.resources import files
 from pathlib import Path
 
-from discreet.datasets.hospital import OUTCOME, Table
+from discreet.datasets.hospital_stays import OUTCOME, Table
 
 WORDS = ("no", "yes")
 _TRUTHS = ("smoker", "diabetic", "lives_alone")

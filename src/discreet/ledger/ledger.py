@@ -27,8 +27,8 @@ _SEEN = "INSERT INTO seen (dataset, times) VALUES (?, 1) ON CONFLICT (dataset) D
 _KNOWN = "SELECT dataset, digest, sketch FROM known"
 _NOTED = "INSERT INTO notice (dataset, other, share) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _KEEP = (
-    "INSERT INTO release (request, body) SELECT CAST(? AS TEXT), CAST(? AS TEXT) "
-    "WHERE NOT EXISTS (SELECT 1 FROM release WHERE request = ?)"
+    "INSERT INTO release (charge_id, body) SELECT CAST(? AS TEXT), CAST(? AS TEXT) "
+    "WHERE NOT EXISTS (SELECT 1 FROM release WHERE charge_id = ?)"
 )
 
 
@@ -43,8 +43,8 @@ class Ledger:
 
     Examples
     --------
-    >>> from discreet import Budget, Ledger, Plan, Release
-    >>> from discreet.accounting.priced_plan import price_plan
+    >>> from discreet import Budget, Ledger
+    >>> from discreet.accounting import Plan, Release, price_plan
     >>> ledger = Ledger(":memory:")
     >>> _ = ledger.grant("census", epsilon=1.0, delta=1e-6)
     >>> for _ in range(2):
@@ -183,7 +183,7 @@ class Ledger:
         self,
         dataset: str,
         priced: PricedPlan,
-        request: str | None = None,
+        charge_id: str | None = None,
         *,
         unit: str = "record",
         label: str = "",
@@ -198,21 +198,21 @@ class Ledger:
             Its registered name.
         priced
             What will be released, and at what price: ``price_plan(plan, budget)``. The charge follows from its events.
-        request
-            A name for this request. Asked again under the same name, the same thing is charged once, and released
+        charge_id
+            A name for this charge. Asked again under the same name, the same thing is charged once, and released
             once (``Reservation.settle``).
         unit
             Whom the fit protects: ``"record"`` or ``"person"``. It must be the data set's.
         label
             What the charge is for, for the history.
         about
-            What else must be the same for a request to be the same, such as a digest of public settings.
+            What else must be the same for a charge to be the same, such as a digest of public settings.
         certificates
             The certificates of which one will be issued, as far as they are known before records are read. Their
             digests are chained with the charge, so that ``verify`` finds a certificate that was changed.
         """
-        if request is not None:
-            request = name_of(request)
+        if charge_id is not None:
+            charge_id = name_of(charge_id)
         events, budget = require_priced(priced).events, priced.budget
         known = self._terms.get(dataset) or self._terms.setdefault(dataset, self.account(dataset))
         dataset = known.name
@@ -232,12 +232,12 @@ class Ledger:
             body["certificates"] = sorted({one.public_digest() for one in certificates})
         try:
             with self._store.writing() as at:
-                if request is not None and (old := rows.entry_of_request(at, request)):
+                if charge_id is not None and (old := rows.entry_of_charge(at, charge_id)):
                     return self._again(at, old, dataset, body)
                 family = rows.family(at, dataset)
                 if not all(one.charged(charge).is_within for one in family):
                     raise OverCap
-                entry = self._append(at, "charge", dataset, body, request=request, charge=charge)
+                entry = self._append(at, "charge", dataset, body, charge_id=charge_id, charge=charge)
                 return self._reservation(at, entry)
         except OverCap:
             unpriced = not charge.is_pure and (known.delta == 0 or charge.has_no_share)
@@ -335,33 +335,33 @@ class Ledger:
         return entry
 
     def _reservation(self, at: Connection, entry: Entry, release: str | None = None) -> Reservation:
-        return Reservation(self, self._name(at), entry.dataset, entry.seq, entry.hash, entry.request, release)
+        return Reservation(self, self._name(at), entry.dataset, entry.seq, entry.hash, entry.charge_id, release)
 
     def _again(self, at: Connection, old: Entry, dataset: str, body: dict[str, Any]) -> Reservation:
-        """The same request once more: what it released, or leave to run under the charge that stands."""
+        """Repeat a charge under its id: what it released, or leave to run under the charge that stands."""
         asked, before = ({name: one.get(name) for name in _ASKED} for one in (body, old.contents))
         if old.dataset != dataset or canonical(before) != canonical(asked):
-            raise LedgerError("this request was made before, for something else: give each request a name of its own")
-        release, promised = _released(at, old.request), old.contents.get("certificates")
+            raise LedgerError("this charge_id was used before, for something else: give each charge an id of its own")
+        release, promised = _released(at, old.charge_id), old.contents.get("certificates")
         if release is None and promised not in (None, body.get("certificates")):
             raise LedgerError(
-                "this request was charged and not answered, and its certificate would say something else now: was it "
+                "this charge was made and not answered, and its certificate would say something else now: was it "
                 "made by another version of discreet? Ask again under another name, at another charge"
             )
         return self._reservation(at, old, release)
 
-    def settle(self, request: str, release: str) -> str:
-        """Keep what a request released, the first time; return what is kept (``Reservation.settle``)."""
-        request = name_of(request)
+    def settle(self, charge_id: str, release: str) -> str:
+        """Keep what a charge released, the first time; return what is kept (``Reservation.settle``)."""
+        charge_id = name_of(charge_id)
         with self._store.writing() as at:
-            at.run(_KEEP, request, release, request)
-            return _released(at, request) or ""
+            at.run(_KEEP, charge_id, release, charge_id)
+            return _released(at, charge_id) or ""
 
-    def abandon(self, request: str) -> None:
-        """A request's run failed, unless it has released something (``Reservation.abandon``)."""
-        request = name_of(request)
+    def abandon(self, charge_id: str) -> None:
+        """Mark a charge's run as failed, unless it has released something (``Reservation.abandon``)."""
+        charge_id = name_of(charge_id)
         with self._store.writing() as at:
-            at.run(_KEEP, request, None, request)
+            at.run(_KEEP, charge_id, None, charge_id)
 
 
 def _share(fingerprint: Fingerprint, other: Fingerprint, *, is_own: bool) -> float:
@@ -370,16 +370,18 @@ def _share(fingerprint: Fingerprint, other: Fingerprint, *, is_own: bool) -> flo
     return share if is_own else max(share, other.share_in(fingerprint))
 
 
-def _released(at: Connection, request: str | None) -> str | None:
-    """What a request released; an error where its run failed."""
-    found = at.rows("SELECT body FROM release WHERE request = ?", request)
+def _released(at: Connection, charge_id: str | None) -> str | None:
+    """Return what a charge released; raise where its run failed."""
+    found = at.rows("SELECT body FROM release WHERE charge_id = ?", charge_id)
     if found and found[0][0] is None:
-        raise LedgerError("this request failed after it was charged: ask again under another name, at another charge")
+        raise LedgerError(
+            "the run under this charge_id failed after it was charged: ask again under another id, at another charge"
+        )
     return found[0][0] if found else None
 
 
 _ASKED = ("budget", "events", "label", "about")
-"""What makes two requests the same."""
+"""What makes two charges the same."""
 
 _UNPRICED = (
     "this fit has no price in the data set's account: fit with delta=0 (a pure budget) where the cap has no delta, and "

@@ -1,4 +1,4 @@
-"""A charge that is on disk, and what its request released."""
+"""A charge that is on disk, and what its run released."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Reservation:
     """A charge that is on disk: the fit that it pays for may begin.
 
-    ``release`` is what the same request released before, if it did: then there is nothing to run.
+    ``release`` is what was released under the same ``charge_id`` before, if it did: then there is nothing to run.
     """
 
     ledger: "Ledger"
@@ -23,7 +23,7 @@ class Reservation:
     dataset: str
     entry: int
     head: str
-    request: str | None = None
+    charge_id: str | None = None
     release: str | None = None
 
     @property
@@ -32,16 +32,16 @@ class Reservation:
         return {"ledger": self.name, "dataset": self.dataset, "entry": self.entry, "head": self.head}
 
     def settle(self, release: str) -> str:
-        """Keep what was released under the request's name, and return what is kept: the first one, ever.
+        """Keep what was released under the charge's id, and return what is kept: the first one, ever.
 
-        Publish nothing but what this returns. Without a request there is nothing to keep.
+        Publish nothing but what this returns. Without a ``charge_id`` there is nothing to keep.
         """
-        return release if self.request is None else self.ledger.settle(self.request, release)
+        return release if self.charge_id is None else self.ledger.settle(self.charge_id, release)
 
     def abandon(self) -> None:
-        """The run failed. The charge stands, and the request cannot be tried again under it."""
-        if self.request is not None:
-            self.ledger.abandon(self.request)
+        """The run failed. The charge stands, and cannot be tried again under its id."""
+        if self.charge_id is not None:
+            self.ledger.abandon(self.charge_id)
 
 
 @contextmanager

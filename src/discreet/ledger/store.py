@@ -72,7 +72,7 @@ def tables() -> list[str]:
     caps = "".join(f"{name}_cap BIGINT NOT NULL, " for name in CURRENCIES)
     return [
         "CREATE TABLE ledger (id BIGINT PRIMARY KEY CHECK (id = 1), format BIGINT NOT NULL, name TEXT NOT NULL)",
-        "CREATE TABLE entry (seq BIGINT PRIMARY KEY, kind TEXT NOT NULL, dataset TEXT NOT NULL, request TEXT UNIQUE, "
+        "CREATE TABLE entry (seq BIGINT PRIMARY KEY, kind TEXT NOT NULL, dataset TEXT NOT NULL, charge_id TEXT UNIQUE, "
         f"{each} body TEXT NOT NULL, prev TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE)",
         "CREATE TABLE account (name TEXT PRIMARY KEY, parent TEXT REFERENCES account (name), "
         "neighbors TEXT NOT NULL, unit TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, "
@@ -83,7 +83,7 @@ def tables() -> list[str]:
         "(epsilon_spent <= epsilon_cap AND delta_spent = 0)))))",
         "CREATE INDEX entry_of ON entry (dataset, seq)",
         "CREATE INDEX part_of ON account (parent)",
-        "CREATE TABLE release (request TEXT PRIMARY KEY REFERENCES entry (request), body TEXT)",
+        "CREATE TABLE release (charge_id TEXT PRIMARY KEY REFERENCES entry (charge_id), body TEXT)",
         "CREATE TABLE known (dataset TEXT PRIMARY KEY REFERENCES account (name), digest TEXT NOT NULL, "
         "sketch TEXT NOT NULL)",
         "CREATE TABLE seen (dataset TEXT PRIMARY KEY REFERENCES account (name), times BIGINT NOT NULL)",

@@ -38,7 +38,7 @@ class DPLinearModel(NamedParameters, Charged):
     coef_noise_: NDArray[np.float64] | None
     intercept_noise_: NDArray[np.float64] | None
 
-    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, request: str | None) -> Self:
+    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, charge_id: str | None) -> Self:
         warn_of_repeated_fits(self.ledger, self.dataset)
         X = container_of(X)
         if is_stream(X):
@@ -49,7 +49,7 @@ class DPLinearModel(NamedParameters, Charged):
             if is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
                 X.reading = progress.rows if public else None
-            fitted = fit_model(self._told(bounds, loss), X, y, groups, request=request, progress=progress)
+            fitted = fit_model(self._told(bounds, loss), X, y, groups, charge_id=charge_id, progress=progress)
             if is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
@@ -60,10 +60,7 @@ class DPLinearModel(NamedParameters, Charged):
         validate_data(self, X, skip_check_array=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:  # a fact of the container
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=4
-            )
+        warn_of_a_column(y)
 
     def _told(self, bounds: Bounds, loss: Any) -> FitSettings:
         """Return what a fit is told in addition to its records."""
@@ -173,6 +170,12 @@ class DPLinearModel(NamedParameters, Charged):
         tags.target_tags.required = True
         tags.non_deterministic = True
         return tags
+
+
+def warn_of_a_column(y: Any) -> None:
+    """Warn where the target is a matrix of one column: a fact of its container."""
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        warnings.warn("A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=5)
 
 
 _ROWS = 2048

@@ -31,13 +31,13 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, n_classes: int) -> Any: ...
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, request: str | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
         """Fit privately; ``groups`` names the person behind each row, where a person has several.
 
-        ``request`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
+        ``charge_id`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
         """
         bounds, loss = self._facts()
-        self._fit(X, y, groups, bounds, loss, request)
+        self._fit(X, y, groups, bounds, loss, charge_id)
         assert bounds.classes is not None
         self.classes_ = _label_array(bounds.classes)
         return self

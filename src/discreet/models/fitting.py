@@ -41,7 +41,7 @@ class Fitted:
     intercept_noise: NDArray[np.float64] | None = None
 
     def text(self) -> str:
-        """All of it as JSON: what a ledger keeps under a request's name."""
+        """All of it as JSON: what a ledger keeps under a charge's id."""
         arrays = {name: getattr(self, name) for name in ("coef", "intercept", "coef_noise", "intercept_noise")}
         stored = {name: None if values is None else values.tolist() for name, values in arrays.items()}
         return json.dumps({**stored, "certificate": self.certificate.to_json()})
@@ -174,7 +174,7 @@ class Prepared:
 
     @property
     def about(self) -> str:
-        """What tells one fit's public settings from another's: a request is never answered with another model."""
+        """What tells one fit's public settings from another's: a charge_id is never answered with another model."""
         fit, data, settings = self.fit, self.data, self.solver.settings()
         declarations = (fit.bounds, fit.loss, fit.penalty, settings, data.n_columns, self.domain.n, fit.fit_intercept)
         known = (fit.model, *declarations, *([data.declared] if data.declared else []))
@@ -182,13 +182,13 @@ class Prepared:
 
 
 def fit_model(
-    fit: FitSettings, X: Any, y: Any, groups: Any, *, request: str | None = None, progress: Progress | None = None
+    fit: FitSettings, X: Any, y: Any, groups: Any, *, charge_id: str | None = None, progress: Progress | None = None
 ) -> Fitted:
     """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
     ready = fit.prepare(X, y, groups)
     data, solver, priced = ready.data, ready.solver, ready.priced
     claim = Claim(fit.model, solver.settings(), ready.reason)
-    if request is not None and isinstance(priced.plan, AdaptivePlan):
+    if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
     def answer(_: Reservation | None) -> tuple[Any, Claim, Certify]:
@@ -198,14 +198,14 @@ def fit_model(
         spread = (None, None) if noise is None else _in_own_units(noise, data, fit)
         return (*_in_own_units(solution.coefficients, data, fit), *spread), claim, curator.issued
 
-    words = {"request": request, "label": fit.model, "about": ready.about}
+    words = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
     try:
         found, certificate, reservation = Priced(data, fit.loss, priced).carry_out([claim], answer, **words)
     except AlreadyReleased as answered:
         return Fitted.from_text(answered.release)
     coef, intercept, *spread = found
     fitted = Fitted(coef, intercept, certificate, *spread)
-    if reservation is None or request is None:
+    if reservation is None or charge_id is None:
         return fitted
     return Fitted.from_text(reservation.settle(fitted.text()))
 

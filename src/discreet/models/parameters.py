@@ -14,7 +14,7 @@ from discreet.errors import DiscreetError
 _STEPS = "the plan of steps follows from the budget; to choose it, pass a solver: solver=GradientDescent(n_steps=50)"
 _SEED = (
     "noise is drawn from the operating system and cannot be seeded: anyone who knows the seed could subtract it. "
-    "With a ledger, fit(..., request='name') gives the same model again"
+    "With a ledger, fit(..., charge_id='name') gives the same model again"
 )
 _WEIGHTS = "records cannot be weighted: a weight would change how much one of them may contribute"
 _SCALE = "features are scaled by their declared bounds: bounds=Bounds(..., scale='feature') or 'global'"

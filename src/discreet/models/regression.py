@@ -21,12 +21,12 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, bounds: Bounds) -> Any: ...
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, request: str | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
         """Fit privately; ``groups`` names the person behind each row, where a person has several.
 
-        ``request`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
+        ``charge_id`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
         """
-        self._fit(X, y, groups, *self._facts(), request)
+        self._fit(X, y, groups, *self._facts(), charge_id)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         if self.coef_noise_ is not None and self.intercept_noise_ is not None:
             self.coef_noise_, self.intercept_noise_ = self.coef_noise_[0], self.intercept_noise_[0]

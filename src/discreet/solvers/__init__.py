@@ -3,3 +3,7 @@
 A solver sees noisy answers, never records, so a new one needs no privacy review: whatever it does
 with a curator's answers is covered by the plan that was priced.
 """
+
+from discreet.lazy_names import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__spec__)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import Logistic
 from discreet.curator.engines import engine_for
 from discreet.curator.kernels.moments import outer_sums
 from discreet.curator.queries.moments import MomentQuery, outer_coefficients, square_shift
 from discreet.errors import Unsupported
+from discreet.losses import Logistic
 from tests.solvers.whitened.cases import asked, budget_of, ceil_norm, dense_of, records_of
 
 STRIP, BLOCK = 256, 4096

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from discreet import Bounds, Logistic, Squared
+from discreet import Bounds
 from discreet.curator.records.recoding import Recoding, recoded
 from discreet.errors import Unsupported
+from discreet.losses import Logistic, Squared
 from tests.solvers.whitened.cases import LABELS, ceil_norm, dense_of, opened, records_of, rows_through
 
 P = 5

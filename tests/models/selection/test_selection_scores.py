@@ -6,22 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import (
-    Bounds,
-    Budget,
-    Huber,
-    Logistic,
-    Plan,
-    PlanViolation,
-    Poisson,
-    PrivateData,
-    Release,
-    SmoothedHinge,
-    Softmax,
-    Squared,
-)
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.queries import scores
+from discreet.errors import PlanViolation
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, table

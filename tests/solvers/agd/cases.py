@@ -5,9 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet import AdaptivePlan, Bounds, Budget, Logistic, PrivateData, Release
+from discreet import Bounds, Budget
+from discreet.accounting import AdaptivePlan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import SeededEntropy
+from discreet.losses import Logistic
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
 GRADIENT = Release("noisy_gradient", 0)

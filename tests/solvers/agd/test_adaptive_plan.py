@@ -13,13 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import AdaptivePlan, Bounds, Budget, Logistic, Plan, PrivateData, Release
+from discreet import Bounds, Budget
+from discreet.accounting import AdaptivePlan, Plan, Release
 from discreet.accounting.events import ZCDP
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.queries.candidates import ValueQuery
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.errors import AccountingError, BudgetExceeded, PlanViolation, Unsupported
+from discreet.losses import Logistic
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import (

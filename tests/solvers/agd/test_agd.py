@@ -9,9 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 import discreet
 from discreet import (
-    L1,
-    L2,
-    AdaptiveDescent,
     Bounds,
     Budget,
     DPHuberRegressor,
@@ -20,16 +17,16 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    Logistic,
-    NoPenalty,
-    Poisson,
-    PrivateData,
 )
+from discreet.accounting import AdaptivePlan
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.zcdp_filter import Filter
+from discreet.curator import Curator, PrivateData
 from discreet.errors import BudgetExceeded, DiscreetError, Unsupported
+from discreet.losses import Logistic, Poisson
 from discreet.losses.base import least, value
-from discreet.solvers import agd
+from discreet.penalties import L1, L2, NoPenalty
+from discreet.solvers import AdaptiveDescent, agd
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import audit, filter_of, small_table
@@ -44,7 +41,7 @@ class Script:
         self.domain = SimpleNamespace(shape=(P,), n=n, neighbors="zero_out")
         self.loss, self.budget = Logistic(), Budget(1.0 if private else math.inf, 1e-6)
         self.filter = Filter(total)
-        self.plan = discreet.AdaptivePlan(())
+        self.plan = AdaptivePlan(())
         self.gradients, self.choices = gradients, choices
         self.asked, self.points, self.offsets, self.rounds = [], [], [], 0
 
@@ -262,18 +259,18 @@ def test_without_noise_the_best_step_of_the_grid_is_taken():
         return float(np.mean(np.minimum(np.logaddexp(0, -y * (X @ w)), 3.0)) + penalty.value(w))
 
     chosen, tried = [], []
-    honest = discreet.Curator.select_candidate
+    honest = Curator.select_candidate
 
     def spy(self, points, **given):
         chosen.append(honest(self, points, **given))
         tried.append(points)
         return chosen[-1]
 
-    discreet.Curator.select_candidate = spy
+    Curator.select_candidate = spy
     try:
         real(X, y, math.inf, penalty, AdaptiveDescent(clip=10.0))
     finally:
-        discreet.Curator.select_candidate = honest
+        Curator.select_candidate = honest
     assert len(chosen) > 5
     for index, points in zip(chosen, tried, strict=True):
         values = [objective(point) for point in points]

@@ -6,11 +6,14 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from discreet import AdaptiveDescent, AdaptivePlan, Bounds, Budget, Logistic, NoPenalty, PrivateData
-from discreet.accounting import rdp
+from discreet import Bounds, Budget
+from discreet.accounting import AdaptivePlan, rdp
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.errors import Unsupported
-from discreet.solvers import agd
+from discreet.losses import Logistic
+from discreet.penalties import NoPenalty
+from discreet.solvers import AdaptiveDescent, agd
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import filter_of, realized_rho

@@ -6,14 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import AdaptiveDescent, Bounds, Budget, Logistic, NoPenalty, PrivateData
+from discreet import Bounds, Budget
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.zcdp_filter import Charge, Filter
 from discreet.budget import Neighbors
+from discreet.curator import PrivateData
 from discreet.curator.lattice import noise
 from discreet.curator.queries import candidates
 from discreet.curator.session import Session
 from discreet.errors import BudgetExceeded
+from discreet.losses import Logistic
+from discreet.penalties import NoPenalty
+from discreet.solvers import AdaptiveDescent
 from discreet.solvers.agd import Measured
 from discreet.testing import neighbor_pairs, replay, seeded
 from tests.replaying import window

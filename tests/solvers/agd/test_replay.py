@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet import AdaptiveDescent
+from discreet.solvers import AdaptiveDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import worst_ratio
 from tests.solvers.agd.cases import RELATIONS

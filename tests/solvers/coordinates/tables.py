@@ -7,9 +7,12 @@ from unittest import mock
 import numpy as np
 from scipy import sparse
 
-from discreet import Bounds, Budget, Huber, Logistic, Plan, Poisson, PrivateData, Release, SmoothedHinge, Squared
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.observer import observe
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Squared
 
 LOSSES = {
     "squared": Squared(),

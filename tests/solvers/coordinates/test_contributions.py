@@ -7,14 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import L1, Budget, NoPenalty, PrivateData, Release, Squared
+from discreet import Budget
+from discreet.accounting import Release
+from discreet.curator import PrivateData
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.lattice.lattice import block_bounds, on_weight_grid, weight_scale
 from discreet.curator.queries.coordinates import CoordinateQuery
 from discreet.curator.queries.moments import SquareQuery
 from discreet.curator.records import admission
+from discreet.losses import Squared
 from discreet.losses.base import derivative
+from discreet.penalties import L1, NoPenalty
 from tests.replaying import window
 from tests.solvers.coordinates.tables import LOSSES, bounds_for, csr, drawn, forced, gradients, opened
 

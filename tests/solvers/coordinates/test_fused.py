@@ -5,9 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from discreet import L1, L2, Box, Budget, CoordinateDescent, ElasticNet, Geometry, Logistic, NoPenalty, Squared
+from discreet import Budget
 from discreet.curator.lattice.lattice import COARSE, weight_scale
+from discreet.losses import Logistic, Squared
+from discreet.penalties import L1, L2, Box, ElasticNet, NoPenalty
 from discreet.penalties.base import prox_coordinate
+from discreet.solvers import CoordinateDescent, Geometry
 from tests.replaying import window
 from tests.solvers.coordinates.tables import LOSSES, RELATIONS, csr, drawn, gradients, one_stream, opened
 

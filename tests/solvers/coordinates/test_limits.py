@@ -7,22 +7,12 @@ import pytest
 from sklearn.linear_model import ElasticNet as SkElasticNet
 from sklearn.linear_model import Lasso, LogisticRegression
 
-from discreet import (
-    L1,
-    L2,
-    Bounds,
-    Budget,
-    CoordinateDescent,
-    DPElasticNet,
-    DPLasso,
-    DPLogisticRegression,
-    Geometry,
-    GreedyCoordinateDescent,
-    Logistic,
-    PrivateData,
-    Squared,
-)
+from discreet import Bounds, Budget, DPElasticNet, DPLasso, DPLogisticRegression
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
+from discreet.losses import Logistic, Squared
+from discreet.penalties import L1, L2
+from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
 from tests.solvers.coordinates.tables import bounds_for, csr, drawn
 
 GAP = 1e-6

@@ -5,28 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    L1,
-    Bounds,
-    Budget,
-    CoordinateDescent,
-    Domain,
-    Geometry,
-    GreedyCoordinateDescent,
-    Logistic,
-    Neighbors,
-    NoPenalty,
-    PrivateData,
-    Release,
-    Squared,
-    Unsupported,
-    calibrate,
-)
+from discreet import Bounds, Budget, Neighbors
+from discreet.accounting import Release, calibrate
 from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PureDP
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
+from discreet.bounds import Domain
+from discreet.curator import PrivateData
 from discreet.curator.queries.greedy import scores
+from discreet.errors import Unsupported
+from discreet.losses import Logistic, Squared
 from discreet.losses.constants import coordinate_smoothness
+from discreet.penalties import L1, NoPenalty
+from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
 from tests.replaying import window
 from tests.solvers.coordinates.tables import bounds_for, csr, drawn, gradients, one_stream, opened
 

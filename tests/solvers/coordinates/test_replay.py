@@ -5,11 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from discreet import AdaptiveClip, Budget, CoordinateDescent, Geometry, GreedyCoordinateDescent, Release, Squared
+from discreet import Budget
+from discreet.accounting import Release
 from discreet.curator import session
 from discreet.curator.engines import base
 from discreet.curator.lattice.lattice import Unit, unit_for
 from discreet.curator.queries import coordinates, greedy, moments
+from discreet.losses import Squared
+from discreet.solvers import AdaptiveClip, CoordinateDescent, Geometry, GreedyCoordinateDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs, replay
 from tests.replaying import worst_ratio
 from tests.solvers.coordinates.tables import RELATIONS, opened

@@ -14,13 +14,12 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    ExponentialMechanism,
-    Plan,
-    PrivateData,
-    Release,
 )
+from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.solvers import ExponentialMechanism
 from discreet.testing import Data
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")

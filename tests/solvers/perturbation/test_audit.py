@@ -8,12 +8,15 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Problem, Release, SmoothedHinge, Unsupported
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.priced_plan import price_plan
-from discreet.curator import private_data, session
+from discreet.curator import PrivateData, Problem, private_data, session
 from discreet.curator.certified.minimize import Minimum
 from discreet.curator.queries import minimizers
+from discreet.errors import Unsupported
+from discreet.losses import Logistic, SmoothedHinge
 from tests.priced import at_noise
 from tests.solvers.perturbation.cases import inside, stream
 

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Problem, Release, SmoothedHinge
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
-from discreet.curator import session
+from discreet.curator import PrivateData, Problem, session
 from discreet.curator.lattice.continuous import Draws
 from discreet.curator.queries import minimizers
+from discreet.losses import Logistic, SmoothedHinge
 from tests.priced import at_noise
 from tests.replaying import window
 from tests.solvers.perturbation import cases

@@ -5,20 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    Bounds,
-    Budget,
-    ExponentialMechanism,
-    Logistic,
-    OutputPerturbation,
-    Plan,
-    PrivateData,
-    Problem,
-    Release,
-)
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData, Problem
 from discreet.curator.lattice.continuous import Draws
 from discreet.curator.queries.sampling import inverse_temperature
+from discreet.losses import Logistic
+from discreet.solvers import ExponentialMechanism, OutputPerturbation
 from tests.replaying import window
 
 # n = 1000 records of norm at most 1 (so L = 1), ten coefficients, mu = 0.01

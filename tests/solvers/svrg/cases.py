@@ -4,10 +4,13 @@ import math
 
 import numpy as np
 
-from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Release
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, place_weights
 from discreet.curator.records import admission
+from discreet.losses import Logistic
 from discreet.losses.base import derivatives
 from tests.replaying import window
 

@@ -8,22 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from discreet import (
-    AdaptivePlan,
-    Budget,
-    Huber,
-    Logistic,
-    Poisson,
-    PrivateData,
-    Release,
-    SmoothedHinge,
-    Softmax,
-    Squared,
-)
+from discreet import Budget
+from discreet.accounting import AdaptivePlan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import BufferedEntropy

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import Logistic, Squared, VarianceReducedDescent
 from discreet.accounting.plan import Plan
 from discreet.budget import Neighbors
 from discreet.curator.known_answers.gradients import check_change_kernels, check_kernels
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.session import Session
-from discreet.solvers import svrg
+from discreet.losses import Logistic, Squared
+from discreet.solvers import VarianceReducedDescent, svrg
 from discreet.testing import neighbor_pairs, replay
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
 from tests.solvers.svrg import test_changes, test_price

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet import VarianceReducedDescent
+from discreet.solvers import VarianceReducedDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table

@@ -6,22 +6,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from discreet import (
-    L2,
-    Bounds,
-    Budget,
-    DPLasso,
-    DPLogisticRegression,
-    DPRidge,
-    Logistic,
-    NoPenalty,
-    PrivateData,
-    VarianceReducedDescent,
-    load,
-)
+from discreet import Bounds, Budget, DPLasso, DPLogisticRegression, DPRidge, load
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import Unsupported
+from discreet.losses import Logistic
 from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.penalties import L2, NoPenalty
+from discreet.solvers import VarianceReducedDescent
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import BufferedEntropy

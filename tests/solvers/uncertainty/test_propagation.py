@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import Logistic, SmoothedHinge
 from discreet.curator.records.recoding import Recoding
+from discreet.losses import Logistic, SmoothedHinge
 from discreet.solvers.gradient_loop import AVERAGES, Averager, average_weights, nesterov_weight
 from discreet.solvers.uncertainty.curvature import binary_margins, normal_points, softmax_margins
 from discreet.solvers.uncertainty.propagation import gain, responses, taken_back

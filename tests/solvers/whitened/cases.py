@@ -6,9 +6,12 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Release, Squared
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.records import admission, containers
+from discreet.losses import Logistic, Squared
 from tests.replaying import window
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")

@@ -11,9 +11,10 @@ import pytest
 from scipy import sparse
 from scipy.stats import norm
 
-from discreet import Budget, DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPRidge, WhitenedDescent
+from discreet import Budget, DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPRidge
 from discreet.accounting.gaussian import mu_of
 from discreet.curator.records.recoding import Recoding
+from discreet.solvers import WhitenedDescent
 from tests.replaying import window
 from tests.solvers.perturbation.cases import stream
 from tests.solvers.whitened.cases import opened, rows_through

@@ -11,15 +11,8 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from discreet import (
-    DPHuberRegressor,
-    DPLinearRegression,
-    DPLinearSVC,
-    DPLogisticRegression,
-    DPRidge,
-    WhitenedDescent,
-    WhitenedNewton,
-)
+from discreet import DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPRidge
+from discreet.solvers import WhitenedDescent, WhitenedNewton
 from tests.limits.test_optimum import logistic, squared, weights
 
 NEAR = 2e-4

@@ -9,20 +9,11 @@ from scipy import optimize
 from sklearn.linear_model import ElasticNet as TheirElasticNet
 from sklearn.linear_model import Lasso
 
-from discreet import (
-    L1,
-    L2,
-    Box,
-    Budget,
-    DPElasticNet,
-    DPLasso,
-    ElasticNet,
-    GroupL2,
-    Huber,
-    NoPenalty,
-    Unsupported,
-    WhitenedNewton,
-)
+from discreet import Budget, DPElasticNet, DPLasso
+from discreet.errors import Unsupported
+from discreet.losses import Huber
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
+from discreet.solvers import WhitenedNewton
 from discreet.solvers.metric_prox import metric_prox
 from tests.solvers.whitened.test_price import problem
 

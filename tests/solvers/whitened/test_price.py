@@ -6,27 +6,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import (
-    Bounds,
-    Budget,
-    Certificate,
-    Huber,
-    Logistic,
-    NoPenalty,
-    Plan,
-    PrivateData,
-    Release,
-    SmoothedHinge,
-    Softmax,
-    Squared,
-    WhitenedDescent,
-    WhitenedNewton,
-)
+from discreet import Bounds, Budget, Certificate
+from discreet.accounting import Plan, Release
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
+from discreet.curator import PrivateData
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
+from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
+from discreet.penalties import NoPenalty
+from discreet.solvers import WhitenedDescent, WhitenedNewton
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.whitened.cases import RELATIONS

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds, Huber, Logistic, Poisson, SmoothedHinge, Squared
+from discreet import Bounds
 from discreet.curator.records.recoding import Recoding, recoded
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Squared
 from tests.curator.records.test_recoding import a_table
 from tests.solvers.whitened.cases import opened, records_of
 

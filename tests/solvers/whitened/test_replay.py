@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLogisticRegression, WhitenedDescent, WhitenedNewton
+from discreet import Bounds, DPLogisticRegression
+from discreet.solvers import WhitenedDescent, WhitenedNewton
 from discreet.testing import assert_fresh_noise, assert_replay, neighbor_pairs
 from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import N, bounds_of, fit_of, table

@@ -5,10 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from discreet import L2, Budget, Huber, Logistic, NoPenalty, Softmax, Squared, WhitenedDescent, WhitenedNewton
+from discreet import Budget
 from discreet.bounds import Domain
 from discreet.curator.records.recoding import Recoding
+from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.models.solver_choice import choose_solver
+from discreet.penalties import L2, NoPenalty
+from discreet.solvers import WhitenedDescent, WhitenedNewton
 from discreet.solvers import whitened_defaults as rules
 from discreet.solvers.default_rules import STEEP, typical_row_norm
 from discreet.solvers.standardize import LEAST_SCALE, seen_shape, shape_releases

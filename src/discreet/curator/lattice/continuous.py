@@ -2,7 +2,7 @@
 
 What the lattice does not reach (noise inside an objective, points of a posterior) is drawn here. Each
 number is a real draw rounded to a double, not an exactly sampled integer, so the certificate of
-whatever uses this module says ``arithmetic: idealised``. Nothing is buffered: no state to fork or copy.
+whatever uses this module says ``arithmetic: idealized``. Nothing is buffered: no state to fork or copy.
 """
 
 import math

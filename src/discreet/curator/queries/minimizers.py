@@ -181,7 +181,7 @@ def noisy_minimizer(session: Session, problem: Problem) -> Vector:
     within (a C + 2 tau) / lambda (above), attained by linear losses; rounding to the lattice adds
     3 ceil(sqrt(p)) steps, which are counted.
     Mechanism: point + round(2^m N(0, I)) in lattice steps; for pure budgets a vector of density
-    exp(-||b|| / scale), whose length is a Gamma variable (floating point: the certificate says idealised).
+    exp(-||b|| / scale), whose length is a Gamma variable (floating point: the certificate says idealized).
     Event: ``Gaussian`` (``Laplace``, the same pure epsilon) at the planned multiplier.
     Conditions: convex loss; the problem's numbers are public or released. A minimizer is certified for
     every data set (``certified/descent.py``).

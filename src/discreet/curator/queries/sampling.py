@@ -69,7 +69,7 @@ def sample_minimizer(session: Session, problem: Problem, *, sampler: str) -> Vec
     DP (Gopi, Lee & Liu 2022), and k = lambda / (multiplier a G)^2; else k = 1/(multiplier a G 2 radius).
     Event: ``Gaussian``, or ``BoundedRange`` of 1/multiplier; a chain adds ``TotalVariation``, an assumption.
     Conditions: convex losses, G-Lipschitz on the support; the problem's numbers are public or released;
-    real arithmetic (the certificate says idealised). A sampler ends with a draw and in no other way.
+    real arithmetic (the certificate says idealized). A sampler ends with a draw and in no other way.
     """
     loss = session.loss
     _check(session.domain, loss, problem, sampler)

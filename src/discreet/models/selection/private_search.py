@@ -1,4 +1,4 @@
-"""``DPSelectCV``: tuning that is paid for, by a random number of runs of which only the best is released."""
+"""``DPRandomizedSearch``: tuning that is paid for, by a random number of runs of which only the best is released."""
 
 import math
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from discreet.curator import (
 )
 from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
-from discreet.models.base import DPLinearModel
+from discreet.models.base import DPLinearModel, warn_of_a_column
 from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_exact_score, warn_of_repeated_fits
 from discreet.models.fitting import budget_of
@@ -63,7 +63,7 @@ def _has(name: str) -> Any:
     return available_if(lambda self: hasattr(self._shown, name))
 
 
-class DPSelectCV(MetaEstimatorMixin, Charged):
+class DPRandomizedSearch(MetaEstimatorMixin, Charged):
     """The best of several candidates, chosen privately: one budget for all fits, all scores and the choice.
 
     A secret, random number of runs: each draws a candidate by lot, fits it privately on one part of the records and
@@ -86,7 +86,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         The law of the number of runs: ``"poisson"``, ``"geometric"``, ``"logarithmic"``, or ``"auto"``.
     mean_runs
         Its mean; None: the number of candidates, at most 10.
-    validation
+    validation_fraction
         The share of records (persons) that scores, and fits nothing.
     ledger, dataset
         Where the whole selection is charged, once, as in the estimators. Those of the candidates do not count.
@@ -122,7 +122,7 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         allow_large_delta: bool = False,
         stopping: str = "auto",
         mean_runs: float | None = None,
-        validation: float = 0.2,
+        validation_fraction: float = 0.2,
         ledger: Any = None,
         dataset: str | None = None,
     ) -> None:
@@ -134,20 +134,21 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         self.allow_large_delta = allow_large_delta
         self.stopping = stopping
         self.mean_runs = mean_runs
-        self.validation = validation
+        self.validation_fraction = validation_fraction
         self.ledger = ledger
         self.dataset = dataset
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Select and fit privately; ``groups`` names the person behind each row, where a person has several."""
         warn_of_repeated_fits(self.ledger, self.dataset)
+        warn_of_a_column(y)
         X = container_of(X)
         with remembered_prices():  # every run fits and scores at a price that was worked out for all of them
             ready = self._prepared(X, y, groups)
             claims = self._claims(ready)
             whole = Priced(ready.data, ready.listed[0].facts.loss, ready.paid.priced, opens=False)
             best, certificate, _ = whole.carry_out(
-                claims, partial(self._answer, ready, claims, X, y, groups), label="DPSelectCV"
+                claims, partial(self._answer, ready, claims, X, y, groups), label="DPRandomizedSearch"
             )
         self._release(best, certificate, ready)
         return self
@@ -174,18 +175,18 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
     def _prepared(self, X: Any, y: Any, groups: Any) -> "_Prepared":
         """Return everything about the selection that is known without its records."""
         if y is None and not is_stream(X):
-            raise ValueError("DPSelectCV requires y to be passed, but the target y is None")
+            raise ValueError("DPRandomizedSearch requires y to be passed, but the target y is None")
         if is_stream(X) and X.purchase is not None:
             raise Unsupported("a selection has no budget to estimate ranges with: declare every column's range")
         listed, relation = self._listed(), self._relation
         if self.dataset is None and any(one.estimator.ledger or one.estimator.dataset for one in listed):
-            raise LedgerError("a selection is charged as a whole: name ledger and dataset in DPSelectCV itself")
+            raise LedgerError("a selection is charged as a whole: name ledger and dataset in DPRandomizedSearch itself")
         data = PrivateData(X, y, listed[0].facts.bounds, groups=groups, ledger=self.ledger, dataset=self.dataset)
         n = data.public_n(relation)
         if n is None:
             raise MissingBounds("n is private here: declare about how many records there are, Bounds(n=...)")
         if relation.n_is_public and n < 2:
-            raise Unsupported("too few records to hold some of them out: use one of the candidates as it is")
+            raise Unsupported("one sample cannot be held out and fitted on: use one of the candidates as it is")
         budget, sizes = self._budget(n), self._sizes(n)
         domains = _domains(listed, X, y, groups, relation, sizes[0])
         return _Prepared(listed, data, n, sizes, offer(listed, domains, budget, self._law(len(listed), budget)))
@@ -207,9 +208,9 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
 
     @property
     def _numerator(self) -> int:
-        numerator = round(self.validation * SAMPLING_DENOMINATOR) if 0 < self.validation < 1 else 0
+        numerator = round(self.validation_fraction * SAMPLING_DENOMINATOR) if 0 < self.validation_fraction < 1 else 0
         if not 0 < numerator < SAMPLING_DENOMINATOR:
-            raise Unsupported("validation is the share of records that are held out, such as 0.2")
+            raise Unsupported("validation_fraction is the share of records that are held out, such as 0.2")
         return numerator
 
     def _sizes(self, n: int) -> tuple[int, int]:
@@ -252,18 +253,18 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         settings = {
             "selected_from": len(ready.listed),
             "stopping": f"{law.name}, mean {law.mean:g}",
-            "validation": self._numerator / SAMPLING_DENOMINATOR,
+            "validation_fraction": self._numerator / SAMPLING_DENOMINATOR,
             "run_epsilon": paid.run.epsilon,
             "run_delta": paid.run.delta,
             **{f"chosen_{name}": _plain(value) for name, value in candidate.params.items()},
         }
         return Claim(
-            model=f"{type(candidate.estimator).__name__}, selected by DPSelectCV",
+            model=f"{type(candidate.estimator).__name__}, selected by DPRandomizedSearch",
             solver={**solver, **settings},
             notes=_NOTES,
             facts={"unit": data.unit, **candidate.facts.bounds.to_dict(), "n": ready.n, **data.declared},
             noise_multiplier=noise,
-            idealised=paid.reasons,
+            idealized=paid.reasons,
         )
 
     # --- what the released model does, unchanged ----------------------------------------------------

@@ -12,7 +12,7 @@ from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.accounting.pricing import Price, epsilon_of, remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget
-from discreet.curator import idealised
+from discreet.curator import idealized
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.fitting import declared, penalty_of
@@ -81,7 +81,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Planned:
-    """A candidate's fit before it runs: the plan at its price, its solver's settings, why it may be idealised."""
+    """A candidate's fit before it runs: the plan at its price, its solver's settings, why it may be idealized."""
 
     priced: PricedPlan
     solver: Mapping[str, Any]
@@ -172,7 +172,7 @@ def _planned(candidate: Candidate, domain: Domain, run: Budget) -> Planned:
     plan = chosen.plan(domain, loss, penalty)
     if plan.total_variation:
         raise Unsupported("a sampler that is only approximate cannot be selected among: leave this candidate out")
-    return Planned(price_plan(plan, run), chosen.settings(), idealised(plan, run))
+    return Planned(price_plan(plan, run), chosen.settings(), idealized(plan, run))
 
 
 def kinds(runs: Sequence[tuple[Event, ...]]) -> tuple[tuple[Event, ...], ...]:
