@@ -13,7 +13,7 @@ from benchmarks.methods.defaults import Method
 from benchmarks.seeded import SeededWords
 from discreet.budget import Budget, Neighbors
 from discreet.curator import use_entropy
-from discreet.datasets.hospital import Table
+from discreet.datasets import Table
 from discreet.models import DPLogisticRegression
 
 NEIGHBORS = Neighbors.ZERO_OUT

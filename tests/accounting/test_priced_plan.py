@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, Ledger, Plan, Release
+from discreet import Bounds, Budget, Ledger
+from discreet.accounting import Plan, Release
 from discreet.accounting.events import Gaussian, Laplace, NonPrivate
 from discreet.accounting.plan import AdaptivePlan
 from discreet.accounting.priced_plan import PricedPlan, price_plan, require_priced

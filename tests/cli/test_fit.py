@@ -75,7 +75,7 @@ def test_json_and_nothing_else(ok, place):
     assert told.stderr == ""
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", list(MODELS))
 def test_every_model(ok, refused, place, name):
     right, wrong = (SCHEMA, NUMBERS) if name in ("logistic", "svm") else (NUMBERS, SCHEMA)
     (place / "wrong.toml").write_text(wrong)

@@ -109,7 +109,9 @@ def test_a_selection_prices_each_plan_once(account, monkeypatch):
     """However many runs there are: each candidate's plan, the score and the whole."""
     candidates = {"alpha": [1e-3, 1e-2], "solver": ["gd", "objective"]}
     inner = DPLogisticRegression(**FACTS, ledger=False)
-    model = DPRandomizedSearch(inner, candidates, epsilon=3.0, delta=1e-6, stopping="geometric", mean_runs=4.0, **account)
+    model = DPRandomizedSearch(
+        inner, candidates, epsilon=3.0, delta=1e-6, stopping="geometric", mean_runs=4.0, **account
+    )
     with counted(monkeypatch) as found:
         model.fit(X, Y)
     assert found.twice() == []
