@@ -24,6 +24,19 @@ def test_every_name_is_there(name):
     assert getattr(curator, name) is not None
 
 
+FOR_SOLVERS = {"Curator", "Problem", "Recoding", "STEPS_NEED_N", "LEAST_ACCEPTANCE", "expected_acceptance"}
+
+
+def test_solvers_take_noisy_answers_and_public_facts_only():
+    """The facade also opens data and sets randomness, for models, audits and tests: not for solvers."""
+    taken = set()
+    for path in (Path(curator.__file__).parents[1] / "solvers").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "discreet.curator":
+                taken |= {alias.name for alias in node.names}
+    assert {"Curator", "Recoding"} <= taken <= FOR_SOLVERS
+
+
 def test_other_names_are_not():
     with pytest.raises(AttributeError, match="no attribute 'admit'"):
         curator.admit  # noqa: B018
