@@ -79,7 +79,7 @@ MUTANTS = (
         "Objective perturbation's curvature takes the bound on a row once, where it enters twice.",
         (
             Edit(
-                "accounting/perturbation_constants.py",
+                "accounting/objective_perturbation.py",
                 "loss.sharpness * bound * bound * steepest",
                 "loss.sharpness * bound * steepest",
             ),

@@ -24,7 +24,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def named_address(address: str | None, ledger: str | None = None) -> str:
     """The address that is meant: given, or configured."""
     from discreet.ledger.default_ledger import default_address
-    from discreet.ledger.stores import MEMORY
+    from discreet.ledger.store import MEMORY
 
     if address and ledger and address != ledger:
         raise Refused("give the ledger's address once")
