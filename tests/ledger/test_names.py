@@ -9,8 +9,6 @@ from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
 from discreet.errors import LedgerError, Unsupported
-from discreet.ledger import rows
-from discreet.ledger.account import Account
 from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.names import name_of
 
@@ -104,22 +102,4 @@ def test_two_spellings_are_one_account(ledger: Ledger) -> None:
         ledger.divide("other", [f"{APART} north"])
     assert len(ledger.accounts()) == 3
     assert ledger.notices() == []
-    ledger.verify(prices=True)
-
-
-@pytest.mark.parametrize("older", ["d ", " d", APART, "a  b"])
-def test_a_name_of_an_older_ledger_is_reached_as_it_is_and_has_no_twin(older: str) -> None:
-    ledger = Ledger(":memory:")
-    with ledger._store.writing() as at:  # as it was taken before
-        new = Account.opened(older, 3.0, 1e-6, "replace_one", "record")
-        body = {"epsilon": 3.0, "delta": 1e-6, "orders": list(new.orders), "caps": list(new.caps)}
-        ledger._append(at, "grant", older, {**body, "neighbors": "replace_one", "unit": "record"})
-        rows.add(at, new)
-    ledger.reserve(older, price_plan(EVENTS, BUDGET))
-    assert ledger.spent(older).fits == 1
-    assert ledger.grant(older, 4.0).epsilon == 4.0
-    assert len(ledger.entries(older)) == 3
-    twin = " ".join(unicodedata.normalize("NFC", older).split())
-    with pytest.raises(LedgerError, match="looks like this one"):
-        ledger.grant(twin, 1.0, 1e-6)
     ledger.verify(prices=True)

@@ -48,7 +48,7 @@ MUTANTS = (
     Mutant(
         "a failed request is free",
         "A request whose run failed may be run again under the same charge.",
-        (Edit("ledger/ledger.py", "            at.run(_KEEP, charge_id, None, charge_id)\n", "            pass\n"),),
+        (Edit("ledger/ledger.py", "            charges.keep(at, charge_id, None)\n", "            pass\n"),),
         (
             "tests/crash/test_kills.py::test_a_fit_that_fails_stays_charged_and_its_request_is_refused_for_good[file-RuntimeError]",
         ),

@@ -9,7 +9,7 @@ import pytest
 from discreet import Bounds, Budget, DPLogisticRegression, Ledger, audit
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
-from discreet.accounting.perturbation_constants import perturbation_of
+from discreet.accounting.objective_perturbation import perturbation_of
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import calibrate

@@ -21,20 +21,11 @@ from discreet.accounting.events import (
     TotalVariation,
     reciprocal_up,
 )
+from discreet.accounting.objective_perturbation import Perturbation as Perturbation
 from discreet.budget import Budget
 from discreet.errors import PlanViolation, Unsupported
 
 MECHANISMS = ("additive", "laplace", "exponential", "permute_and_flip", "noisy_max", "objective")
-
-
-@dataclass(frozen=True)
-class Perturbation:
-    """What objective perturbation's price needs beside its noise: see ``PerturbedMinimum``."""
-
-    curvature: float
-    slopes: str = "two_signed"
-    reach: float = 1.0
-    outputs: int = 1
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from scipy.stats import binom
 
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.root_finding import find_root
 from discreet.audit.audit_result import Audit, Sides
 from discreet.audit.gradient_audit import CLIP
 from discreet.audit.gradient_audit import canaries as canaries_of
@@ -84,11 +85,8 @@ def chance_of(right: int, guessed: int, canaries: int, epsilon: float, delta: fl
 
 def least_epsilon(right: int, guessed: int, canaries: int, delta: float, confidence: float) -> float:
     """The epsilon below which so many right guesses would be too much of a chance."""
-    low, high = 0.0, 64.0
-    if chance_of(right, guessed, canaries, low, delta) > 1 - confidence:
-        return 0.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        refuted = chance_of(right, guessed, canaries, middle, delta) <= 1 - confidence
-        low, high = (middle, high) if refuted else (low, middle)
-    return low
+
+    def is_refuted(epsilon: float) -> bool:
+        return chance_of(right, guessed, canaries, epsilon, delta) <= 1 - confidence
+
+    return find_root(is_refuted, 0.0, 64.0, steps=60)[0] if is_refuted(0.0) else 0.0

@@ -23,6 +23,7 @@ from scipy.special import betaincinv, ndtri
 from discreet.accounting import gaussian, pld
 from discreet.accounting.events import ZCDP, BoundedRange, Event, Gaussian, Laplace, PoissonSampled, PureDP, count_of
 from discreet.accounting.pricing import epsilon_of, zcdp_of
+from discreet.accounting.root_finding import find_root
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 
@@ -65,11 +66,10 @@ def accuracy_epsilon(accuracy: float, events: Sequence[Event], delta: float, nei
         return gaussian.epsilon_of(2 * float(ndtri(accuracy)), delta)
     if wanted > _largest_distance(events):
         return math.inf
-    low, high = 2.0**-10, 2.0**10
-    for _ in range(20):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if distance(_scaled(events, middle)) >= wanted else (low, middle)
-    return epsilon_of(_scaled(events, high), delta, neighbors).epsilon
+    near = find_root(
+        lambda factor: distance(_scaled(events, factor)) >= wanted, 2.0**-10, 2.0**10, steps=20, ratio=True
+    )
+    return epsilon_of(_scaled(events, near[1]), delta, neighbors).epsilon
 
 
 def _largest_distance(events: Sequence[Event]) -> float:

@@ -105,7 +105,7 @@ def echo_json(found: Any) -> None:
 def named_address(address: str | None, ledger: str | None = None) -> str:
     """The address that is meant: given, or configured."""
     from discreet.ledger.default_ledger import default_address
-    from discreet.ledger.stores import MEMORY
+    from discreet.ledger.store import MEMORY
 
     if address and ledger and address != ledger:
         raise Refused("give the ledger's address once")

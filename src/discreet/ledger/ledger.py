@@ -13,23 +13,14 @@ from discreet.accounting.events import to_dict
 from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.budget import Budget, Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
-from discreet.ledger import rows
+from discreet.ledger import charges, recognition, rows
 from discreet.ledger.account import Account, Spent
-from discreet.ledger.chain import Entry, canonical
-from discreet.ledger.fingerprint import NOTICEABLE, Fingerprint, Notice
-from discreet.ledger.names import looks_like, name_of
+from discreet.ledger.chain import Entry
+from discreet.ledger.fingerprint import Fingerprint, Notice
+from discreet.ledger.names import name_of
 from discreet.ledger.reservation import Reservation
-from discreet.ledger.store import FORMAT, Connection, OverCap
-from discreet.ledger.stores import MEMORY, is_path, store_for
+from discreet.ledger.store import FORMAT, MEMORY, Connection, OverCap, is_path, store_for
 from discreet.ledger.verification import Verified, check_certificate, verified
-
-_SEEN = "INSERT INTO seen (dataset, times) VALUES (?, 1) ON CONFLICT (dataset) DO UPDATE SET times = seen.times + 1"
-_KNOWN = "SELECT dataset, digest, sketch FROM known"
-_NOTED = "INSERT INTO notice (dataset, other, share) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-_KEEP = (
-    "INSERT INTO release (charge_id, body) SELECT CAST(? AS TEXT), CAST(? AS TEXT) "
-    "WHERE NOT EXISTS (SELECT 1 FROM release WHERE charge_id = ?)"
-)
 
 
 class Ledger:
@@ -116,10 +107,9 @@ class Ledger:
             They cannot be changed, nor can delta.
         """
         with self._store.writing() as at:
-            dataset = _meant(at, dataset)
+            dataset = name_of(dataset)
             found = rows.account(at, dataset)
             if found is None:
-                _check_new(at, dataset)
                 new = Account.opened(dataset, epsilon, delta or 0.0, neighbors or "replace_one", unit or "record")
                 self._append(at, "grant", dataset, _cap(new))
                 rows.add(at, new)
@@ -159,7 +149,6 @@ class Ledger:
             for name in map(name_of, parts):
                 if rows.account(at, name) is not None:
                     raise LedgerError(f"there is a data set {name!r} already: choose another name for the part")
-                _check_new(at, name)
                 made.append(whole.part(name))
                 self._append(at, "part", name, {"of": whole.name})
                 rows.add(at, made[-1])
@@ -175,7 +164,7 @@ class Ledger:
     def notices(self) -> list[Notice]:
         """For the owner's eyes: which data sets' records were seen under another name."""
         with self._store.reading() as at:
-            return [Notice(*row) for row in at.rows("SELECT dataset, other, share FROM notice ORDER BY dataset, other")]
+            return recognition.notices(at)
 
     # --- fits --------------------------------------------------------------------------------------
 
@@ -233,7 +222,7 @@ class Ledger:
         try:
             with self._store.writing() as at:
                 if charge_id is not None and (old := rows.entry_of_charge(at, charge_id)):
-                    return self._again(at, old, dataset, body)
+                    return self._reservation(at, old, charges.repeated(at, old, dataset, body))
                 family = rows.family(at, dataset)
                 if not all(one.charged(charge).is_within for one in family):
                     raise OverCap
@@ -250,18 +239,7 @@ class Ledger:
         another number of durable writes.
         """
         with suppress(LedgerError), self._store.writing() as at:  # a failure here alone would tell of the records
-            own = self._account(at, dataset)
-            dataset = own.name
-            at.run(_SEEN, dataset)
-            parents = dict(at.rows("SELECT name, parent FROM account"))
-            known = {name: Fingerprint.stored(*stored) for name, *stored in at.rows(_KNOWN)}
-            if dataset not in known:
-                at.run("INSERT INTO known (dataset, digest, sketch) VALUES (?, ?, ?)", dataset, *fingerprint.stores())
-            for name, other in known.items():
-                if name != own.parent and parents[name] != dataset:
-                    notice = Notice(dataset, name, _share(fingerprint, other, is_own=name == dataset))
-                    if (notice.share < NOTICEABLE) == (name == dataset):
-                        at.run(_NOTED, notice.dataset, notice.other, notice.share)
+            recognition.compare(at, self._account(at, dataset), fingerprint)
 
     def key(self) -> bytes:
         """The key of the fingerprints: for whoever reads the records, and nobody else."""
@@ -292,7 +270,7 @@ class Ledger:
         if limit is not None and limit < 0:
             raise Unsupported("limit is how many entries to show: 0 or more")
         with self._store.reading() as at:
-            return rows.entries(at, None if dataset is None else _meant(at, dataset), limit)
+            return rows.entries(at, None if dataset is None else name_of(dataset), limit)
 
     def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
         """Work the whole ledger out again from its entries; LedgerError names the first thing that is wrong.
@@ -321,7 +299,7 @@ class Ledger:
 
     @staticmethod
     def _account(at: Connection, dataset: str) -> Account:
-        found = rows.account(at, _meant(at, dataset))
+        found = rows.account(at, name_of(dataset))
         if found is None:
             raise LedgerError(
                 f"the ledger has no data set {dataset!r}: its owner registers it with `discreet budget grant`"
@@ -337,51 +315,19 @@ class Ledger:
     def _reservation(self, at: Connection, entry: Entry, release: str | None = None) -> Reservation:
         return Reservation(self, self._name(at), entry.dataset, entry.seq, entry.hash, entry.charge_id, release)
 
-    def _again(self, at: Connection, old: Entry, dataset: str, body: dict[str, Any]) -> Reservation:
-        """Repeat a charge under its id: what it released, or leave to run under the charge that stands."""
-        asked, before = ({name: one.get(name) for name in _ASKED} for one in (body, old.contents))
-        if old.dataset != dataset or canonical(before) != canonical(asked):
-            raise LedgerError("this charge_id was used before, for something else: give each charge an id of its own")
-        release, promised = _released(at, old.charge_id), old.contents.get("certificates")
-        if release is None and promised not in (None, body.get("certificates")):
-            raise LedgerError(
-                "this charge was made and not answered, and its certificate would say something else now: was it "
-                "made by another version of discreet? Ask again under another name, at another charge"
-            )
-        return self._reservation(at, old, release)
-
     def settle(self, charge_id: str, release: str) -> str:
         """Keep what a charge released, the first time; return what is kept (``Reservation.settle``)."""
         charge_id = name_of(charge_id)
         with self._store.writing() as at:
-            at.run(_KEEP, charge_id, release, charge_id)
-            return _released(at, charge_id) or ""
+            charges.keep(at, charge_id, release)
+            return charges.released(at, charge_id) or ""
 
     def abandon(self, charge_id: str) -> None:
         """Mark a charge's run as failed, unless it has released something (``Reservation.abandon``)."""
         charge_id = name_of(charge_id)
         with self._store.writing() as at:
-            at.run(_KEEP, charge_id, None, charge_id)
+            charges.keep(at, charge_id, None)
 
-
-def _share(fingerprint: Fingerprint, other: Fingerprint, *, is_own: bool) -> float:
-    """How much of the records seen is in another data set, or the other way round; in its own: the first alone."""
-    share = fingerprint.share_in(other)
-    return share if is_own else max(share, other.share_in(fingerprint))
-
-
-def _released(at: Connection, charge_id: str | None) -> str | None:
-    """Return what a charge released; raise where its run failed."""
-    found = at.rows("SELECT body FROM release WHERE charge_id = ?", charge_id)
-    if found and found[0][0] is None:
-        raise LedgerError(
-            "the run under this charge_id failed after it was charged: ask again under another id, at another charge"
-        )
-    return found[0][0] if found else None
-
-
-_ASKED = ("budget", "events", "label", "about")
-"""What makes two charges the same."""
 
 _UNPRICED = (
     "this fit has no price in the data set's account: fit with delta=0 (a pure budget) where the cap has no delta, and "
@@ -396,17 +342,6 @@ def _exhausted(spent: Spent) -> str:
         "more. Ask for less, or ask the data's owner for a grant (`discreet budget grant`). Nothing was charged, no "
         "record was read"
     )
-
-
-def _meant(at: Connection, dataset: str) -> str:
-    """The name that is meant. Older ledgers may know a data set by a name that would be refused today."""
-    older = isinstance(dataset, str) and dataset.isprintable() and rows.account(at, dataset) is not None
-    return dataset if older else name_of(dataset)
-
-
-def _check_new(at: Connection, name: str) -> None:
-    if any(looks_like(name, one.name) for one in rows.accounts(at)):
-        raise LedgerError("there is a data set already whose name looks like this one: use it, or choose another name")
 
 
 def _cap(account: Account) -> dict[str, Any]:

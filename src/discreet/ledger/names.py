@@ -45,8 +45,3 @@ def name_of(given: Any) -> str:
     if _TWINS & set(name) and any(unicodedata.name(one, "").startswith("LATIN ") for one in name):
         raise Unsupported(f"{_WHAT}: leave out Cyrillic and Greek letters that look like Latin ones")
     return name
-
-
-def looks_like(name: str, other: str) -> bool:
-    """Whether a name that an older ledger took would be this one today, but for blanks."""
-    return " ".join(unicodedata.normalize("NFC", other).split()) == name

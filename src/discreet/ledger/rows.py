@@ -60,12 +60,6 @@ def entry_of_charge(at: Connection, charge_id: str) -> Entry | None:
     return _entry(found[0]) if found else None
 
 
-def entry_with_hash(at: Connection, digest: str) -> Entry | None:
-    """The entry with this hash, if there is one."""
-    found = at.rows(f"SELECT {_ENTRY} FROM entry WHERE hash = ?", digest)
-    return _entry(found[0]) if found else None
-
-
 def entries(at: Connection, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
     """The entries in order, of one data set where one is named; the last ``limit``."""
     where, values = ("WHERE dataset = ?", (dataset,)) if dataset is not None else ("", ())

@@ -4,11 +4,22 @@ The rules are in the database too: entries are never changed or removed, charges
 was spent never falls, and no account leaves its cap. A slip in the Python above cannot overspend.
 """
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
+from discreet.errors import LedgerError
 from discreet.ledger.privacy_filters import CURRENCIES, NEVER
+
+MEMORY = ":memory:"
+URL = ("postgresql://", "postgres://")
+
+# What somebody wrote for a URL and what is none: it may hold a password, and must not become the name of a file.
+_LIKE_A_URL = re.compile(
+    r"\s*(?:[a-z][a-z0-9+.-]+:/|postgres(?:ql)?:|[^/\\]*:[^/\\]*@)|.*(?:://|password\s*=)", re.I | re.S
+)
 
 FORMAT = 1
 OVER_CAP = "within_the_cap"
@@ -63,6 +74,34 @@ class Store(Protocol):
     def reading(self) -> AbstractContextManager[Connection]:
         """A transaction that sees one moment of the ledger."""
         ...
+
+
+def is_path(address: str | Path) -> bool:
+    """Whether an address is a file's; LedgerError where it is nothing. No part of it is shown."""
+    text = str(address)
+    if text == MEMORY or (isinstance(address, str) and text.startswith(URL)):
+        return False
+    if _LIKE_A_URL.match(text):
+        raise LedgerError(
+            "a ledger is a path, a URL such as postgresql://user@host/database, or :memory:. This is neither: correct "
+            "it, and keep the password in ~/.pgpass"
+        )
+    return True
+
+
+def store_for(address: str | Path) -> Store:
+    """The store behind an address: a path, a PostgreSQL URL, or ``:memory:``."""
+    if is_path(address):
+        from discreet.ledger.sqlite import SQLiteStore
+
+        return SQLiteStore(address)
+    if str(address) == MEMORY:
+        from discreet.ledger.sqlite import MemoryStore
+
+        return MemoryStore()
+    from discreet.ledger.postgres import PostgresStore
+
+    return PostgresStore(str(address))
 
 
 def tables() -> list[str]:

@@ -54,7 +54,7 @@ class Logistic(_Fields, BaseLoss):
         return 1.0
 
     def perturbed_curvature(self, row_norm: float, bound: float) -> float:
-        """Return the largest k C^2 v (q - v), q = max(1, R/C): proof in ``accounting/perturbation_constants.py``."""
+        """Return the largest k C^2 v (q - v), q = max(1, R/C): proof in ``accounting/objective_perturbation.py``."""
         reach = max(1.0, row_norm / bound)
         steepest = reach * reach / 4 if reach <= 2 else reach - 1
         return self.sharpness * bound * bound * steepest

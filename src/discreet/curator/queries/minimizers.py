@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.perturbation_constants import perturbation_of, record_bound
+from discreet.accounting.objective_perturbation import perturbation_of, record_bound
 from discreet.accounting.plan import Perturbation, Release
 from discreet.bounds import Domain
 from discreet.curator.certified.descent import MOST_CURVATURE
