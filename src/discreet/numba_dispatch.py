@@ -44,7 +44,7 @@ class OutsideTuple(types.NamedTuple):
 
 
 class MissingTuple(types.Opaque):
-    """What stands for an ``OutsideTuple`` whose class is not loaded: equals no type of a value, and is kept as it is."""
+    """What stands for an ``OutsideTuple`` whose class is not loaded: equals no value's type, and is kept as it is."""
 
     def __init__(self, fields: tuple[Any, ...], mark: str) -> None:
         super().__init__(f"{mark}{fields}, not loaded")
