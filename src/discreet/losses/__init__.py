@@ -1,6 +1,6 @@
 """Losses, one file each, and the constants that follow from them and the declared bounds."""
 
-from discreet.losses.base import BaseLoss, Loss, curvature, derivative, derivatives, register_loss, value, values
+from discreet.losses.base import Loss, curvature, derivative, derivatives, register_loss, value, values
 from discreet.losses.constants import (
     coordinate_gradient_bounds,
     coordinate_smoothness,
@@ -15,7 +15,6 @@ from discreet.losses.softmax import Softmax
 from discreet.losses.squared import Squared
 
 __all__ = [
-    "BaseLoss",
     "Huber",
     "Logistic",
     "Loss",

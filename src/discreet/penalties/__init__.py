@@ -1,6 +1,6 @@
 """Penalties, one file each."""
 
-from discreet.penalties.base import BasePenalty, Penalty, prox_coordinate, register_penalty
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 from discreet.penalties.box import Box
 from discreet.penalties.elastic_net import ElasticNet
 from discreet.penalties.group_l2 import GroupL2
@@ -12,7 +12,6 @@ from discreet.penalties.none import NoPenalty
 __all__ = [
     "L1",
     "L2",
-    "BasePenalty",
     "Box",
     "ElasticNet",
     "GroupL2",
