@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet import load
 from discreet.losses.base import (
-    BaseLoss,
+    Loss,
     curvature,
     derivative,
     exp_in_decimals,
@@ -37,7 +37,7 @@ class _Fields(NamedTuple):
 
 
 @register_loss("log_cosh")
-class LogCosh(_Fields, BaseLoss):
+class LogCosh(_Fields, Loss):
     """c^2 log cosh(u / c)."""
 
     __slots__ = ()

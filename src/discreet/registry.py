@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from importlib import import_module
 from importlib.resources import files
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from discreet.errors import Unsupported
 
 C = TypeVar("C", bound=type)
+D = TypeVar("D", bound=type)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -31,14 +32,21 @@ def declared_in(package: str, decorator: str) -> dict[str, tuple[str, str]]:
     return found
 
 
+def not_a_tuple(cls: type) -> str | None:
+    """Return what a class lacks that compiled loops are to take."""
+    return None if issubclass(cls, tuple) and hasattr(cls, "_fields") else "a NamedTuple: compiled loops take no others"
+
+
 class Registry(Generic[C]):
     """The classes of one kind (solvers, losses, ...), by short name and by class name.
 
-    ``decorator`` is the name under which the package's files call ``register``.
+    ``decorator`` is the name under which the package's files call ``register``; ``check`` says what a class lacks.
     """
 
-    def __init__(self, kind: str, package: str, decorator: str) -> None:
-        self.kind, self._package, self._decorator = kind, package, decorator
+    def __init__(
+        self, kind: str, package: str, decorator: str, check: Callable[[type], str | None] = lambda cls: None
+    ) -> None:
+        self.kind, self._package, self._decorator, self._check = kind, package, decorator, check
         self._classes: dict[str, C] = {}
 
     @cached_property
@@ -46,7 +54,7 @@ class Registry(Generic[C]):
         """Short name -> (module, class name) of the package's own classes."""
         return declared_in(self._package, self._decorator)
 
-    def register(self, name: str) -> Callable[[C], C]:
+    def register(self, name: str) -> Callable[[D], D]:
         """Make a decorator that declares a class's short name; the name and the class's own must be free.
 
         A class that is defined again (a notebook's cell, a reloaded module) takes its own place.
@@ -54,15 +62,18 @@ class Registry(Generic[C]):
         if not _NAME.fullmatch(name):
             raise Unsupported(f"the name of a {self.kind} must be letters, digits, - and _, such as 'my-{self.kind}'")
 
-        def declare(cls: C) -> C:
+        def declare(cls: D) -> D:
+            missing = self._check(cls)
+            if missing is not None:
+                raise Unsupported(f"{cls.__name__} must be {missing}")
             if not cls.__module__.startswith(f"{self._package}."):
                 self._refuse_taken(name, cls)
-            self._classes[name] = cls
+            self._classes[name] = cast(C, cls)
             return cls
 
         return declare
 
-    def _refuse_taken(self, name: str, cls: C) -> None:
+    def _refuse_taken(self, name: str, cls: type) -> None:
         known = {key: made for key, (_, made) in self._built_in.items()}
         known |= {key: one.__name__ for key, one in self._classes.items()}
         for key, made in known.items():

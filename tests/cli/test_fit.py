@@ -75,9 +75,9 @@ def test_json_and_nothing_else(ok, place):
     assert told.stderr == ""
 
 
-@pytest.mark.parametrize("name", list(MODELS))
+@pytest.mark.parametrize("name", MODELS.names())
 def test_every_model(ok, refused, place, name):
-    right, wrong = (SCHEMA, NUMBERS) if name in ("logistic", "svm") else (NUMBERS, SCHEMA)
+    right, wrong = (SCHEMA, NUMBERS) if name in ("logistic", "svm", "classifier") else (NUMBERS, SCHEMA)
     (place / "wrong.toml").write_text(wrong)
     assert f"--model {name} predicts" in refused("fit", "table.csv", "-s", "wrong.toml", "-m", name, "-o", "new")
     (place / "right.toml").write_text(right)

@@ -153,7 +153,7 @@ def test_an_own_loss_is_what_it_declares_and_serves_every_kind_of_solver(own):
 
 WRONG = """
 from typing import NamedTuple
-from discreet.losses.base import BaseLoss, curvature, derivative, one_output, register_loss, value
+from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, value
 
 
 class _Fields(NamedTuple):
@@ -161,7 +161,7 @@ class _Fields(NamedTuple):
 
 
 @register_loss("boastful")
-class Boastful(_Fields, BaseLoss):
+class Boastful(_Fields, Loss):
     __slots__ = ()
     task = "classification"
     lipschitz = 0.5  # it is 4
@@ -253,7 +253,7 @@ NEW_LOSS = '''"""One file."""
 
 from typing import NamedTuple
 
-from discreet.losses.base import BaseLoss, register_loss
+from discreet.losses.base import Loss, register_loss
 
 
 class _Fields(NamedTuple):
@@ -261,7 +261,7 @@ class _Fields(NamedTuple):
 
 
 @register_loss("mine")
-class MyLoss(_Fields, BaseLoss):
+class MyLoss(_Fields, Loss):
     """A new one."""
 
     __slots__ = ()

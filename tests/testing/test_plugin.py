@@ -130,12 +130,12 @@ def test_moody(privacy):
 LOSS = """
 import math
 from typing import NamedTuple
-from discreet.losses.base import BaseLoss, curvature, derivative, one_output, value
+from discreet.losses.base import Loss, curvature, derivative, one_output, value
 
 class Fields(NamedTuple):
     scale: float = 1.0
 
-class {name}(Fields, BaseLoss):
+class {name}(Fields, Loss):
     __slots__ = ()
     task = "regression"
     lipschitz = {lipschitz}

@@ -74,7 +74,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.accounting.events import Event, Gaussian, PerturbedMinimum, PureDP
+from discreet.accounting.events import Event, Gaussian, PerturbedMinimum, PureDP, reciprocal_up
 from discreet.accounting.privacy_loss import Array, LossBound, Tail
 from discreet.accounting.root_finding import find_root
 from discreet.bounds import Domain

@@ -1,4 +1,3 @@
-from discreet.losses.base import BaseLoss as BaseLoss
 from discreet.losses.base import Loss as Loss
 from discreet.losses.base import register_loss as register_loss
 from discreet.losses.huber import Huber as Huber

@@ -18,16 +18,14 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import singledispatch
-from typing import Protocol, Self, TypeVar
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.numba_dispatch import scalar_function
-from discreet.registry import Registry
-
-L = TypeVar("L", bound="Loss")
+from discreet.registry import Registry, not_a_tuple
 
 value = scalar_function("value")
 derivative = scalar_function("derivative")
@@ -56,98 +54,37 @@ def exp_in_decimals(argument: Decimal) -> Decimal:
     return max(min(argument, _FLAT), -_FLAT).exp()
 
 
-class Loss(Protocol):
-    """What others ask of a loss; suprema run over all margins and all allowed targets.
+class Loss:
+    """What others ask of a loss, with the answers that most give: one's own states what differs.
 
-    ``BaseLoss`` has the answers that most losses give.
-    """
-
-    @property
-    def task(self) -> str:
-        """``"classification"`` or ``"regression"``."""
-
-    @property
-    def n_outputs(self) -> int:
-        """K, the number of margins of a record."""
-
-    @property
-    def lipschitz(self) -> float:
-        """The largest norm of the derivative; inf where targets or margins would have to be bounded."""
-
-    @property
-    def smoothness(self) -> float:
-        """The largest curvature (eigenvalue of the Hessian in the margins)."""
-
-    @property
-    def entry_lipschitz(self) -> float | None:
-        """The largest |derivative| in one of several margins, where it is less than the whole's; else None."""
-
-    @property
-    def entry_smoothness(self) -> float | None:
-        """The largest second derivative in one of several margins, where it is less than the whole's; else None."""
-
-    @property
-    def one_signed(self) -> bool:
-        """Whether a record's target fixes the sign of the derivative."""
-
-    @property
-    def proven(self) -> bool:
-        """Whether convexity and the constants are proven, so that a sensitivity may rest on them."""
-
-    @property
-    def perturbation_slopes(self) -> str:
-        """By which formula objective perturbation prices the slopes (``accounting/objective_perturbation.py``)."""
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether the curvature is constant, so that minimizers are linear and posteriors Gaussian."""
-
-    @property
-    def nonnegative(self) -> bool:
-        """Whether no record's loss is below 0."""
-
-    @property
-    def log_link(self) -> bool:
-        """Whether the margin is the logarithm of the predicted mean."""
-
-    @property
-    def sigmoid_link(self) -> bool:
-        """Whether sigmoid(margin) is the predicted probability of the positive class."""
-
-    @property
-    def movable_target(self) -> bool:
-        """Whether the loss depends on margin - target alone, so that targets may be centered and scaled."""
-
-    def lipschitz_for(self, target_bound: float, margin_bound: float = ...) -> float:
-        """Return the largest norm of the derivative where |target| and |margin| are bounded."""
-
-    def typical_slope(self, target_bound: float) -> float:
-        """Return about the size of the derivative on most records early in training: default clips follow it."""
-
-    def typical_curvature(self, target_bound: float) -> float:
-        """Return about the curvature on most records: default steps follow it."""
-
-    def perturbed_curvature(self, row_norm: float, bound: float) -> float:
-        """Return sup f'' ||x||^2 over rows of norm up to ``row_norm`` whose gradients are clipped at ``bound``."""
-
-    def with_target_scale(self, scale: float) -> Self:
-        """Return the loss of targets and margins that are divided by ``scale``, up to a factor."""
-
-    def bounded_on(self, margin_bound: float, target_bound: float) -> "Loss":
-        """Return a convex loss that equals this one where margins and targets are bounded, with a bounded slope."""
-
-    def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the predicted targets of a regression, from its margins."""
-
-
-class BaseLoss:
-    """What most losses say of themselves. One's own states what differs: ``task`` and ``smoothness`` at least.
+    Suprema run over all margins and all allowed targets. ``task`` and ``smoothness`` have no default.
 
     Privacy does not rest on what a loss says, for solvers that clip: every record's contribution is clipped in
     integers, whatever the kernels return. Output, objective and exponential perturbation add noise for a sensitivity
     that is computed from ``lipschitz``, ``smoothness`` and convexity. They refuse a loss that does not say ``proven``,
     which its author may do where the docstring proves the constants, and one whose constants disagree with its kernels
     on a grid of points (``disagreements.require_proof``).
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+        What is predicted.
+    entry_lipschitz, entry_smoothness : float or None
+        The largest |first| and second derivative in one of several margins, where they are less than the whole's.
+    one_signed : bool
+        Whether a record's target fixes the sign of the derivative.
+    proven : bool
+        Whether convexity and the constants are proven, so that a sensitivity may rest on them.
+    quadratic : bool
+        Whether the curvature is constant, so that minimizers are linear and posteriors Gaussian.
+    nonnegative : bool
+        Whether no record's loss is below 0.
+    log_link : bool
+        Whether the margin is the logarithm of the predicted mean.
+    sigmoid_link : bool
+        Whether sigmoid(margin) is the predicted probability of the positive class.
+    movable_target : bool
+        Whether the loss depends on margin - target alone, so that targets may be centered and scaled.
     """
 
     __slots__ = ()
@@ -164,66 +101,55 @@ class BaseLoss:
 
     @property
     def n_outputs(self) -> int:
-        """One margin."""
+        """K, the number of margins of a record."""
         return 1
 
     @property
     def lipschitz(self) -> float:
-        """No bound."""
+        """The largest norm of the derivative; inf where targets or margins would have to be bounded."""
         return math.inf
 
     @property
     def smoothness(self) -> float:
-        """Every loss has one of its own."""
+        """The largest curvature (eigenvalue of the Hessian in the margins)."""
         raise Unsupported(f"{type(self).__name__} does not say what its largest curvature is: define smoothness")
 
     @property
     def perturbation_slopes(self) -> str:
-        """One-signed or not."""
+        """By which formula objective perturbation prices the slopes (``accounting/objective_perturbation.py``)."""
         return "one_signed" if self.one_signed else "two_signed"
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = math.inf) -> float:
-        """Return ``lipschitz``."""
+        """Return the largest norm of the derivative where |target| and |margin| are bounded."""
         return self.lipschitz
 
     def typical_slope(self, target_bound: float) -> float:
-        """Return 1/2, or the largest slope where that is less."""
+        """Return about the size of the derivative on most records early in training: default clips follow it."""
         return min(0.5, self.lipschitz_for(target_bound))
 
     def typical_curvature(self, target_bound: float) -> float:
-        """Return the largest curvature."""
+        """Return about the curvature on most records: default steps follow it."""
         return self.smoothness
 
     def perturbed_curvature(self, row_norm: float, bound: float) -> float:
-        """Return the largest curvature, on the longest row."""
+        """Return sup f'' ||x||^2 over rows of norm up to ``row_norm`` whose gradients are clipped at ``bound``."""
         return self.smoothness * row_norm**2
 
     def with_target_scale(self, scale: float) -> Self:
-        """Refuse: a loss with a movable target has to say what it becomes."""
+        """Return the loss of targets and margins that are divided by ``scale``, up to a factor."""
         raise Unsupported(f"{type(self).__name__} does not say what it is on another scale: define with_target_scale")
 
-    def bounded_on(self, margin_bound: float, target_bound: float) -> Loss:
-        """Return the loss itself."""
+    def bounded_on(self, margin_bound: float, target_bound: float) -> "Loss":
+        """Return a convex loss that equals this one where margins and targets are bounded, with a bounded slope."""
         return self
 
     def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the margins."""
+        """Return the predicted targets of a regression, from its margins."""
         return margins
 
 
-LOSSES: Registry[type[Loss]] = Registry("loss", "discreet.losses", "register_loss")
-
-
-def register_loss(name: str) -> Callable[[type[L]], type[L]]:
-    """Declare a loss's short name, by which ``DPClassifier`` and ``DPRegressor`` know it, and saved models too."""
-
-    def declare(cls: type[L]) -> type[L]:
-        if not issubclass(cls, tuple) or not hasattr(cls, "_fields"):
-            raise Unsupported(f"{cls.__name__} must be a NamedTuple, so that compiled loops can take it")
-        LOSSES.register(name)(cls)
-        return cls
-
-    return declare
+LOSSES: Registry[type[Loss]] = Registry("loss", "discreet.losses", "register_loss", not_a_tuple)
+register_loss = LOSSES.register
 
 
 def loss_of(loss: Loss | str) -> Loss:

@@ -33,7 +33,7 @@ def wrong_constants(loss: Loss, target_bound: float = 1.0) -> list[str]:
 
 
 def require_proof(loss: Loss) -> None:
-    """Refuse a loss that no sensitivity may rest on: see ``BaseLoss``. Free: no record is read."""
+    """Refuse a loss that no sensitivity may rest on: see ``Loss``. Free: no record is read."""
     if type(loss).__module__.startswith("discreet.losses."):
         return
     name = type(loss).__name__

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import BaseLoss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
+from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 
 
 class _Fields(NamedTuple):
@@ -13,7 +13,7 @@ class _Fields(NamedTuple):
 
 
 @register_loss("huber")
-class Huber(_Fields, BaseLoss):
+class Huber(_Fields, Loss):
     """u**2 / 2 where |u| <= c, and c |u| - c**2 / 2 beyond, for the residual u = m - t of a real target t and width c.
 
     The derivative is u clipped to [-c, c], so |f'| <= c; the curvature is 1 inside and 0 outside.

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
 from discreet.losses.base import (
-    BaseLoss,
+    Loss,
     curvature,
     derivative,
     exp_in_decimals,
@@ -23,7 +23,7 @@ class _Fields(NamedTuple):
 
 
 @register_loss("logistic")
-class Logistic(_Fields, BaseLoss):
+class Logistic(_Fields, Loss):
     """log(1 + exp(-k t m)) / k for a target t in {-1, +1}, with sharpness k (1: logistic regression).
 
     With s = sigmoid(-k t m): the derivative is -t s, so |f'| < 1 and -t gives its sign; the curvature is

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.losses.base import BaseLoss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
+from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 from discreet.losses.sigmoid import exp
 
 
@@ -18,7 +18,7 @@ class _Fields(NamedTuple):
 
 
 @register_loss("poisson")
-class Poisson(_Fields, BaseLoss):
+class Poisson(_Fields, Loss):
     """exp(m) - t m where |m| <= B, for a target t >= 0 and limit B, continued along its tangents outside.
 
     With v = m clipped to [-B, B]: the loss is exp(v) (1 + m - v) - t m; its derivative exp(v) - t never decreases, so

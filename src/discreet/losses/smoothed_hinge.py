@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import BaseLoss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
+from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 from discreet.losses.sigmoid import quotient
 
 
@@ -14,7 +14,7 @@ class _Fields(NamedTuple):
 
 
 @register_loss("smoothed_hinge")
-class SmoothedHinge(_Fields, BaseLoss):
+class SmoothedHinge(_Fields, Loss):
     """For a target t in {-1, +1}, s = t m and width h: 1 - s below 1 - h, 0 above 1 + h, (1 + h - s)**2 / (4h) between.
 
     The derivative is -t times (1 + h - s) / (2h) clipped to [0, 1], so |f'| <= 1 and -t gives its sign; the curvature

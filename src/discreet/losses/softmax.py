@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
 from discreet.losses.base import (
-    BaseLoss,
+    Loss,
     derivatives,
     exp_in_decimals,
     least,
@@ -24,7 +24,7 @@ class _Fields(NamedTuple):
 
 
 @register_loss("softmax")
-class Softmax(_Fields, BaseLoss):
+class Softmax(_Fields, Loss):
     """log(sum_k exp(m_k)) - m_y for K margins and a target y, the index of a class.
 
     With p = softmax(m) the gradient is p - e_y. Its norm is at most sqrt(2): (1 - p_y)**2 + sum of the other p_k**2

@@ -6,7 +6,6 @@ from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
 from discreet.losses.base import (
-    BaseLoss,
     Loss,
     curvature,
     derivative,
@@ -23,7 +22,7 @@ class _Fields(NamedTuple):
 
 
 @register_loss("squared")
-class Squared(_Fields, BaseLoss):
+class Squared(_Fields, Loss):
     """k (m - t)**2 / 2 for a real target t, with weight k (1: least squares).
 
     The derivative is k (m - t), unbounded: |f'| <= k (B + T) only where |m| <= B and |t| <= T. The curvature is k.

@@ -1,4 +1,3 @@
-from discreet.penalties.base import BasePenalty as BasePenalty
 from discreet.penalties.base import Penalty as Penalty
 from discreet.penalties.base import register_penalty as register_penalty
 from discreet.penalties.box import Box as Box

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.penalties.base import BasePenalty, prox_coordinate, register_penalty
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
@@ -15,7 +15,7 @@ class _Fields(NamedTuple):
 
 
 @register_penalty("box")
-class Box(_Fields, BasePenalty):
+class Box(_Fields, Penalty):
     """psi(w) = 0 where low <= w_j <= high for every j, else inf; the prox clips, whatever the step."""
 
     __slots__ = ()

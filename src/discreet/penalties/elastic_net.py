@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.penalties.base import BasePenalty, prox_coordinate, register_penalty
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
@@ -15,7 +15,7 @@ class _Fields(NamedTuple):
 
 
 @register_penalty("elasticnet")
-class ElasticNet(_Fields, BasePenalty):
+class ElasticNet(_Fields, Penalty):
     """psi(w) = l1 ||w||_1 + (l2/2) ||w||**2: the prox is soft(w, step l1) / (1 + step l2), per entry.
 
     0 in (1 + step l2) v - w + step l1 d|v|: first the step of the absolute values, then the shrinkage of the squares.

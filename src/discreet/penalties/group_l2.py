@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.penalties.base import BasePenalty, register_penalty
+from discreet.penalties.base import Penalty, register_penalty
 
 
 class _Fields(NamedTuple):
@@ -17,7 +17,7 @@ class _Fields(NamedTuple):
 
 
 @register_penalty("group_l2")
-class GroupL2(_Fields, BasePenalty):
+class GroupL2(_Fields, Penalty):
     """psi(w) = strength sum_g sqrt(|g|) ||w_g||, over disjoint groups g of column indices; other columns are free.
 
     With a = step strength sqrt(|g|), the prox shortens each w_g by a, and stops at zero: w_g max(0, 1 - a / ||w_g||).

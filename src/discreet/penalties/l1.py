@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.penalties.base import BasePenalty, prox_coordinate, register_penalty
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
@@ -14,7 +14,7 @@ class _Fields(NamedTuple):
 
 
 @register_penalty("l1")
-class L1(_Fields, BasePenalty):
+class L1(_Fields, Penalty):
     """psi(w) = strength ||w||_1: 0 in v - w + step strength d|v| gives the prox soft(w, step strength), per entry.
 
     soft(x, a) moves x towards zero by a, and stops there.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.penalties.base import BasePenalty, prox_coordinate, register_penalty
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
@@ -14,7 +14,7 @@ class _Fields(NamedTuple):
 
 
 @register_penalty("l2")
-class L2(_Fields, BasePenalty):
+class L2(_Fields, Penalty):
     """psi(w) = (strength/2) ||w||**2: v + step strength v = w gives the prox w / (1 + step strength)."""
 
     __slots__ = ()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.penalties.base import BasePenalty, prox_coordinate, register_penalty
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
@@ -13,7 +13,7 @@ class _Fields(NamedTuple):
 
 
 @register_penalty("none")
-class NoPenalty(_Fields, BasePenalty):
+class NoPenalty(_Fields, Penalty):
     """psi(w) = 0; the prox is the identity."""
 
     __slots__ = ()

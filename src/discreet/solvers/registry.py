@@ -14,21 +14,26 @@ Then its name is known to ``solver=`` of every estimator, to ``--solver``, to ``
 
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
-from typing import TypeVar
 
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.registry import Registry
 from discreet.solvers.base import Solver
 
-S = TypeVar("S", bound=Solver)
-P = TypeVar("P")
 
-SOLVERS: Registry[type[Solver]] = Registry("solver", "discreet.solvers", "register")
+def _not_a_solver(cls: type) -> str | None:
+    if is_dataclass(cls) and all(hasattr(cls, part) for part in ("plan", "solve", "settings")):
+        return None
+    return "a dataclass with plan, solve and settings: see solvers/base.py"
+
+
+SOLVERS: Registry[type[Solver]] = Registry("solver", "discreet.solvers", "register", _not_a_solver)
+register = SOLVERS.register
 PARTS: Registry[type[object]] = Registry("part of a solver", "discreet.solvers", "register_part")
+register_part = PARTS.register
+"""For dataclasses that are part of a solver's settings, so that models with them can be saved."""
 
 CANARY_CLIP = 0.25
 """The clip in audits: a canary's gradient near 0 is longer."""
@@ -59,44 +64,6 @@ class AuditCase:
     alpha: float = 0.0
     effort: float = 1.0
     replays: bool = True
-
-
-def register(name: str) -> Callable[[type[S]], type[S]]:
-    """Declare a solver's short name.
-
-    Parameters
-    ----------
-    name : str
-        As in ``solver="svrg"``; must be free.
-
-    Returns
-    -------
-    callable
-        The decorator of the class, which stays as it is.
-
-    Raises
-    ------
-    Unsupported
-        If the name is taken, or the class is not a dataclass with ``plan``, ``solve`` and ``settings``.
-    """
-
-    def declare(cls: type[S]) -> type[S]:
-        if not is_dataclass(cls) or not all(hasattr(cls, part) for part in ("plan", "solve", "settings")):
-            raise Unsupported(f"{cls.__name__} must be a dataclass with plan, solve and settings: see solvers/base.py")
-        SOLVERS.register(name)(cls)
-        return cls
-
-    return declare
-
-
-def register_part(name: str) -> Callable[[type[P]], type[P]]:
-    """Declare a dataclass that is part of a solver's settings, so that models with it can be saved."""
-
-    def declare(cls: type[P]) -> type[P]:
-        PARTS.register(name)(cls)
-        return cls
-
-    return declare
 
 
 def solver_named(name: str, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
