@@ -15,7 +15,7 @@ from discreet.cli.errors import INTERNAL, UNSERVED, OneLineErrors
 
 COMMANDS = (
     *("demo", "schema", "fit", "predict", "score", "inspect", "verify", "price", "forecast", "tune"),
-    *("audit", "budget", "experiment", "selftest", "version"),
+    *("audit", "budget", "selftest", "version"),
 )
 
 

@@ -16,7 +16,7 @@ from discreet.report.coefficients_section import Coefficient, _rows, coefficient
 from discreet.report.forecast_curves import outlook_section
 from discreet.report.html import number, round_ticks, short
 from discreet.report.model_report import Fact, ModelReport, certificate_in, outlook
-from discreet.report.page import POLICY, style
+from discreet.report.page import POLICY, part
 from tests.report import samples
 
 ALL = {"plain": samples.plain, "hard": samples.hard, "not_private": samples.not_private}
@@ -300,7 +300,7 @@ def contrast(one, other):
 
 
 LIGHT, DARK = (
-    dict(re.findall(r"--(\w+): (#\w{6});", block)) for block in re.findall(r":root \{(.*?)\}", style(), re.S)
+    dict(re.findall(r"--(\w+): (#\w{6});", block)) for block in re.findall(r":root \{(.*?)\}", part("page.css"), re.S)
 )
 
 

@@ -16,14 +16,14 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 
 @cache
-def style() -> str:
-    """The style sheet, whose colors change with light, dark and paper."""
-    return files("discreet.report").joinpath("page.css").read_text(encoding="utf-8")
+def part(name: str) -> str:
+    """A file next to this one: the shell of a page, or its style sheet with colors for light, dark and paper."""
+    return files("discreet.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def document(title: str, body: str) -> str:
     """A whole page around its sections. Its policy forbids browsers to fetch anything, whatever the sections hold."""
-    return _SHELL.format(title=escape(title), style=style(), policy=escape(POLICY), body=body)
+    return part("page.html").format(title=escape(title), style=part("page.css"), policy=escape(POLICY), body=body)
 
 
 def heading(title: str, certificate: Certificate) -> str:
@@ -77,22 +77,3 @@ def trace_section(certificate: Certificate) -> str:
 
 def _inline(svg: str) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-
-
-_SHELL = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-</body>
-</html>
-"""

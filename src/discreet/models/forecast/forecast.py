@@ -1,6 +1,6 @@
 """What a private fit will cost in accuracy, before any budget is spent: simulation on public rows, and theory.
 
-The estimator is fitted as it is configured on synthetic tables of the asked shape (``forecasting/law.py``), with seeded
+The estimator is fitted as it is configured on synthetic tables of the asked shape (``synthetic.py``), with seeded
 noise, at several budgets and numbers of rows. No private record is read, so a forecast costs nothing.
 
 *Many rows.* The noise of a mean over n records is (noise multiplier) (sensitivity) / n: a fit on n' rows with the
