@@ -34,6 +34,7 @@ _HOME = {
     "DPPoissonRegressor": "discreet.models",
     "DPRidge": "discreet.models",
     "DPSelectCV": "discreet.models.selection.private_search",
+    "Declared": "discreet.solvers.declared",
     "DiscreetError": "discreet.errors",
     "Domain": "discreet.bounds",
     "ElasticNet": "discreet.penalties",
@@ -53,6 +54,7 @@ _HOME = {
     "Logistic": "discreet.losses",
     "MissingBounds": "discreet.errors",
     "Neighbors": "discreet.budget",
+    "NewtonDescent": "discreet.solvers.newton",
     "NoPenalty": "discreet.penalties",
     "Number": "discreet.schema.columns",
     "ObjectivePerturbation": "discreet.solvers.objective",
@@ -77,14 +79,14 @@ _HOME = {
     "Spent": "discreet.ledger.account",
     "Squared": "discreet.losses",
     "StaleKernels": "discreet.errors",
+    "Standardized": "discreet.solvers.standardized",
     "StochasticGradientDescent": "discreet.solvers.sgd",
     "TableModel": "discreet.models.table_model",
     "TableSelection": "discreet.models.selection.table_selection",
     "Target": "discreet.schema.columns",
     "Unsupported": "discreet.errors",
     "VarianceReducedDescent": "discreet.solvers.svrg",
-    "WhitenedDescent": "discreet.solvers.whitened",
-    "WhitenedNewton": "discreet.solvers.whitened_newton",
+    "Whitened": "discreet.solvers.whitened",
     "calibrate": "discreet.accounting.pricing",
     "coefficients": "discreet.models.table_encoder",
     "load": "discreet.models.persistence",
@@ -120,6 +122,7 @@ __all__ = [
     "DPPoissonRegressor",
     "DPRidge",
     "DPSelectCV",
+    "Declared",
     "DiscreetError",
     "Domain",
     "ElasticNet",
@@ -137,6 +140,7 @@ __all__ = [
     "Logistic",
     "MissingBounds",
     "Neighbors",
+    "NewtonDescent",
     "NoPenalty",
     "Number",
     "ObjectivePerturbation",
@@ -161,14 +165,14 @@ __all__ = [
     "Spent",
     "Squared",
     "StaleKernels",
+    "Standardized",
     "StochasticGradientDescent",
     "TableModel",
     "TableSelection",
     "Target",
     "Unsupported",
     "VarianceReducedDescent",
-    "WhitenedDescent",
-    "WhitenedNewton",
+    "Whitened",
     "__version__",
     "calibrate",
     "coefficients",
@@ -228,15 +232,17 @@ if TYPE_CHECKING:
     from discreet.solvers.agd import AdaptiveDescent
     from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
     from discreet.solvers.coordinate_geometry import Geometry
+    from discreet.solvers.declared import Declared
     from discreet.solvers.exponential import ExponentialMechanism
     from discreet.solvers.gcd import GreedyCoordinateDescent
     from discreet.solvers.gd import GradientDescent
+    from discreet.solvers.newton import NewtonDescent
     from discreet.solvers.objective import ObjectivePerturbation
     from discreet.solvers.output import OutputPerturbation
     from discreet.solvers.sgd import StochasticGradientDescent
+    from discreet.solvers.standardized import Standardized
     from discreet.solvers.svrg import VarianceReducedDescent
-    from discreet.solvers.whitened import WhitenedDescent
-    from discreet.solvers.whitened_newton import WhitenedNewton
+    from discreet.solvers.whitened import Whitened
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,7 @@ from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.solvers.svrg import VarianceReducedDescent
-from discreet.solvers.whitened import WhitenedDescent
+from discreet.solvers.whitened import Whitened
 
 CLIP = 0.25
 _SHORT = 1e-4
@@ -66,7 +66,7 @@ def _fit(
 
 
 SUBJECTS = (
-    Subject("whitened", WhitenedDescent(n_steps=4, step=_SHORT)),
+    Subject("whitened", Whitened(GradientDescent(n_steps=4, momentum=0.7, relative_step=_SHORT))),
     Subject("gd", GradientDescent(n_steps=5, clip=CLIP, step_size=_SHORT)),
     Subject(
         "sgd",
@@ -78,8 +78,8 @@ SUBJECTS = (
         VarianceReducedDescent(n_epochs=2, n_inner=2, clip=CLIP, step_size=_SHORT, sampling_probability=0.5),
         "model",
     ),
-    Subject("cd", CoordinateDescent(n_outer=1, n_inner=5, geometry=Geometry(clip=CLIP), step=_SHORT)),
-    Subject("gcd", GreedyCoordinateDescent(n_steps=4, geometry=Geometry(clip=CLIP), step=_SHORT)),
+    Subject("cd", CoordinateDescent(n_outer=1, n_inner=5, geometry=Geometry(clip=CLIP), relative_step=_SHORT)),
+    Subject("gcd", GreedyCoordinateDescent(n_steps=4, geometry=Geometry(clip=CLIP), relative_step=_SHORT)),
     Subject("agd", AdaptiveDescent(n_rounds=5, clip=CLIP, loss_bound=0.25), effort=0.1),
     Subject("output", "output", alpha=0.5),
     Subject("objective", "objective", "model", alpha=0.5, effort=0.5),

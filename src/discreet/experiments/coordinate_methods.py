@@ -15,6 +15,7 @@ from discreet.solvers.cd import CoordinateDescent
 from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
+from discreet.solvers.gradient_loop import Momentum
 from discreet.solvers.sgd import StochasticGradientDescent
 
 BATCH = 0.1  # DP-SGD's sampling probability
@@ -80,11 +81,11 @@ def bought(problem: Problem, setting: Setting) -> CoordinateDescent:
 def _coordinate(problem: Problem, setting: Setting, geometry: Geometry, unit: float) -> CoordinateDescent:
     """Two outer rounds: the second starts at the first one's mean and averages, much as ``suffix`` elsewhere."""
     inner = max(1, round(setting.passes * problem.scales.size / 2))
-    step, average = unit * setting.step, not problem.l1
-    return CoordinateDescent(2, inner, geometry, step=step, schedule="cyclic", average=average)
+    step, average = unit * setting.step, "last" if problem.l1 else "uniform"
+    return CoordinateDescent(2, inner, geometry, relative_step=step, schedule="cyclic", average=average)
 
 
-def gradient(problem: Problem, setting: Setting, momentum: str = "none") -> GradientDescent:
+def gradient(problem: Problem, setting: Setting, momentum: Momentum = 0.0) -> GradientDescent:
     """DP-GD; a step is a pass."""
     step, clip = setting.step / problem.curvature, total_clip(problem, setting)
     return GradientDescent(
@@ -107,7 +108,8 @@ def stochastic(problem: Problem, setting: Setting) -> StochasticGradientDescent:
 def greedy(problem: Problem, setting: Setting) -> GreedyCoordinateDescent:
     """DP-GCD; a step is a pass."""
     geometry = Geometry(clip=total_clip(problem, setting))
-    return GreedyCoordinateDescent(n_steps=round(setting.passes), geometry=geometry, step=DEVIATIONS**2 * setting.step)
+    step = DEVIATIONS**2 * setting.step
+    return GreedyCoordinateDescent(n_steps=round(setting.passes), geometry=geometry, relative_step=step)
 
 
 _CLIPS, _STEPS, _LONG = (0.25, 0.5, 1.0, 2.0), (1.0, 0.5, 0.25), (1.5, 0.75, 0.25)

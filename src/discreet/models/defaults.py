@@ -71,9 +71,7 @@ from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.perturbation_base import OneShot
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.solvers.svrg import VarianceReducedDescent
-from discreet.solvers.whitened import WhitenedDescent
-from discreet.solvers.whitened_defaults import UNKNOWN_N, WIDEST, form_for
-from discreet.solvers.whitened_newton import WhitenedNewton
+from discreet.solvers.whitened_defaults import UNKNOWN_N, WIDEST, form_for, whitened_for
 
 NAMES = ("auto", "whitened", "gd", "sgd", "cd", "gcd", "svrg", "agd", "output", "objective", "exponential")
 
@@ -142,10 +140,11 @@ def _stochastic(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> 
 
 def _coordinate(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> CoordinateDescent:
     """Cyclic passes with bought smoothness; two outer rounds, so that the result averages the second half."""
-    p, average = domain.n_features, isinstance(penalty, (NoPenalty, L2))  # a mean of iterates has no exact zeros
+    p = domain.n_features
+    average = "uniform" if isinstance(penalty, (NoPenalty, L2)) else "last"  # a mean of iterates has no exact zeros
     if not budget.is_private:
         geometry = Geometry(clip=_limit_clip(domain, loss) * math.sqrt(p))
-        return CoordinateDescent(n_inner=LIMIT_STEPS * p, geometry=geometry, schedule="cyclic", average=False)
+        return CoordinateDescent(n_inner=LIMIT_STEPS * p, geometry=geometry, schedule="cyclic", average="last")
     slope = 1.5 if loss.task == "classification" else 2.0 * typical_slope(domain, loss)
     geometry = Geometry(relative_clip=slope, smoothness="private")
     passes = min(20.0 if budget.neighbors.sum_factor == 2 else 40.0, max(2.0, information(domain, budget) / 10))
@@ -182,7 +181,7 @@ def _variance_reduced(domain: Domain, loss: Any, penalty: Penalty, budget: Budge
         return VarianceReducedDescent(n_epochs=400, n_inner=20, batch_size=max(1.0, domain.n / 4))
     batch = float(min(domain.n, max(SGD_BATCH, domain.n / 10)))
     epochs = max(3, min(20, round(step_count(domain, budget) ** 2 / 2000)))
-    return VarianceReducedDescent(n_epochs=epochs, n_inner=6, batch_size=batch, momentum=True)
+    return VarianceReducedDescent(n_epochs=epochs, n_inner=6, batch_size=batch, momentum="nesterov")
 
 
 def _adaptive(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> AdaptiveDescent:
@@ -252,15 +251,12 @@ def _filled_exponential(
 
 
 def _whitened(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> Solver:
-    """Descent for classes, Newton steps for numbers, unless there is too little signal for these."""
+    """Return the stage that fits the facts: descent for classes, Newton steps for numbers."""
     if isinstance(loss, Poisson):
         raise Unsupported("whitened coordinates know no Poisson loss: use solver='gd'")
     if budget.is_pure:
         raise Unsupported("whitened coordinates need a delta above 0: leave delta out, or use solver='objective'")
-    numbers = loss.task == "regression"
-    if numbers and form_for(domain, budget, numbers=True) != "plain":
-        return WhitenedNewton.for_facts(domain, loss, budget)
-    return WhitenedDescent.for_facts(domain, loss, budget)
+    return whitened_for(domain, loss, budget)
 
 
 _MAKERS: dict[str, Callable[[Domain, Any, Penalty, Budget], Solver]] = {

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from discreet.ledger.reservation import settled
 from discreet.models.defaults import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Progress
+from discreet.solvers.base import UNWATCHED, Watched
 
 LARGEST_DEFAULT_DELTA = 1e-6
 """What ``delta=None`` is below 1,000 records: 1/n^2 would be 0.01 for ten."""
@@ -182,7 +182,7 @@ def fit_model(
     penalty: Penalty,
     fit_intercept: bool,
     request: str | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
     **settings: Any,
 ) -> Fitted:
     """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records.
@@ -201,7 +201,7 @@ def fit_model(
     if request is not None and isinstance(ready.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
     with settled(curator.reservation):
-        solution = chosen.solve(curator, penalty, progress)
+        solution = chosen.solve(curator, penalty, UNWATCHED if progress is None else Watched(progress))
         certificate = curator.certificate(**claim)
         coef, intercept = _in_own_units(solution.coefficients, data, loss, fit_intercept)
         noise = solution.noise if budget.is_private else np.zeros_like(solution.coefficients)

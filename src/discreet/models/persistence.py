@@ -52,15 +52,17 @@ from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenal
 from discreet.solvers.agd import AdaptiveDescent
 from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
 from discreet.solvers.coordinate_geometry import Geometry
+from discreet.solvers.declared import Declared
 from discreet.solvers.exponential import ExponentialMechanism
 from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
+from discreet.solvers.newton import NewtonDescent
 from discreet.solvers.objective import ObjectivePerturbation
 from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.sgd import StochasticGradientDescent
+from discreet.solvers.standardized import Standardized
 from discreet.solvers.svrg import VarianceReducedDescent
-from discreet.solvers.whitened import WhitenedDescent
-from discreet.solvers.whitened_newton import WhitenedNewton
+from discreet.solvers.whitened import Whitened
 
 FORMAT = 2
 _HEADER = "header.json"
@@ -97,7 +99,7 @@ _SETTINGS: dict[str, Callable[..., Any]] = {
     for cls in (
         *(Bounds, GradientDescent, StochasticGradientDescent, CoordinateDescent, AdaptiveClip),
         *(GreedyCoordinateDescent, Geometry, OutputPerturbation, ObjectivePerturbation, ExponentialMechanism),
-        *(VarianceReducedDescent, AdaptiveDescent, WhitenedDescent, WhitenedNewton),
+        *(VarianceReducedDescent, AdaptiveDescent, NewtonDescent, Declared, Standardized, Whitened),
         *(NoPenalty, L1, L2, ElasticNet, GroupL2, Box, L2Ball),
         *(Logistic, Squared, Huber, SmoothedHinge, Poisson, Softmax),
     )

@@ -111,12 +111,12 @@ def check_kernels(loss: Any, *, sparse: bool) -> None:
 
 _ALL_SQUARES = SquareQuery(np.ones(3), np.full(3, 1 << 61), 1 << 61)
 _PROGRAM = np.array([0, 2, 1, 0, 1, 2], dtype=np.int64)
-_checked_programs: set[tuple[type, type, bool]] = set()
+_checked_programs: set[tuple[type, type, type, bool]] = set()
 
 
 def check_coordinate_kernels(loss: Any, penalty: Any, *, sparse: bool) -> None:
     """The same for coordinate sums and programs of steps; once a process, loss, penalty and engine."""
-    key = (type(loss), type(penalty), sparse)
+    key = (type(loss), type(penalty), type(getattr(penalty, "penalty", None)), sparse)  # a rescaled one holds another
     if key in _checked_programs:
         return
     records = _records(COARSE, sparse)

@@ -23,6 +23,7 @@ from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
+from discreet.penalties.rescaled import Rescaled
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -31,8 +32,11 @@ RULES = ("gs", "gs-s", "gs-r", "gs-q")
 _SLACK = 2  # one step for rounding down, one for double precision: scores stay below 2^48
 
 
-def _strengths(penalty: Penalty) -> tuple[float, float]:
-    """(l1, l2) of a penalty l1 |w| + l2 w^2 / 2."""
+def _strengths(penalty: Penalty) -> tuple[Vector | float, Vector | float]:
+    """(l1, l2) of a penalty l1 |w| + l2 w^2 / 2; one number for each coordinate where these have their own units."""
+    if isinstance(penalty, Rescaled):
+        l1, l2 = _strengths(penalty.penalty)
+        return l1 * penalty.units / penalty.weight, l2 * np.square(penalty.units) / penalty.weight
     if isinstance(penalty, NoPenalty):
         return 0.0, 0.0
     if isinstance(penalty, L1):
@@ -62,7 +66,9 @@ def scores(rule: str, g: Vector, w: Vector, smoothness: Vector, penalty: Penalty
     raise Unsupported(f"rule must be one of {', '.join(RULES)}")
 
 
-def _decrease(g: Vector, w: Vector, landed: Vector, d: Vector, smoothness: Vector, l1: float, l2: float) -> Vector:
+def _decrease(
+    g: Vector, w: Vector, landed: Vector, d: Vector, smoothness: Vector, l1: Vector | float, l2: Vector | float
+) -> Vector:
     """-q_j as a sum of non-negative terms (no cancellation): (M + l2) d^2 / 2 + the l1 part's Bregman distance.
 
     At the minimizer g + M d + l2 (w + d) + xi = 0 with xi in l1 d|.|(w + d), so
