@@ -56,6 +56,10 @@ class Measured:
         return Measured((self.rho * self.value + other.rho * other.value) / total, total)
 
 
+def _measured(curator: "Curator", w: Vector, clip: float, rho: float) -> Measured:
+    return Measured(curator.noisy_gradient(w, clip=clip, rho=rho), rho)
+
+
 @dataclass(frozen=True)
 class AdaptiveDescent:
     """DP-AGD; see the module for the algorithm.
@@ -117,7 +121,7 @@ class AdaptiveDescent:
 
     @classmethod
     def paper(cls, budget: Budget, *, splits: int = 60, clip: float = 3.0, loss_bound: float = 3.0) -> Self:
-        """Configure the authors' budgets: epsilon/(2 splits) per choice; the same for a gradient, by a loose formula."""
+        """Configure the authors' budgets: epsilon/(2 splits) per choice, and per gradient by a loose formula."""
         if budget.is_pure or not budget.is_private:
             raise Unsupported("the paper's budgets need a finite epsilon and a delta above 0")
         each = budget.epsilon / (2 * splits)
@@ -173,7 +177,7 @@ class AdaptiveDescent:
         with suppress(BudgetExceeded):  # the filter's refusal is the end of the run
             for t in islice(rounds, MOST_ROUNDS):
                 curator.next_round()
-                S, chosen = Measured(curator.noisy_gradient(w, clip=clip, rho=rho), rho), 0
+                S, chosen = _measured(curator, w, clip, rho), 0
                 while chosen == 0:
                     # the measured sum keeps its length: the penalty's gradient is added to it as it is
                     full = S.value + n * penalty.strong_convexity * w
@@ -188,8 +192,7 @@ class AdaptiveDescent:
                         break
                     if chosen == 0:
                         largest *= self.shrink
-                        more = self.growth * S.rho
-                        S = S.merged(Measured(curator.noisy_gradient(w, clip=clip, rho=more), more))
+                        S = S.merged(_measured(curator, w, clip, self.growth * S.rho))
                 w, rho = points[chosen], S.rho
                 taken.append(float(alphas[chosen]))
                 largest = self._adjusted(largest, taken, t + 1)

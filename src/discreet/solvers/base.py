@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
-from discreet.errors import Unsupported
+from discreet.errors import PlanViolation, Unsupported
 from discreet.penalties.base import Penalty
 
 if TYPE_CHECKING:
@@ -156,7 +156,10 @@ def public_count(curator: "Curator") -> float:
 
 def planned(curator: "Curator", query: str) -> Release:
     """Return the release of this query in the curator's plan."""
-    return next(release for release in curator.plan.releases if release.query == query)
+    for release in curator.plan.releases:
+        if release.query == query:
+            return release
+    raise PlanViolation(f"the plan has no {query}: plan it before opening the data")
 
 
 def is_number(value: Any) -> bool:

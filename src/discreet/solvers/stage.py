@@ -157,7 +157,8 @@ class Stage(ABC):
         smooth = isinstance(penalty, (NoPenalty, L2))
         extra = 0.0 if smooth or not admitted.intercept else seen.target.noise  # corners may keep a wrong center
         trace = StageTrace(found, seen.recoding, admitted, curator.loss, seen.spectrum, extra)
-        return Solution(seen.recoding.coefficients(found.coefficients), trace)
+        w = seen.recoding.coefficients(found.coefficients)
+        return Solution(w if smooth else penalty.prox(w, 0.0), trace)  # into a box; moves nothing else
 
     def _penalty(self, penalty: Penalty, recoding: Recoding, admitted: Domain) -> Penalty:
         """Return the penalty in recoded coordinates: each on its own scale, the intercept at the center."""
