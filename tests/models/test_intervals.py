@@ -35,7 +35,7 @@ from discreet.curator.observer import observe
 from discreet.models.fitting import Fitted
 from discreet.models.intervals import log_concave_quantile
 from discreet.models.persistence import UnreadableModel
-from discreet.solvers import whitened_newton
+from discreet.solvers import newton
 
 
 class Quick:
@@ -104,8 +104,8 @@ class Filters:
     """Records the filters of a noisy run, then plays them back."""
 
     def __init__(self, monkeypatch):
-        self.kept, self.own, self.replays = [], whitened_newton.filter_weights, False
-        monkeypatch.setattr(whitened_newton, "filter_weights", self)
+        self.kept, self.own, self.replays = [], newton.filter_weights, False
+        monkeypatch.setattr(newton, "filter_weights", self)
 
     def __call__(self, *numbers):
         if self.replays:

@@ -192,6 +192,9 @@ def _stand_in(setting: Setting) -> str:
 
 def _shrunk(solver: Any, plan: Plan, part: float) -> tuple[Any, float]:
     """The solver for a part of the rows, and the factor of its noise multiplier at which means are as noisy."""
+    if hasattr(solver, "solver"):  # a stage, which sees all records
+        inner, factor = _shrunk(solver.solver, plan, part)
+        return replace(solver, solver=inner), factor
     batch = getattr(solver, "batch_size", None)
     asked = [release for release in plan.releases if release.count]
     if batch is None:
