@@ -22,12 +22,15 @@ from discreet import (
     DPLinearRegression,
     DPLinearSVC,
     DPLogisticRegression,
+    DPRidge,
     GradientDescent,
     Ledger,
     OutputPerturbation,
+    Standardized,
     StochasticGradientDescent,
     Unsupported,
     VarianceReducedDescent,
+    Whitened,
 )
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.lattice.entropy import use_entropy
@@ -88,6 +91,10 @@ CASES = {
     "svrg": (logistic(VarianceReducedDescent(n_epochs=3, n_inner=3, batch_size=500)), "classes"),
     "cd": (logistic("cd"), "classes"),
     "cd blocks": (logistic(CoordinateDescent(n_inner=12, block_size=3, schedule="cyclic")), "classes"),
+    "stage cd": (logistic(Standardized(CoordinateDescent(n_inner=30, schedule="cyclic"))), "classes"),
+    "stage gd": (DPRidge(4.0, bounds=1.0, target=(-2, 2), solver=Standardized(GradientDescent(n_steps=8))), "numbers"),
+    "stage sgd": (logistic(Whitened(StochasticGradientDescent(n_steps=15, batch_size=500))), "classes"),
+    "stage svrg": (logistic(Whitened(VarianceReducedDescent(n_epochs=3, n_inner=3, batch_size=500))), "classes"),
     "output": (logistic("output"), "classes"),
     "output steps": (logistic(OutputPerturbation(n_steps=10)), "classes"),
     "output pure": (logistic("output", 4.0, delta=0.0), "classes"),

@@ -21,7 +21,7 @@ import numpy as np
 from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, public_count
 from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.sampling import check_sampling, drawn, fraction_of
 
@@ -51,11 +51,12 @@ class StochasticGradientDescent(Descent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sampling(self)
+        check_positive(self, "batch_size", "sampling_probability", open_too=True)
+        check_sampling(self.batch_size, self.sampling_probability)
 
     def fraction(self, domain: Domain) -> float:
         """Return the sampling probability, from the expected batch size or as given."""
-        return fraction_of(self, domain, "sgd")
+        return fraction_of(self.batch_size, self.sampling_probability, domain)
 
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
         """List ``n_steps`` noisy gradients of samples, and a noisy count where n is private."""

@@ -95,9 +95,10 @@ class VarianceReducedDescent:
 
     def __post_init__(self) -> None:
         check_counts(self, "n_epochs", "n_inner")
-        check_sampling(self)
+        check_sampling(self.batch_size, self.sampling_probability)
         check_momentum(self.momentum)
-        check_positive(self, "clip", "step_size", "radius", "relative_clip", open_too=True)
+        open_settings = ("batch_size", "sampling_probability", "clip", "step_size", "radius", "relative_clip")
+        check_positive(self, *open_settings, open_too=True)
         check_positive(self, "anchor_share", "relative_step")
         if not self.anchor_share < 1:
             raise Unsupported("anchor_share must lie between 0 and 1")
@@ -108,7 +109,7 @@ class VarianceReducedDescent:
         """Return the probability with which a record joins an inner step: 1 where nothing is said."""
         if self.sampling_probability is None and self.batch_size is None:
             return 1.0
-        return fraction_of(self, domain, "svrg")
+        return fraction_of(self.batch_size, self.sampling_probability, domain)
 
     def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
         """List S gradients and the sampled changes; a change with probability q costs about q^2 of a gradient.
