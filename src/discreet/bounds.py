@@ -136,6 +136,19 @@ class Bounds:
 
 
 @dataclass(frozen=True)
+class Typical:
+    """What a stage estimated privately of recoded records, so that solvers need not assume the worst.
+
+    ``norm`` is a typical row's length (None without noise, where no clip may bite), ``moment`` about the largest
+    eigenvalue of the rows' second moment, ``squares`` its diagonal.
+    """
+
+    norm: float | None
+    moment: float
+    squares: NDArray[np.float64] = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Domain:
     """What is public of the records in training coordinates. Solvers know nothing else of the data.
 
@@ -143,7 +156,8 @@ class Domain:
     intercept's constant feature, which is the last column where ``intercept`` is true. ``n`` is None
     where it is private (``add_remove`` without a declared n). ``ranges`` are the features' declared ranges, one row
     (low, high) each, and ``target_range`` a numeric target's, where these are known; ``sparse`` says how the records
-    are stored and ``grouped`` whether a person may have several rows: facts of their containers.
+    are stored and ``grouped`` whether a person may have several rows: facts of their containers. ``typical`` is what a
+    stage released of recoded records.
     """
 
     feature_bounds: NDArray[np.float64] = field(repr=False)
@@ -157,6 +171,7 @@ class Domain:
     target_range: Range | None = None
     sparse: bool = False
     grouped: bool = False
+    typical: Typical | None = None
 
     @property
     def n_features(self) -> int:

@@ -14,7 +14,16 @@ import pytest
 from scipy import stats
 
 import discreet
-from discreet import Bounds, DPHuberRegressor, DPLasso, DPLinearRegression, DPLinearSVC, DPLogisticRegression, Ledger
+from discreet import (
+    Bounds,
+    DPHuberRegressor,
+    DPLasso,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPRidge,
+    Ledger,
+)
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.observer import observe
@@ -27,9 +36,11 @@ from discreet.solvers import (
     GradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    Standardized,
     StochasticGradientDescent,
     VarianceReducedDescent,
-    whitened_newton,
+    Whitened,
+    newton,
 )
 
 
@@ -83,6 +94,10 @@ CASES = {
     "svrg": (logistic(VarianceReducedDescent(n_epochs=3, n_inner=3, batch_size=500)), "classes"),
     "cd": (logistic("cd"), "classes"),
     "cd blocks": (logistic(CoordinateDescent(n_inner=12, block_size=3, schedule="cyclic")), "classes"),
+    "stage cd": (logistic(Standardized(CoordinateDescent(n_inner=30, schedule="cyclic"))), "classes"),
+    "stage gd": (DPRidge(4.0, bounds=1.0, target=(-2, 2), solver=Standardized(GradientDescent(n_steps=8))), "numbers"),
+    "stage sgd": (logistic(Whitened(StochasticGradientDescent(n_steps=15, batch_size=500))), "classes"),
+    "stage svrg": (logistic(Whitened(VarianceReducedDescent(n_epochs=3, n_inner=3, batch_size=500))), "classes"),
     "output": (logistic("output"), "classes"),
     "output steps": (logistic(OutputPerturbation(n_steps=10)), "classes"),
     "output pure": (logistic("output", 4.0, delta=0.0), "classes"),
@@ -99,8 +114,8 @@ class Filters:
     """Records the filters of a noisy run, then plays them back."""
 
     def __init__(self, monkeypatch):
-        self.kept, self.own, self.replays = [], whitened_newton.filter_weights, False
-        monkeypatch.setattr(whitened_newton, "filter_weights", self)
+        self.kept, self.own, self.replays = [], newton.filter_weights, False
+        monkeypatch.setattr(newton, "filter_weights", self)
 
     def __call__(self, *numbers):
         if self.replays:

@@ -237,9 +237,9 @@ MUTANTS = (
         (
             Edit(
                 "solvers/agd.py",
-                "        return Measured(self.curator.noisy_gradient(self.w, clip=clip, rho=rho), rho)\n",
-                "        found = self.curator.noisy_gradient(self.w, clip=clip, rho=rho)\n"
-                "        return Measured(found / max(float(np.linalg.norm(found)), 1e-300), rho)\n",
+                "    return Measured(curator.noisy_gradient(w, clip=clip, rho=rho), rho)\n",
+                "    found = curator.noisy_gradient(w, clip=clip, rho=rho)\n"
+                "    return Measured(found / max(float(np.linalg.norm(found)), 1e-300), rho)\n",
             ),
         ),
         ("tests/solvers/agd/test_agd.py::test_the_measured_gradient_keeps_its_length",),

@@ -140,7 +140,7 @@ def fit_with(solver, epsilon=1.0, **settings):
 
 @pytest.mark.statistical
 def test_the_audit_of_a_transcript_refutes_nothing():
-    solver = CoordinateDescent(n_outer=1, n_inner=3, geometry=Geometry(clip=0.25), step=1e-4)
+    solver = CoordinateDescent(n_outer=1, n_inner=3, geometry=Geometry(clip=0.25), relative_step=1e-4)
     found = audit.transcript(fit_with(solver, alpha=0.0), *few(), runs=250, confidence=SURE)
     assert not found.refuted, str(found)
 

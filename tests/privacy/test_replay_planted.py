@@ -22,7 +22,7 @@ from discreet.curator.records import admission
 from discreet.losses import Logistic
 from discreet.models import fitting
 from discreet.penalties import NoPenalty
-from discreet.solvers.gradient_loop import Descent
+from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.testing import fresh_noise, neighbor_pairs, replay
 from tests.priced import priced_at
 from tests.testing.small_fits import bounds_of, fit_of, prices_remembered, table
@@ -282,7 +282,7 @@ def test_the_exact_sum_used_beside_the_noisy_one(monkeypatch):
         return SimpleNamespace(coefficients=-gradient / max(1, drawn[-1]), noise=None)
 
     monkeypatch.setattr(noise, "poisson_sample", seen)
-    monkeypatch.setattr(Descent, "solve", solve)
+    monkeypatch.setattr(StochasticGradientDescent, "solve", solve)
     monkeypatch.setattr("discreet.solvers.gradient_loop.count_release", lambda domain: ())
     data = table("logistic")
     reports = [

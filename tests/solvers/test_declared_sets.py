@@ -41,7 +41,7 @@ BY_PENALTY = {
     "svrg": VarianceReducedDescent(n_epochs=2),
     "agd": AdaptiveDescent(),
     "cd": CoordinateDescent(n_outer=2),
-    "cd, last": CoordinateDescent(average=False),
+    "cd, last": CoordinateDescent(average="last"),
     "cd, blocks": CoordinateDescent(block_size=2),
     "gcd": GreedyCoordinateDescent(n_steps=3),
     "whitened": "whitened",

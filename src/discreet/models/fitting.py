@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ from discreet.models.lifecycle import Certify, Priced
 from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Progress
+from discreet.solvers.base import UNWATCHED, Watched
 
 LARGEST_DEFAULT_DELTA = 1e-6
 """What ``delta=None`` is below 1,000 records: 1/n^2 would be 0.01 for ten."""
@@ -182,7 +182,13 @@ class Prepared:
 
 
 def fit_model(
-    fit: FitSettings, X: Any, y: Any, groups: Any, *, charge_id: str | None = None, progress: Progress | None = None
+    fit: FitSettings,
+    X: Any,
+    y: Any,
+    groups: Any,
+    *,
+    charge_id: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Fitted:
     """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
     ready = fit.prepare(X, y, groups)
@@ -193,7 +199,7 @@ def fit_model(
 
     def answer(_: Reservation | None) -> tuple[Any, Claim, Certify]:
         curator = data.open(priced, fit.loss)
-        solution = solver.solve(curator, fit.penalty, progress)
+        solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
         noise = solution.noise if priced.budget.is_private else np.zeros_like(solution.coefficients)
         spread = (None, None) if noise is None else _in_own_units(noise, data, fit)
         return (*_in_own_units(solution.coefficients, data, fit), *spread), claim, curator.issued

@@ -11,6 +11,7 @@ from discreet.numba_dispatch import scalar_function
 from discreet.registry import Registry, not_a_tuple
 
 prox_coordinate = scalar_function("prox_coordinate")
+Strength = float | NDArray[np.float64]
 
 
 class Penalty:
@@ -36,8 +37,8 @@ class Penalty:
         return 0.0
 
     @property
-    def l1_l2(self) -> tuple[float, float] | None:
-        """(l1, l2) where psi(w) is l1 ||w||_1 + (l2/2) ||w||**2, else None."""
+    def l1_l2(self) -> tuple[Strength, Strength] | None:
+        """(l1, l2) where psi(w) is l1 ||w||_1 + (l2/2) ||w||**2, else None; arrays for one number per coordinate."""
         return None
 
     def value(self, w: NDArray[np.float64]) -> float:

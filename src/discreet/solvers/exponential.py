@@ -31,8 +31,8 @@ from discreet.losses.constants import gradient_bound, lipschitz_within
 from discreet.losses.disagreements import require_proof
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import Progress, Solution, count_release, public_count
-from discreet.solvers.perturbation_base import vector_deviation
+from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, count_release, public_count
+from discreet.solvers.perturbation_base import point_trace
 from discreet.solvers.registry import AuditCase, register
 
 if TYPE_CHECKING:
@@ -77,10 +77,7 @@ class ExponentialMechanism:
     def __post_init__(self) -> None:
         if self.candidates is not None:
             object.__setattr__(self, "candidates", np.asarray(self.candidates, dtype=np.float64).tolist())
-        for name in ("loss_bound", "regularization", "radius", "row_norm", "total_variation"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
-                raise Unsupported(f"{name} must be a positive number, or None")
+        check_positive(self, "loss_bound", "regularization", "radius", "row_norm", "total_variation", open_too=True)
         if self.sampler not in ("auto", "interval", "gaussian", "rejection", "chain"):
             raise Unsupported("sampler must be auto, interval, gaussian, rejection or chain")
 
@@ -114,6 +111,7 @@ class ExponentialMechanism:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """One draw; a chain's plan also states its total variation."""
+        require_proof(loss)
         count = count_release(domain)
         if self.candidates is not None:
             return Plan(
@@ -122,7 +120,6 @@ class ExponentialMechanism:
         if domain.n_outputs > 1:
             raise Unsupported("the exponential mechanism is drawn for one output: use solver='objective' for softmax")
         problem = self._problem(penalty, float(domain.n or 1))
-        require_proof(loss)
         gradient_bound(loss, problem.seen(domain), self.radius)  # refuses the squared loss without a ball
         if problem.total == 0 and not (domain.n_features == 1 and self.radius is not None):
             raise Unsupported(
@@ -136,31 +133,29 @@ class ExponentialMechanism:
         chained = self.sampler_for(domain, loss, problem) == "chain"
         return Plan((drawn, *count), total_variation=(self.total_variation or 1e-13) if chained else 0.0)
 
-    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Ask for one draw.
 
-        ``noise`` bounds the draw's spread about its median, where it is regularized: the exponent is (k
-        lambda)-strongly convex, so no coefficient spreads more than a Gaussian of variance 1 / (k lambda) (Brascamp &
-        Lieb 1976; Caffarelli 2000). None without regularization, and for a choice among candidates.
+        Where it is regularized, the trace bounds the draw's spread about its median: the exponent is (k
+        lambda)-strongly convex, so no coefficient spreads more than a Gaussian of variance 1 / (k lambda), k = lambda /
+        (z a G)^2 (Brascamp & Lieb 1976; Caffarelli 2000). No trace without regularization, nor for candidates.
         """
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
-        noise = None
         if self.candidates is not None:
-            points = self._points(domain)
+            points, bound = self._points(domain), self._loss_bound(domain, loss)
             offsets = [n * penalty.value(point) for point in points]
-            bound = self._loss_bound(domain, loss)
-            solution = points[curator.select_candidate(points, loss_bound=bound, offsets=offsets)]
-        else:
-            problem = self._problem(penalty, n)
-            solution = curator.sample_minimizer(problem, sampler=self.sampler_for(domain, loss, problem))
-            if problem.total > 0:  # 1 / sqrt(k lambda), k = lambda / (z a G)^2
-                slope = gradient_bound(loss, problem.seen(domain), self.radius)
-                noise = np.full(
-                    domain.shape, vector_deviation(curator, domain.neighbors.sum_factor * slope / problem.total)
-                )
-        if progress is not None:
-            progress(1, 1)
-        return Solution(solution, noise)
+            for _ in progress(range(1)):
+                # i with probability proportional to exp(-k [ sum_j min(l_j(w_i), bound) + n psi(w_i) ])
+                chosen = curator.select_candidate(points, loss_bound=bound, offsets=offsets)
+            return Solution(points[chosen])
+        problem = self._problem(penalty, n)
+        for _ in progress(range(1)):
+            # w with density proportional to exp(-k (sum_j l_j(w) + (lambda/2) ||w||^2)), within the ball
+            w = curator.sample_minimizer(problem, sampler=self.sampler_for(domain, loss, problem))
+        if problem.total == 0:
+            return Solution(w)
+        slope = gradient_bound(loss, problem.seen(domain), self.radius)
+        return Solution(w, point_trace(curator, domain.neighbors.sum_factor * slope / problem.total))
 
     def _points(self, domain: Domain) -> NDArray[np.float64]:
         points = np.array(self.candidates, dtype=np.float64)
@@ -184,7 +179,7 @@ class ExponentialMechanism:
         )
 
     def settings(self) -> dict[str, object]:
-        """Public settings, for the certificate."""
+        """Return its public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:

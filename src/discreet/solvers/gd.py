@@ -1,18 +1,23 @@
-"""Private projected gradient descent: full batch, Gaussian noise on the clipped sum.
+"""Private projected gradient descent: full batches, Gaussian noise on the clipped sum.
 
 Sources: Bassily, Smith & Thakurta 2014; the CSC2412 lecture (step, ball, average of the iterates).
 
-    w_0 = 0;   w_{t+1} = Proj_R( prox_{eta psi}( w_t - (eta/n) [ sum_i clip_C(grad l_i(w_t)) + noise ] ) )
+    w_0 = 0
+    for t < T:  v = w_t + beta_t (w_t - w_{t-1})                                 beta_t = 0, a constant, or Nesterov's
+                g = (1/n) [ sum_i clip_C(grad l_i(v)) + noise ]
+                w_{t+1} = Proj_R( prox_{eta psi}( v - eta g ) )
 
 Released: ``n_steps`` noisy sums, each a Gaussian of noise multiplier z. Privacy: exactly
-sqrt(n_steps)/z-Gaussian-DP, without loss in composition. Cost: one pass over the records a step.
+sqrt(n_steps)/z-Gaussian-DP, without loss in composition. Cost: one pass over the records per step.
 Utility (averaged, R and L as declared, replace_one): E F - F* <= R sqrt(L^2/T + 4 p L^2 / (n mu)^2).
 Wins where n is large against p and the features are of like scale.
 """
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
 
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
@@ -22,9 +27,13 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
+from discreet.solvers.base import UNWATCHED, Progress, Solution, public_count
 from discreet.solvers.default_rules import step_count
-from discreet.solvers.gradient_loop import Descent
+from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
 
 
 @register("gd")
@@ -34,12 +43,27 @@ class GradientDescent(Descent):
 
     name: ClassVar[str] = "gd"
 
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """List ``n_steps`` noisy gradients, and a noisy count where n is private."""
+        return self._plan(domain, loss, 1.0)
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Run the loop from zero."""
+        domain, loss, n = curator.domain, curator.loss, public_count(curator)
+        clip, eta = self.clip_for(domain, loss), self.step_for(domain, loss)
+        path = self.path(np.zeros(domain.shape), eta, penalty)
+        for _ in progress(range(self.n_steps)):
+            v = path.ahead()
+            g = curator.noisy_gradient(v, clip=clip) / n
+            path.move(v, project(penalty.prox(v - eta * g, eta), self.radius))
+        return Solution(path.average, self.trace(curator, penalty, path, eta, clip, n))
+
     @classmethod
     def lecture(cls, domain: Domain, loss: Loss, *, n_steps: int, radius: float, budget: Budget) -> Self:
-        """The lecture's method: projection on the ball, average of all iterates, and the step of its bound.
+        """Configure the lecture's method: projection on the ball, average of all iterates, and the step of its bound.
 
         The step is R / (G sqrt(T)), where G^2 = L^2 + p s^2 bounds the noisy mean gradient's second moment
-        (s: the noise's standard deviation a coordinate), so that E F - F* <= R G / sqrt(T).
+        (s: the noise's standard deviation per coordinate), so that E F - F* <= R G / sqrt(T).
         """
         if domain.n is None:
             raise Unsupported("the lecture's step needs n: declare Bounds(n=...)")

@@ -17,9 +17,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
@@ -30,8 +27,8 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import RiskBound
-from discreet.solvers.perturbation_base import OneShot, vector_deviation
+from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, public_count
+from discreet.solvers.perturbation_base import OneShot
 from discreet.solvers.registry import AuditCase, register
 
 if TYPE_CHECKING:
@@ -65,16 +62,18 @@ class ObjectivePerturbation(OneShot):
         inside = Release("perturb_objective", 1, mechanism="objective", perturbation=perturbation)
         return Plan((inside, Release("perturbed_minimizer", 1, relative_noise=OUTSIDE)))
 
-    def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]:
-        return curator.perturbed_minimizer(problem)
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Ask for the minimizer of the perturbed objective.
 
-    def _deviation(self, curator: "Curator", problem: Problem) -> float:
-        """A bound: the minimizer moves by -(H + lambda)^{-1} b to first order, and H >= 0 is all that is public of H.
-
-        The second noise is left out: it covers a tolerance of ``TOLERANCE``.
+        The trace is a bound: the minimizer moves by -(H + lambda)^{-1} b to first order, and H >= 0 is all that is
+        public of H. The second noise is left out: it covers a tolerance of ``TOLERANCE``.
         """
+        problem = self.problem(self.strength(penalty), public_count(curator))
         bound = problem.bound_for(curator.loss, curator.domain)
-        return vector_deviation(curator, curator.budget.neighbors.sum_factor * bound / problem.total)
+        for _ in progress(range(1)):
+            # b ~ N(0, (z a L)^2 I);  w = argmin sum_i l_i(w) + (lambda/2) ||w||^2 + b.w;  w = w + small noise
+            w = curator.perturbed_minimizer(problem)
+        return self._answered(curator, problem, w, curator.budget.neighbors.sum_factor * bound / problem.total)
 
     def bound(self, domain: Domain, loss: Loss, budget: Budget, *, radius: float) -> RiskBound:
         """Bound the excess risk of the mean loss, for ||w*|| <= ``radius``.

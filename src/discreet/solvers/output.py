@@ -17,8 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from discreet.accounting.plan import Plan, Release
@@ -31,8 +29,8 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import RiskBound, count_release
-from discreet.solvers.perturbation_base import OneShot, vector_deviation
+from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, check_counts, count_release, public_count
+from discreet.solvers.perturbation_base import OneShot
 from discreet.solvers.registry import AuditCase, register
 
 if TYPE_CHECKING:
@@ -59,8 +57,8 @@ class OutputPerturbation(OneShot):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n_steps is not None and not (self.n_steps >= 1 and int(self.n_steps) == self.n_steps):
-            raise Unsupported("n_steps must be a positive whole number, or None for the exact minimizer")
+        if self.n_steps is not None:
+            check_counts(self, "n_steps")
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """One noisy point, and a noisy count where n is private."""
@@ -77,20 +75,20 @@ class OutputPerturbation(OneShot):
         """The modulus of strong convexity; gradient steps do without."""
         return super().strength(penalty) if self.n_steps is None else self._modulus(penalty)
 
-    def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]:
-        if self.n_steps is None:
-            return curator.noisy_minimizer(problem)
-        return curator.noisy_descent(problem, n_steps=self.n_steps, step_size=self._step(curator, problem))
-
-    def _deviation(self, curator: "Curator", problem: Problem) -> float:
-        """Exact, up to the lattice's rounding: the noise is added to the point."""
-        domain = curator.domain
-        bound = curator.budget.neighbors.sum_factor * problem.bound_for(curator.loss, domain) / problem.n
-        if self.n_steps is None:
-            return vector_deviation(curator, bound / problem.regularization)
-        step, pull = self._step(curator, problem), self._step(curator, problem) * problem.regularization
-        moves = -math.expm1(self.n_steps * math.log1p(-min(pull, 1 - 2.0**-53))) / pull if pull else self.n_steps
-        return vector_deviation(curator, step * bound * moves)
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Ask for the noisy minimizer, or for where noisy-ended gradient steps end."""
+        problem = self.problem(self.strength(penalty), public_count(curator))
+        bound = curator.budget.neighbors.sum_factor * problem.bound_for(curator.loss, curator.domain) / problem.n
+        for _ in progress(range(1)):
+            if self.n_steps is None:
+                # w = argmin (1/n) sum_i l_i(w) + (mu/2) ||w||^2;  w = Proj_R(w) + noise of scale a L / (n mu)
+                w, sensitivity = curator.noisy_minimizer(problem), bound / problem.regularization
+            else:
+                # T times: w = Proj_R(w - eta grad F(w));  w = w + noise of scale (eta a L / n) sum_t (1 - eta mu)^t
+                eta = self._step(curator, problem)
+                w = curator.noisy_descent(problem, n_steps=self.n_steps, step_size=eta)
+                sensitivity = eta * bound * _moves(self.n_steps, eta * problem.regularization)
+        return self._answered(curator, problem, w, sensitivity)
 
     def _step(self, curator: "Curator", problem: Problem) -> float:
         if self.step_size is not None:
@@ -182,6 +180,11 @@ class OutputPerturbation(OneShot):
     def audit_case(cls) -> AuditCase:
         """With a strong penalty."""
         return AuditCase(cls(), alpha=0.5)
+
+
+def _moves(n_steps: int, pull: float) -> float:
+    """Return sum_{t < T} (1 - pull)^t: how often one step's difference counts."""
+    return -math.expm1(n_steps * math.log1p(-min(pull, 1 - 2.0**-53))) / pull if pull else float(n_steps)
 
 
 def _public_n(domain: Domain) -> int:

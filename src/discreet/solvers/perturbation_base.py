@@ -1,6 +1,5 @@
 """What the one-shot solvers share: a minimizer that must be strongly convex, of a loss that must be Lipschitz."""
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -16,7 +15,8 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound, lipschitz_within
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import Progress, Solution, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive
+from discreet.solvers.uncertainty.traces import PointTrace
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -25,14 +25,9 @@ TOLERANCE = 1e-11
 """The minimizer's certified gradient, over n times the bound on a record's."""
 
 
-def vector_deviation(curator: "Curator", sensitivity: float) -> float:
-    """The standard deviation of an entry of a noise vector for this L2 sensitivity.
-
-    Gaussian; for pure budgets the vector has a length of Gamma(p, s) and any direction, so that an entry's variance is
-    E length^2 / p = s^2 (p + 1).
-    """
-    scale = curator.noise_multiplier * sensitivity
-    return scale * (math.sqrt(math.prod(curator.domain.shape) + 1.0) if curator.budget.is_pure else 1.0)
+def point_trace(curator: "Curator", sensitivity: float, *, cut: bool = False) -> PointTrace:
+    """Return what is public of one noisy point of this L2 sensitivity."""
+    return PointTrace(curator.domain.shape, curator.noise_multiplier, sensitivity, curator.budget.is_pure, cut)
 
 
 @dataclass(frozen=True)
@@ -64,10 +59,8 @@ class OneShot(ABC):
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        for name in ("regularization", "clip", "row_norm", "radius", "tolerance"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
-                raise Unsupported(f"{name} must be a positive number{'' if name == 'tolerance' else ', or None'}")
+        check_positive(self, "regularization", "clip", "row_norm", "radius", open_too=True)
+        check_positive(self, "tolerance")
 
     def problem(self, strength: float, n: float) -> Problem:
         """What is minimized, at this modulus of strong convexity of the mean."""
@@ -103,28 +96,17 @@ class OneShot(ABC):
         if self.clip is not None and self.clip < gradient_bound(loss, domain, self.radius):
             raise Unsupported("the bound is for gradients as they are, since clips add a bias: leave clip out")
 
-    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """One question, one answer, projected onto the ball where there is one: noise may have led out of it. Free.
-
-        ``noise`` is None where the ball cut the answer off: what it leaves of the noise is not Gaussian, nor centered.
-        """
-        problem = self.problem(self.strength(penalty), public_count(curator))
-        asked = self._ask(curator, problem)
-        is_cut = self.radius is not None and float(np.linalg.norm(asked)) >= self.radius * (1 - 1e-6)
-        noise = None if is_cut else np.full(curator.domain.shape, self._deviation(curator, problem))
-        if progress is not None:
-            progress(1, 1)
-        return Solution(problem.projected(asked), noise)
-
     @abstractmethod
-    def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]: ...
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Ask one question."""
 
-    @abstractmethod
-    def _deviation(self, curator: "Curator", problem: Problem) -> float:
-        """The noise's standard deviation in a coefficient of the answer, or a bound on it."""
+    def _answered(self, curator: "Curator", problem: Problem, w: NDArray[np.float64], sensitivity: float) -> Solution:
+        """Project the answer onto the ball where there is one: noise may have led out of it. Free."""
+        cut = self.radius is not None and float(np.linalg.norm(w)) >= self.radius * (1 - 1e-6)
+        return Solution(problem.projected(w), point_trace(curator, sensitivity, cut=cut))
 
     def settings(self) -> dict[str, object]:
-        """Public settings, for the certificate."""
+        """Return its public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
 
     @abstractmethod

@@ -71,7 +71,7 @@ def calibrate(
     hessian = _hessian(theta)
     offset = two.coefficients(np.zeros(2))
     linear = (two.coefficients(np.eye(2)).T - offset).T
-    if penalty.strong_convexity > 0:
+    if penalty.ridge:
         gradient = gradient + penalty.strong_convexity * linear.T @ (linear @ theta + offset)
         hessian = hessian + penalty.strong_convexity * linear.T @ linear
     usual = np.array([SHARE_SPREAD * spread, SHARE_SPREAD * abs(middle) + MIDDLE_SPREAD])

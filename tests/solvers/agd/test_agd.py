@@ -88,7 +88,7 @@ def run(gradients, choices, solver=None, penalty=None, **settings):
 
 def paperlike(**settings):
     """Twenty equally spaced steps and a largest one that only its adjustment changes: the paper's."""
-    given = {"n_steps": 20, "shrink": 1.0, "clip": 1.0, "gradient_rho": 1e-3, "choice_rho": 1e-3, **settings}
+    given = {"n_step_sizes": 20, "shrink": 1.0, "clip": 1.0, "gradient_rho": 1e-3, "choice_rho": 1e-3, **settings}
     return AdaptiveDescent(**given)
 
 
@@ -108,7 +108,7 @@ def test_zero_is_always_among_the_steps_and_the_direction_is_normalized():
     np.testing.assert_array_equal(script.points[2][0], second[20])
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_steps": 7}, {"n_steps": 1}, {"shrink": 0.5}])
+@pytest.mark.parametrize("settings", [{}, {"n_step_sizes": 7}, {"n_step_sizes": 1}, {"shrink": 0.5}])
 def test_zero_is_among_the_steps_of_every_grid(settings):
     _, script = run(forever([1.0, 2.0, 3.0]), [1] * 12, paperlike(**settings))
     w = np.zeros(P)
@@ -277,7 +277,7 @@ def test_without_noise_the_best_step_of_the_grid_is_taken():
         assert values[index] <= min(values) + 1e-5  # records are on a grid of 2^-14
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_steps": 20}, {"adjust_every": 3}])
+@pytest.mark.parametrize("settings", [{}, {"n_step_sizes": 20}, {"adjust_every": 3}])
 def test_without_noise_the_optimum_is_reached(settings, small_table):
     X, y, alpha = small_table.X, small_table.signs, 0.1
     curator, found = real(X, y, math.inf, L2(alpha), AdaptiveDescent(clip=10.0, loss_bound=30.0, **settings))
@@ -317,7 +317,8 @@ def test_a_real_run_pays_for_all_of_it(relation, settings):
 
 BAD = [
     {"gradient_share": 0.0}, {"gradient_share": 1.0}, {"gradient_share": math.nan}, {"gradient_share": "half"},
-    {"n_rounds": 0}, {"n_rounds": 2.5}, {"n_rounds": "3"}, {"n_steps": 0}, {"n_steps": 2.5}, {"n_steps": -3},
+    {"n_rounds": 0}, {"n_rounds": 2.5}, {"n_rounds": "3"},
+    {"n_step_sizes": 0}, {"n_step_sizes": 2.5}, {"n_step_sizes": -3},
     {"adjust_every": 0}, {"adjust_every": 1.5}, {"growth": 0.0}, {"growth": -1.0}, {"growth": math.inf},
     {"growth": math.nan}, {"largest_step": 0.0}, {"largest_step": math.inf}, {"adjustment": -0.1}, {"clip": 0.0},
     {"clip": "1"}, {"loss_bound": math.nan}, {"loss_bound": -3.0}, {"selection": "laplace"},
@@ -341,7 +342,7 @@ def test_no_step_found_shrinks_the_largest():
 
 def test_the_papers_settings_are_the_papers():
     solver = AdaptiveDescent.paper(Budget(0.4, 1e-8, "add_remove"))
-    assert (solver.n_steps, solver.largest_step, solver.growth) == (20, 2.0, 0.1)
+    assert (solver.n_step_sizes, solver.largest_step, solver.growth) == (20, 2.0, 0.1)
     assert (solver.adjust_every, solver.adjustment, solver.shrink) == (10, 0.1, 1.0)
     assert (solver.clip, solver.loss_bound, solver.selection, solver.papers_total) == (3.0, 3.0, "noisy_max", True)
 

@@ -27,7 +27,7 @@ from tests.solvers.agd.test_choice import choice_p
 from tests.solvers.agd.test_gradavg import SIGNIFICANCE, law_of_merged
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
 
-SOLVER = AdaptiveDescent(n_rounds=4, n_steps=4, clip=0.2, loss_bound=1.0)
+SOLVER = AdaptiveDescent(n_rounds=4, n_step_sizes=4, clip=0.2, loss_bound=1.0)
 
 
 def audited(relation="replace_one", solver=SOLVER):

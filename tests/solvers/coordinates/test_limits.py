@@ -82,7 +82,7 @@ def test_greedy_iterates_are_sparse(steps, batch, rule, penalty, epsilon):
     X, y = drawn(loss, 60, 30)
     data = PrivateData(X, y, bounds_for(loss, 30), fit_intercept=False)
     budget = Budget(epsilon, 1e-5)
-    solver = GreedyCoordinateDescent(n_steps=steps, batch=batch, rule=rule, geometry=Geometry(clip=1.0))
+    solver = GreedyCoordinateDescent(n_steps=steps, block_size=batch, rule=rule, geometry=Geometry(clip=1.0))
     curator = data.open(price_plan(solver.plan(data.domain(budget.neighbors, loss), loss, penalty), budget), loss)
     assert np.count_nonzero(solver.solve(curator, penalty).coefficients) <= steps * batch
 

@@ -141,7 +141,7 @@ def test_greedy_tight_calibration():
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_the_share_of_the_selection(share, batch):
-    solver = GreedyCoordinateDescent(n_steps=7, batch=batch, selection_share=share)
+    solver = GreedyCoordinateDescent(n_steps=7, block_size=batch, selection_share=share)
     select, update = solver.plan(domain(5, 1000), Logistic(), NoPenalty()).events(3.0, pure=False)
     rho = select.count * select.epsilon**2 / 8, update.count / (2 * update.noise_multiplier**2)
     assert (select.count, update.count) == (7 * batch, 7)

@@ -20,7 +20,7 @@ from tests.testing.small_fits import ESTIMATORS, bounds_of, fit_of, prices_remem
 
 CLIP = Geometry(clip=0.05)
 CD = {
-    "uniform": CoordinateDescent(n_inner=4, geometry=CLIP, step=2.0),
+    "uniform": CoordinateDescent(n_inner=4, geometry=CLIP, relative_step=2.0),
     "importance": CoordinateDescent(n_outer=2, n_inner=2, geometry=CLIP, schedule="importance"),
     "cyclic": CoordinateDescent(n_inner=4, geometry=Geometry(clip=0.05, clip_rule="uniform"), schedule="cyclic"),
     "blocks": CoordinateDescent(n_inner=3, geometry=CLIP, block_size=2),
@@ -30,7 +30,7 @@ CD = {
 }
 GCD = {rule: GreedyCoordinateDescent(n_steps=2, geometry=CLIP, rule=rule) for rule in greedy.RULES}
 GCD |= {
-    "batch": GreedyCoordinateDescent(n_steps=2, geometry=CLIP, batch=2),
+    "batch": GreedyCoordinateDescent(n_steps=2, geometry=CLIP, block_size=2),
     "flip": GreedyCoordinateDescent(n_steps=2, geometry=CLIP, selection="permute_and_flip"),
     "paper": GreedyCoordinateDescent(n_steps=2, geometry=CLIP, rule="gs", calibration="paper"),
     "unequal": GreedyCoordinateDescent(n_steps=2, geometry=Geometry(clip=0.05, clip_rule="uniform")),

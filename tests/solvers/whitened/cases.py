@@ -12,6 +12,8 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.records import admission, containers
 from discreet.losses import Logistic, Squared
+from discreet.solvers import Declared, GradientDescent, NewtonDescent, Standardized, Whitened
+from discreet.solvers.whitened_defaults import NUMBERS
 from tests.replaying import window
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -19,6 +21,22 @@ MOMENTS = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
 FEATURES, LABELS = 3, (-1, 1)
 LARGE = np.finfo(np.float64).max
 FINE_CLIP = 1e-5  # outer products on the fine grid fit the lattice for short rows only
+
+
+STAGES = {"full": Whitened, "diagonal": Standardized, "plain": Declared}
+
+
+def descent(form="full", n_steps=12, *, momentum=0.7, step=1.0, clip=0.4, average="last", **stage):
+    """Gradient steps in whitened, standardized or declared coordinates, as the defaults take them for classes."""
+    inner = GradientDescent(
+        n_steps, momentum=momentum, relative_step=step, relative_clip=clip, average=average, radius=100.0
+    )
+    return STAGES[form](inner, **stage)
+
+
+def newton(n_steps=3, floor=0.5, **stage):
+    """Newton steps as the defaults take them for numbers."""
+    return Whitened(NewtonDescent(n_steps, floor=floor), constant=None, row_norm=0.8, **NUMBERS | stage)
 
 
 def budget_of(relation="zero_out", *, pure=False, epsilon=1.0):

@@ -16,18 +16,17 @@ from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import NoPenalty
-from discreet.solvers import WhitenedDescent, WhitenedNewton
 from discreet.testing import seeded
 from tests.replaying import window
-from tests.solvers.whitened.cases import RELATIONS
+from tests.solvers.whitened.cases import RELATIONS, descent, newton
 
 SOLVERS = {
-    "full": (WhitenedDescent("full", n_steps=5), Logistic()),
-    "diagonal": (WhitenedDescent("diagonal", n_steps=7), Softmax(3)),
-    "plain": (WhitenedDescent("plain", n_steps=4), SmoothedHinge(0.5)),
-    "plain numbers": (WhitenedDescent("plain", n_steps=4, average=True), Squared()),
-    "newton": (WhitenedNewton(), Squared()),
-    "newton huber": (WhitenedNewton(n_steps=5, moment_share=0.4), Huber(0.3)),
+    "full": (descent("full", n_steps=5), Logistic()),
+    "diagonal": (descent("diagonal", n_steps=7), Softmax(3)),
+    "plain": (descent("plain", n_steps=4), SmoothedHinge(0.5)),
+    "plain numbers": (descent("plain", n_steps=4, average="tail"), Squared()),
+    "newton": (newton(), Squared()),
+    "newton huber": (newton(n_steps=5, moment_share=0.4), Huber(0.3)),
 }
 
 
@@ -169,7 +168,7 @@ def test_the_plain_form_sees_how_long_sparse_rows_are(intercept):
     for stored in ("dense", "sparse"):
         _, plan, seen, _ = run(solver, loss, stored=stored, intercept=intercept)
         bought = ["noisy_mean"] if stored == "sparse" and intercept else []
-        assert [m.query for m in seen] == [*bought, *["noisy_gradient"] * solver.n_steps]
+        assert [m.query for m in seen] == [*bought, *["noisy_gradient"] * solver.solver.n_steps]
         assert [r.clip for r in plan.releases if r.query == "noisy_mean"] == [1.0] * len(bought)
 
 

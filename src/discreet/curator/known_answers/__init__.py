@@ -41,8 +41,8 @@ def once_for_classes(check: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(check)
     def checked(*parts: Any, **words: Any) -> None:
-        classes = ((type(part), getattr(part, "n_outputs", 1)) for part in parts)
-        key = (check.__qualname__, *classes, *sorted(words.items()))
+        inner = ((type(part), getattr(part, "n_outputs", 1), type(getattr(part, "penalty", None))) for part in parts)
+        key = (check.__qualname__, *inner, *sorted(words.items()))
         if key not in _passed:
             check(*parts, **words)
             _passed.add(key)

@@ -7,7 +7,6 @@ score moves by at most s = max_j a C_j / (n sqrt(M_j)): ONE common scale, whatev
 (noise in proportion to each coordinate's own sensitivity would not be private).
 """
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -23,7 +22,7 @@ from discreet.curator.queries.coordinates import check_count, checked, coordinat
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.penalties import NoPenalty
-from discreet.penalties.base import Penalty
+from discreet.penalties.base import Penalty, Strength
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,10 +31,10 @@ RULES = ("gs", "gs-s", "gs-r", "gs-q")
 _SLACK = 2  # one step for rounding down, one for double precision: scores stay below 2^48
 
 
-def _strengths(penalty: Penalty) -> tuple[float, float]:
+def _strengths(penalty: Penalty) -> tuple[Strength, Strength]:
     """Return (l1, l2) of a penalty l1 |w| + l2 w^2 / 2. The scores' proof needs both to be at least 0."""
     strengths = penalty.l1_l2
-    if strengths is None or not all(0 <= strength < math.inf for strength in strengths):
+    if strengths is None or not all(np.all((np.asarray(s) >= 0) & np.isfinite(s)) for s in strengths):
         raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net")
     return strengths
 
@@ -58,7 +57,9 @@ def scores(rule: str, g: Vector, w: Vector, smoothness: Vector, penalty: Penalty
     raise Unsupported(f"rule must be one of {', '.join(RULES)}")
 
 
-def _decrease(g: Vector, w: Vector, landed: Vector, d: Vector, smoothness: Vector, l1: float, l2: float) -> Vector:
+def _decrease(
+    g: Vector, w: Vector, landed: Vector, d: Vector, smoothness: Vector, l1: Strength, l2: Strength
+) -> Vector:
     """-q_j as a sum of non-negative terms (no cancellation): (M + l2) d^2 / 2 + the l1 part's Bregman distance.
 
     At the minimizer g + M d + l2 (w + d) + xi = 0 with xi in l1 d|.|(w + d), so

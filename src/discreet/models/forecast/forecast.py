@@ -11,7 +11,7 @@ why there are always 25 p of them, and why the gap is to a model without privacy
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +32,6 @@ from discreet.models.forecast.risk_bounds import certain, mean_length, theory_of
 from discreet.models.forecast.setting import Setting, setting_of
 from discreet.models.forecast.synthetic import Groups, Rehearsal, Stream
 from discreet.models.solver_choice import choose_solver
-from discreet.solvers.base import Progress
 
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # in units of the asked epsilon
 TABLES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # in units of the asked n
@@ -86,7 +85,7 @@ def forecast(
     diameter: float | None = None,
     max_cells: float = MAX_CELLS,
     indicators: Groups | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Forecast:
     """The forecast of an estimator for a table of n rows and p columns; ``DPLinearModel.forecast`` explains it.
 
@@ -194,6 +193,9 @@ def _stand_in(setting: Setting) -> str:
 
 def _shrunk(solver: Any, plan: Plan, part: float) -> tuple[Any, float]:
     """The solver for a part of the rows, and the factor of its noise multiplier at which means are as noisy."""
+    if hasattr(solver, "solver"):  # a stage, which sees all records
+        inner, factor = _shrunk(solver.solver, plan, part)
+        return replace(solver, solver=inner), factor
     batch = getattr(solver, "batch_size", None)
     asked = [release for release in plan.releases if release.count]
     if batch is None:
@@ -211,7 +213,9 @@ class _Tables:
         self._truths: list[Any] = []
         self._bests: list[float] = []
 
-    def rehearse(self, points: dict[Key, Point], seeds: int, progress: Progress | None) -> dict[Key, list[Trial]]:
+    def rehearse(
+        self, points: dict[Key, Point], seeds: int, progress: Callable[[int, int], None] | None
+    ) -> dict[Key, list[Trial]]:
         """Fit every point once a seed. The noise of a seed is the same at all points, so that curves are smooth."""
         trials: dict[Key, list[Trial]] = {key: [] for key in points}
         sizes = sorted({point.rows for point in points.values()})

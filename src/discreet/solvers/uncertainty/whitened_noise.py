@@ -37,7 +37,8 @@ class Spectrum:
 
     Directions that are not told from noise have eigenvalue 0: features that add up to a constant are flat. ``farthest``
     is how long rows at the end of a feature's range are, over a typical row's length; ``kept`` are the eigenvalues that
-    whitening divided by, before it, and ``deviation`` the noise of an entry of that moment.
+    whitening divided by, before it, ``deviation`` the noise of an entry of that moment, and
+    ``length`` a typical row's.
     """
 
     shares: Vector
@@ -46,6 +47,7 @@ class Spectrum:
     farthest: Vector
     kept: Vector
     deviation: float
+    length: float
 
 
 @dataclass(frozen=True)
