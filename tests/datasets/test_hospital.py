@@ -2,7 +2,8 @@ import csv
 
 import numpy as np
 
-from discreet.datasets import CODEBOOK, OUTCOME, hospital, references, schema_text, write_csv
+from discreet.datasets import CODEBOOK, OUTCOME, hospital, schema_text, write_csv
+from discreet.datasets.hospital_stays import references
 from discreet.schema.columns import Number
 from discreet.schema.schema import Schema
 

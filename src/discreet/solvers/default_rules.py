@@ -32,8 +32,9 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness
-from discreet.solvers.whitened_defaults import UNKNOWN_N
 
+UNKNOWN_N = 10_000
+"""Stands for n where that is private."""
 TYPICAL_RMS = 0.4
 STEEP = 1.6
 MIN_STEPS, MAX_STEPS, LIMIT_STEPS = 8, 200, 5000

@@ -47,6 +47,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.losses.base import Loss
 from discreet.solvers.declared import Declared
+from discreet.solvers.default_rules import count_of
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import TYPICAL_SLOPE, slope_at_zero
 from discreet.solvers.newton import NewtonDescent
@@ -54,8 +55,6 @@ from discreet.solvers.stage import Stage
 from discreet.solvers.standardized import Standardized
 from discreet.solvers.whitened import Whitened
 
-UNKNOWN_N = 10_000
-"""Stands for n where that is private."""
 PLAIN_CLASSES, PLAIN_NUMBERS, CALIBRATED = 10.0, 25.0, 20.0
 NUMBERS = {"mean_share": 0.05, "scale_share": 0.10, "target_share": 0.05, "moment_share": 0.30}
 WIDEST = 2048
@@ -115,7 +114,7 @@ def signal(domain: Domain, budget: Budget) -> float:
     """J, infinite without privacy."""
     if not budget.is_private:
         return math.inf
-    n = domain.n if domain.n is not None else UNKNOWN_N
+    n = count_of(domain)
     columns = domain.n_features * domain.n_outputs
     return n * mu_of(budget.epsilon, budget.delta) / (budget.neighbors.sum_factor * math.sqrt(columns))
 

@@ -11,7 +11,8 @@ from discreet.accounting.pricing import epsilon_of
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Poisson, Squared
-from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty, prox_coordinate
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
+from discreet.penalties.base import prox_coordinate
 from discreet.penalties.rescaled import Rescaled
 from discreet.solvers import (
     AdaptiveDescent,
