@@ -25,8 +25,6 @@ def lazy_names(spec: Any) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = homes[name]
-        value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
-        setattr(sys.modules[package], name, value)  # the next access does not come here
-        return value
+        return import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
 
     return find, lambda: sorted({*vars(sys.modules[package]), *homes}), sorted(homes)
