@@ -7,15 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.cell_counts import BOUGHT, ESTIMATED, checked_in
-from discreet.accounting.events import (
-    Event,
-    PerturbedMinimum,
-    PoissonSampled,
-    RepeatedSelection,
-    TotalVariation,
-    to_dict,
-)
-from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.events import TotalVariation
 from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
 
@@ -81,8 +73,8 @@ def _lines(certificate: "Certificate") -> list[str]:
     lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
     lines.append("  Released")
     released = [event for event in certificate.events if not isinstance(event, TotalVariation)]
-    lines += [f"    {_phrase(event)}" for event in released] or ["    nothing"]
-    lines += [f"  {_phrase(event)}" for event in certificate.events if isinstance(event, TotalVariation)]
+    lines += [f"    {event.describe()}" for event in released] or ["    nothing"]
+    lines += [f"  {event.describe()}" for event in certificate.events if isinstance(event, TotalVariation)]
     lines += _trace_lines(certificate.trace)
     lines.append(
         "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
@@ -134,26 +126,3 @@ def _ledger_lines(ledger: Mapping[str, Any] | None) -> list[str]:
 def _coverage_lines(certificate: "Certificate") -> list[str]:
     wrapped = [line for said in certificate.not_covered for line in textwrap.wrap(said, 104)]
     return [f"  {'Not covered' if place == 0 else '':<14}{line}" for place, line in enumerate(wrapped)]
-
-
-def _phrase(event: Event) -> str:
-    if isinstance(event, PoissonSampled):
-        return f"{_phrase(event.event)}, each on a fresh sample with probability {event.numerator}/65536"
-    if isinstance(event, TotalVariation):
-        return (
-            f"ASSUMED: whatever the data, the draw's law is within {event.distance!r} of the intended one in total\n"
-            "                variation. This is not proved, nor does it follow from how long the sampler ran;\n"
-            "                the guarantee rests on it."
-        )
-    if isinstance(event, RepeatedSelection):
-        runs = ", or ".join(" and ".join(map(_phrase, run)) for run in event.runs)
-        law = Stopping(event.mean, event.shape)
-        return f"the best of a secret number of runs ({law.name}, mean {law.mean:g}), a run at most {runs}"
-    stored = to_dict(event)
-    if isinstance(event, PerturbedMinimum):
-        stored = {name: value for name, value in stored.items() if name not in ("reach", "outputs") or value != 1}
-        stored["kind"] = f"minimum of an objective with {stored.pop('noise')} noise inside"
-        stored["slopes"] = event.slopes.replace("_", "-")
-    kind, count = stored.pop("kind"), stored.pop("count", 1)
-    settings = ", ".join(f"{name} {value}" for name, value in stored.items() if value is not None)
-    return f"{count} x {kind.replace('_', ' ')}" + (f" ({settings})" if settings else "")

@@ -39,7 +39,6 @@ from discreet.accounting.events import (
     PoissonSampled,
     PureDP,
     TotalVariation,
-    count_of,
     merged,
 )
 from discreet.accounting.plan import Plan
@@ -153,7 +152,7 @@ def _calibrated(plan: Plan, budget: Budget) -> float:
         return price(plan, noise_multiplier, budget.delta, budget.neighbors)
 
     if budget.is_pure:
-        spent = math.fsum(count_of(event) * pure_dp.epsilon_of(event) for event in events)
+        spent = math.fsum(event.count * pure_dp.epsilon_of(event) for event in events)
         start = (spent - floor) / (budget.epsilon - floor)
         return solve(cost, budget.epsilon * _SHY, start, tolerance=1e-9)
     if all(isinstance(event, Gaussian) for event in events):

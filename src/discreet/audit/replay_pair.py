@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.events import BoundedRange, Event, Gaussian, Laplace, PoissonSampled, PureDP
+from discreet.accounting.events import BoundedRange, Event, Gaussian, Laplace, PureDP
 from discreet.audit.deep_diff import differences
 from discreet.audit.recorder import Fit, Transcript, run
 from discreet.budget import Neighbors
@@ -254,7 +254,7 @@ def _realized(measurement: Measurement) -> Fraction:
 
 def _multipliers(event: Event) -> list[Any]:
     """The noise multipliers that an event pays for; None where it says nothing of noise."""
-    inner = event.event if isinstance(event, PoissonSampled) else event
+    inner = event.inner
     if isinstance(inner, (BoundedRange, PureDP)):
         return [1 / Fraction(inner.epsilon)] * inner.count
     return [inner.noise_multiplier] * inner.count if isinstance(inner, (Gaussian, Laplace)) else [None]

@@ -12,7 +12,9 @@ from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.priced_plan import price_plan
-from discreet.curator import PrivateData, Problem, private_data, session
+from discreet.curator import PrivateData
+from discreet.curator import Problem
+from discreet.curator import session
 from discreet.curator.certified.minimize import Minimum
 from discreet.curator.queries import minimizers
 from discreet.errors import Unsupported
@@ -100,7 +102,7 @@ def test_objective_perturbation_keeps_its_delta_in_one_dimension():
     problem, budget = Problem(1.2 / 3, 3), Budget(1.0, 0.05, "zero_out")
     data = data_of([1.0, -1.0, -1.0], [1, 1, 1])
     plan = Plan(inside(problem, Logistic(), data.domain(budget.neighbors, Logistic())))
-    multiplier = private_data.calibrate(plan, budget)
+    multiplier = price_plan(plan, budget).noise_multiplier
     here = objective_draws([1.0, -1.0, -1.0], [1, 1, 1], problem, multiplier, 450, 2)
     gone = objective_draws([math.nan, -1.0, -1.0], [1, 1, 1], problem, multiplier, 450, 3)
     for one, other in ((here, gone), (gone, here)):
