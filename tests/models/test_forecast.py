@@ -27,7 +27,7 @@ from discreet import (
     Unsupported,
 )
 from discreet.curator.lattice.entropy import current_entropy
-from discreet.models import forecast as forecasting
+from discreet.models.forecast import forecast as forecasting
 from discreet.models.forecast.forecast import point_of
 from discreet.models.forecast.forecast_result import summary
 from discreet.models.forecast.setting import setting_of
