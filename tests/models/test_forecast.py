@@ -24,8 +24,9 @@ from discreet import (
 )
 from discreet.budget import InvalidBudget
 from discreet.curator.lattice.entropy import current_entropy
-from discreet.errors import MissingBounds, Unsupported
-from discreet.models import forecast as forecasting
+from discreet.errors import MissingBounds
+from discreet.errors import Unsupported
+from discreet.models.forecast import forecast as forecasting
 from discreet.models.forecast.forecast import point_of
 from discreet.models.forecast.forecast_result import summary
 from discreet.models.forecast.setting import setting_of
