@@ -66,6 +66,7 @@ from discreet.solvers.exponential import ExponentialMechanism
 from discreet.solvers.gcd import GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import Descent
+from discreet.solvers.newton import NewtonDescent
 from discreet.solvers.objective import ObjectivePerturbation
 from discreet.solvers.output import OutputPerturbation
 from discreet.solvers.perturbation_base import OneShot
@@ -256,7 +257,10 @@ def _whitened(domain: Domain, loss: Any, penalty: Penalty, budget: Budget) -> So
         raise Unsupported("whitened coordinates know no Poisson loss: use solver='gd'")
     if budget.is_pure:
         raise Unsupported("whitened coordinates need a delta above 0: leave delta out, or use solver='objective'")
-    return whitened_for(domain, loss, budget)
+    made = whitened_for(domain, loss, budget)
+    if not isinstance(penalty, (NoPenalty, L2)) and not isinstance(made.solver, NewtonDescent):
+        raise Unsupported("whitened coordinates know no penalty but l2: use solver='gcd', 'cd' or 'gd' for this one")
+    return made
 
 
 _MAKERS: dict[str, Callable[[Domain, Any, Penalty, Budget], Solver]] = {
