@@ -16,6 +16,7 @@ from discreet.solvers import (
     GreedyCoordinateDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    Standardized,
     StochasticGradientDescent,
     VarianceReducedDescent,
 )
@@ -45,6 +46,8 @@ BY_PENALTY = {
     "cd, blocks": CoordinateDescent(block_size=2),
     "gcd": GreedyCoordinateDescent(n_steps=3),
     "whitened": "whitened",
+    "standardized, gd": Standardized(GradientDescent(n_steps=5)),
+    "standardized, cd": Standardized(CoordinateDescent(n_inner=12)),
     "output": OutputPerturbation(regularization=0.1),
     "objective": ObjectivePerturbation(regularization=1.0),
     "exponential": ExponentialMechanism(regularization=1.0),
@@ -80,7 +83,7 @@ def classified(solver, penalty="l2", epsilon=1.0, delta=1e-5, **settings):
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("name", BY_PENALTY)
 def test_every_solver_stays_in_a_penaltys_set_or_refuses_it(name, penalty):
-    fits = name in FITS or (name.startswith("cd") and penalty != "ball")
+    fits = name in FITS or (name.startswith(("cd", "standardized")) and penalty != "ball")
     for seed in range(2):
         with seeded(seed):
             if fits:

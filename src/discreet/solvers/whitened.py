@@ -203,7 +203,12 @@ class Whitened(Stage):
             raise Unsupported(f"whitened coordinates know no {type(loss).__name__} loss: use solver='gd'")
         if budget.is_pure:
             raise Unsupported("whitened coordinates need a delta above 0: leave delta out, or use solver='objective'")
-        return whitened_for(domain, loss, budget)
+        made = whitened_for(domain, loss, budget)
+        if not penalty.ridge and not getattr(made.solver, "takes_moments", False):
+            raise Unsupported(
+                "whitened coordinates know no penalty but l2: use solver='gcd', 'cd' or 'gd' for this one"
+            )
+        return made
 
     @classmethod
     def audit_case(cls) -> AuditCase:
