@@ -14,13 +14,9 @@ def methods(cls: type) -> Iterator[tuple[str, Any]]:
         function = inspect.unwrap(getattr(cls, name)) if callable(getattr(cls, name)) else None
         if name.startswith("_") or function is None or inspect.isclass(function):
             continue
-        if getattr(function, "__module__", "").startswith("discreet") and not _of_super(cls, name):
+        routing = name.startswith("set_") and name.endswith("_request")  # scikit-learn makes these
+        if str(getattr(function, "__module__", "")).startswith("discreet") and not routing:
             yield name, function
-
-
-def _of_super(cls: type, name: str) -> bool:
-    """Whether scikit-learn makes the method."""
-    return name.startswith("set_") and name.endswith("_request")
 
 
 def run(thing: Any, name: str, names: dict[str, Any] | None = None) -> tuple[dict[str, Any], str]:
