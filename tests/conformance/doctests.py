@@ -30,8 +30,9 @@ def run(thing: Any, name: str, names: dict[str, Any] | None = None) -> tuple[dic
 
 def failures(thing: Any, name: str) -> list[str]:
     """Run a callable's examples, and those of its methods after them."""
-    names, said = run(thing, name)
-    found = [said]
+    found = [run(thing, name)[1]]
     if inspect.isclass(thing):
-        found += [run(method, f"{name}.{key}", names)[1] for key, method in methods(thing)]
+        for key, method in methods(thing):
+            if ">>>" in (inspect.getdoc(method) or ""):
+                found.append(run(method, f"{name}.{key}", run(thing, name)[0])[1])
     return [one for one in found if one]

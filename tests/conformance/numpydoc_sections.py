@@ -43,7 +43,7 @@ def _parameters(thing: Any, name: str, found: dict[str, str]) -> list[str]:
     except (TypeError, ValueError):
         return []
     expected = [one for one in signature if one not in ("self", "cls")]
-    if inspect.isclass(thing) and getattr(thing, "_is_protocol", False) or _is_enumeration(thing):
+    if (inspect.isclass(thing) and getattr(thing, "_is_protocol", False)) or _is_enumeration(thing):
         return []
     told = described(found.get("Parameters", ""))
     said = [f"{name}: parameter {one} has no type" for one, kind in told.items() if not kind]

@@ -219,7 +219,7 @@ class AdaptivePlan(Plan):
     >>> from discreet.accounting import AdaptivePlan, Release
     >>> plan = AdaptivePlan([Release("noisy_gradient", 1)])
     >>> round(plan.total(Budget(1.0, 1e-6)), 3)
-    0.021
+    0.024
     """
 
     papers_total: bool = False

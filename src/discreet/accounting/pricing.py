@@ -137,7 +137,7 @@ def price(
     --------
     >>> from discreet.accounting import Plan, Release, price
     >>> round(price(Plan([Release("noisy_gradient", 100)]), 40.0, 1e-6), 3)
-    1.0
+    1.061
     """
     return epsilon_of(plan.events(noise_multiplier, pure=delta == 0), delta, neighbors).epsilon
 
@@ -165,7 +165,7 @@ def calibrate(plan: Plan, budget: Budget) -> float:
     >>> from discreet import Budget
     >>> from discreet.accounting import Plan, Release, calibrate
     >>> round(calibrate(Plan([Release("noisy_gradient", 100)]), Budget(1.0, 1e-6)), 1)
-    40.0
+    42.2
     """
     return _calibrated(plan, budget) if plan.least_noise is not None else _remembered(_calibrated, plan, budget)
 

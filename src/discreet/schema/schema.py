@@ -362,9 +362,8 @@ class Schema:
         {'age': {'range': [18.0, 110.0]}}
         """
         tables = {name: table_of(kind) for name, kind in self.columns.items()}
-        target = (
-            given_fields(self.target) if self.target else {"column": self.open_target} if self.open_target else None
-        )
+        open_target = {"column": self.open_target} if self.open_target else None
+        target = given_fields(self.target) if self.target else open_target
         top: dict[str, Any] = {"target": target, "person": self.person, "ignore": list(self.ignore), "rows": self.rows}
         top["separator"] = self.separator
         top["interactions"] = [list(group) for group in self.interactions]
