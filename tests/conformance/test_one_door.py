@@ -8,7 +8,7 @@ import pytest
 import discreet
 
 CLI = Path(discreet.__file__).parent / "cli"
-DOOR = "tables.py"
+DOOR = "inputs.py"
 READERS = {
     "csv",
     "pandas",

@@ -235,7 +235,7 @@ class DPRandomizedSearch(ShowsReleased, MetaEstimatorMixin, Charged):
 
     @property
     def _relation(self) -> Neighbors:
-        return Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
+        return Budget(self.epsilon, neighbors=self.neighbors).neighbors
 
     def _budget(self, n: int) -> Budget:
         return budget_of(self.epsilon, self.delta, self._relation, n, allow_large_delta=self.allow_large_delta)

@@ -20,6 +20,7 @@ class ShowsReleased:
 
     estimator: Any
     candidates: Any
+    best_estimator_: Any
 
     @property
     def _shown(self) -> Any:
