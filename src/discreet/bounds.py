@@ -41,21 +41,28 @@ class Bounds:
 
     Parameters
     ----------
-    features
+    features : float, list of tuple, or dict
         The range of every feature: one number b for (-b, b) everywhere, a list of (low, high), or a
         dictionary from column name to (low, high) for data frames. Values outside are clipped.
-    row_norm
+    row_norm : float, default=None
         A bound on the Euclidean norm of a record in training coordinates (each feature divided by
         its own bound, the intercept's constant not counted). Longer records are shrunk onto it.
-    target
-        The range of a numeric target. Values outside are clipped.
-    classes
+    target : tuple of float, default=None
+        The range (low, high) of a numeric target. Values outside are clipped.
+    classes : tuple, default=None
         The labels of a classification target, in order. A record with another label counts as null.
-    n
+    n : int, default=None
         The number of records (of persons, with ``groups``), where it is public but must not be read.
-    scale
+    scale : {"feature", "global"}, default="feature"
         ``"feature"`` divides each feature by its own bound; ``"global"`` divides all by the largest,
         which keeps the raw geometry.
+
+    Examples
+    --------
+    >>> from discreet import Bounds
+    >>> bounds = Bounds(features={"age": (18, 110), "bmi": (10, 70)}, classes=(0, 1))
+    >>> bounds.features["age"]
+    (18.0, 110.0)
     """
 
     features: FeatureBounds
@@ -102,7 +109,30 @@ class Bounds:
     def ranges(
         self, n_columns: int, names: Sequence[str] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lower and the upper bound of each column, in the columns' order."""
+        """Return the lower and the upper bound of each column, in the columns' order.
+
+        Parameters
+        ----------
+        n_columns : int
+            The number of columns.
+        names : sequence of str, default=None
+            Their names, where bounds are declared by name.
+
+        Returns
+        -------
+        tuple of ndarray
+            Lower and upper bounds.
+
+        Raises
+        ------
+        MissingBounds
+            If a column has no declared range.
+
+        Examples
+        --------
+        >>> bounds.ranges(2, ["bmi", "age"])
+        (array([10., 18.]), array([ 70., 110.]))
+        """
         if isinstance(self.features, float):
             return np.full(n_columns, -self.features), np.full(n_columns, self.features)
         if isinstance(self.features, Mapping):
@@ -131,7 +161,23 @@ class Bounds:
         return {name: value for name, value in facts.items() if value is not None}
 
     def with_facts(self, **facts: Any) -> "Bounds":
-        """A copy with some facts replaced."""
+        """Return a copy with some facts replaced.
+
+        Parameters
+        ----------
+        **facts : dict
+            Fields of ``Bounds``.
+
+        Returns
+        -------
+        Bounds
+            The copy.
+
+        Examples
+        --------
+        >>> bounds.with_facts(n=1000).n
+        1000
+        """
         return replace(self, **facts)
 
 

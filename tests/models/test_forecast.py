@@ -24,8 +24,7 @@ from discreet import (
 )
 from discreet.budget import InvalidBudget
 from discreet.curator.lattice.entropy import current_entropy
-from discreet.errors import MissingBounds
-from discreet.errors import Unsupported
+from discreet.errors import MissingBounds, Unsupported
 from discreet.models.forecast import forecast as forecasting
 from discreet.models.forecast.forecast import point_of
 from discreet.models.forecast.forecast_result import summary

@@ -1,6 +1,6 @@
 from discreet.accounting.certificate import Certificate as Certificate
+from discreet.accounting.objective_perturbation import Perturbation as Perturbation
 from discreet.accounting.plan import AdaptivePlan as AdaptivePlan
-from discreet.accounting.plan import Perturbation as Perturbation
 from discreet.accounting.plan import Plan as Plan
 from discreet.accounting.plan import Release as Release
 from discreet.accounting.priced_plan import PricedPlan as PricedPlan

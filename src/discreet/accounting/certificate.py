@@ -43,34 +43,53 @@ class Verification:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """The guarantee of a fitted model.
+    """Guarantee of a fitted model, with all that it rests on.
 
     Parameters
     ----------
-    epsilon, delta, neighbors, unit
-        The claim: (epsilon, delta)-DP under the relation, for each ``"record"`` or each ``"person"``.
-        The delta printed is the delta used.
-    model, solver
-        What was fitted, and the solver's public settings.
-    events
+    epsilon, delta : float
+        The claim: (epsilon, delta)-DP. The delta printed is the delta used.
+    neighbors : Neighbors
+        The relation.
+    events : tuple of Event
         Everything that was released.
-    accountants
+    unit : {"record", "person"}, default="record"
+        Whom the claim protects.
+    model : str, default=""
+        What was fitted.
+    solver : dict
+        The solver's public settings.
+    accountants : dict
         What each accountant says of the events at this delta.
-    assumed_public
+    assumed_public : dict
         The declared facts on which the guarantee rests, and where they come from.
-    noise_multiplier
+    noise_multiplier : float, default=0.0
         Noise over sensitivity under the relation.
-    arithmetic
+    arithmetic : str, default="exact lattice"
         ``"exact lattice"`` where the proof covers the bits that ran, ``"idealized"`` where it is of real numbers.
-    entropy
+    entropy : str, default="os.urandom"
         Where the noise came from.
-    not_private
+    library_version : str, default=""
+        The version of discreet.
+    notes : tuple of str, default=()
+        Remarks for the reader.
+    created : str, default=None
+        The date.
+    not_private : tuple of str, default=()
         Reasons why there is no guarantee at all, such as seeded noise. An infinite epsilon and an
         event without noise are found without being listed.
-    trace
+    trace : tuple of Charge, default=()
         For adaptive runs: what each answer cost, in which round, and what the filter refused.
-    ledger
+    ledger : dict, default=None
         Where the fit was charged: the ledger's name, the data set, the entry and the chain's head. None: nowhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import Certificate, DPRidge
+    >>> certificate = DPRidge(bounds=1.0, target=(0, 1), delta=1e-6).fit(np.eye(3), np.ones(3)).certificate_
+    >>> certificate.epsilon, certificate.stamp
+    (1.0, 'PRIVATE')
     """
 
     epsilon: float
@@ -186,11 +205,43 @@ class Certificate:
         return not_covered(has_ledger=self.ledger is not None)
 
     def group(self, size: int) -> tuple[float, float]:
-        """The (epsilon, delta) that holds for ``size`` records (persons) together."""
+        """Return the (epsilon, delta) that holds for ``size`` records (persons) together.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+
+        Returns
+        -------
+        tuple of float
+            Epsilon and delta.
+
+        Examples
+        --------
+        >>> round(certificate.group(2)[0], 6)
+        2.0
+        """
         return textbook.group(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
 
     def verify(self) -> Verification:
-        """Price the events again, with both accountants; raise AccountingError if the claim is below."""
+        """Price the events again, with both accountants.
+
+        Returns
+        -------
+        Verification
+            What is claimed, and what was found.
+
+        Raises
+        ------
+        AccountingError
+            If the claim is below what the events cost.
+
+        Examples
+        --------
+        >>> certificate.verify().epsilon <= certificate.epsilon
+        True
+        """
         try:
             found = epsilon_of(self.events, self.delta, self.neighbors)
         except ArithmeticError:  # numbers that nobody would choose, such as noise of 1e-300
@@ -206,11 +257,21 @@ class Certificate:
         return Verification(self.epsilon, found.epsilon, self.delta, found.accountants, self.is_private)
 
     def public_digest(self) -> str:
-        """The SHA-256 of all that is known before records are read: what a ledger chains when it charges the fit.
+        """Return the SHA-256 of all that is known before records are read: what a ledger chains with the charge.
 
         Left out is what the fit itself releases, or what follows from the charge: ``LATER``, and the values of ranges
         and counts that were estimated with privacy budget; of which columns they are is in it. A new field is in it
         unless it is named there.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+
+        Examples
+        --------
+        >>> len(certificate.public_digest())
+        64
         """
         known = {name: value for name, value in self._stored().items() if name not in LATER}
         known["assumed_public"] = {
@@ -220,7 +281,18 @@ class Certificate:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> str:
-        """The certificate as JSON: sorted, without NaN or infinity as numbers, floats exact."""
+        """Return the certificate as JSON: sorted, without NaN or infinity as numbers, floats exact.
+
+        Returns
+        -------
+        str
+            The text.
+
+        Examples
+        --------
+        >>> Certificate.from_json(certificate.to_json()) == certificate
+        True
+        """
         return json.dumps(_encoded(self._stored()), sort_keys=True, indent=2, allow_nan=False)
 
     def _stored(self) -> dict[str, Any]:
@@ -233,7 +305,28 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> "Certificate":
-        """The inverse of ``to_json``. Unknown or missing fields and a stamp that does not follow are refused."""
+        """Read what ``to_json`` wrote. Unknown or missing fields and a stamp that does not follow are refused.
+
+        Parameters
+        ----------
+        text : str
+            The JSON.
+
+        Returns
+        -------
+        Certificate
+            The certificate.
+
+        Raises
+        ------
+        AccountingError
+            If the text is no certificate.
+
+        Examples
+        --------
+        >>> Certificate.from_json(certificate.to_json()).epsilon
+        1.0
+        """
         try:
             stored = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
         except ValueError:
@@ -256,11 +349,33 @@ class Certificate:
         return certificate
 
     def text(self) -> str:
-        """Return the certificate for a person."""
+        """Return the certificate for a person.
+
+        Returns
+        -------
+        str
+            Several lines.
+
+        Examples
+        --------
+        >>> "PRIVATE" in certificate.text()
+        True
+        """
         return certificate_text.text(self)
 
     def summary(self) -> str:
-        """Return what matters first, for a person."""
+        """Return what matters first, for a person.
+
+        Returns
+        -------
+        str
+            The headline, the claim and what it does not cover.
+
+        Examples
+        --------
+        >>> "epsilon" in certificate.summary()
+        True
+        """
         return certificate_text.summary(self)
 
     def __str__(self) -> str:

@@ -90,7 +90,25 @@ _NODE = 0.04
 
 @dataclass(frozen=True)
 class Perturbation:
-    """What objective perturbation's price needs in addition to its noise: see ``PerturbedMinimum``."""
+    """What the price of noise inside an objective needs in addition to the noise: see ``PerturbedMinimum``.
+
+    Parameters
+    ----------
+    curvature : float
+        The objective's strong convexity over a record's smoothness.
+    slopes : str, default="two_signed"
+        The kind of the records' slopes.
+    reach : float, default=1.0
+        The largest slope, in units of the clip.
+    outputs : int, default=1
+        The number of outputs of the model.
+
+    Examples
+    --------
+    >>> from discreet.accounting import Perturbation
+    >>> Perturbation(curvature=10.0).outputs
+    1
+    """
 
     curvature: float
     slopes: str = "two_signed"

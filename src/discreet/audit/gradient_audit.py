@@ -77,16 +77,36 @@ def gradient(
 
     Parameters
     ----------
-    epsilon, delta, neighbors
-        The claim. ``mechanism="laplace"`` has no delta.
-    mechanism
+    epsilon : float, default=1.0
+        The claim.
+    delta : float, default=1e-6
+        Of the claim; ``mechanism="laplace"`` has none.
+    neighbors : str, default="replace_one"
+        The relation.
+    mechanism : {"gaussian", "sampled", "laplace"}, default="gaussian"
         ``"gaussian"``: the threshold halfway between the two sums, and the accuracy that Gaussian DP allows.
         ``"sampled"``: the same on a Poisson sample of a quarter of the records, against the trade-off of its privacy
         loss distribution. ``"laplace"``: the event beyond the farther sum, where the likelihood ratio is e^epsilon.
-    runs
+    runs : int, default=100_000
         On each side.
-    confidence
+    confidence : float, default=0.99
         The chance that the bound does not exceed the truth.
+
+    Returns
+    -------
+    Audit
+        Its bound and its verdict.
+
+    Raises
+    ------
+    Unsupported
+        If the mechanism is unknown, or Gaussian noise is asked for without a delta.
+
+    Examples
+    --------
+    >>> from discreet import audit
+    >>> audit.gradient(epsilon=1.0, runs=1000).refuted
+    False
     """
     if mechanism not in MECHANISMS:
         raise Unsupported(f"mechanism must be one of {', '.join(MECHANISMS)}")

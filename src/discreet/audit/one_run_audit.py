@@ -39,12 +39,29 @@ def one_run(
 
     Parameters
     ----------
-    epsilon, delta, neighbors
+    epsilon : float, default=1.0
         The claim.
-    canaries
+    delta : float, default=1e-6
+        Of the claim.
+    neighbors : str, default="replace_one"
+        The relation.
+    canaries : int, default=1000
         Records with a feature of their own, each in or out (or its label one or the other) by a fair coin.
-    guessed
+    guessed : float, default=0.2
         The share of coins that is guessed: those of the most extreme coordinates.
+    confidence : float, default=0.99
+        The chance that the bound does not exceed the truth.
+
+    Returns
+    -------
+    Audit
+        Its bound and its verdict.
+
+    Examples
+    --------
+    >>> from discreet import audit
+    >>> audit.one_run(epsilon=4.0, canaries=200).runs
+    1
     """
     relation = Neighbors(neighbors)
     budget = Budget(epsilon, delta, relation)

@@ -84,12 +84,13 @@ def check(
     """
     from discreet.cli.inputs import table_of
     from discreet.schema.schema import Schema
+    from discreet.schema.stored_types import misfits
 
     found = Schema.load(file)
     source = table_of(table, found) if table else None
     problems = found.problems(None if source is None else source.names)
     if source is not None:
-        problems += found.misfits(source, [name for name in found.needed if source.names.count(name) == 1])
+        problems += misfits(found, source, [name for name in found.needed if source.names.count(name) == 1])
     if as_json:
         echo_json({"ready": not problems, "problems": problems, **_made(found)})
     elif problems:

@@ -39,7 +39,25 @@ CLASSES = (0, 1)
 
 @dataclass(frozen=True)
 class Table:
-    """Rows, outcome, the columns' names, and what the codebook says of them."""
+    """Rows, outcome, the columns' names, and what the codebook says of them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, 13)
+        The rows.
+    y : ndarray of shape (n,)
+        Whether the patient came back.
+    names : tuple of str
+        The columns.
+    bounds : Bounds
+        The codebook's ranges and the two classes.
+
+    Examples
+    --------
+    >>> from discreet.datasets import hospital
+    >>> hospital(100).rows(0, 10).X.shape
+    (10, 13)
+    """
 
     X: NDArray[np.float64]
     y: NDArray[np.int64]
@@ -52,14 +70,45 @@ class Table:
 
 
 def codebook_bounds() -> Bounds:
-    """The public ranges, in the columns' order, and the two classes of the outcome."""
+    """Return the public ranges, in the columns' order, and the two classes of the outcome.
+
+    Returns
+    -------
+    Bounds
+        What is publicly known of the stays.
+
+    Examples
+    --------
+    >>> from discreet.datasets import codebook_bounds
+    >>> codebook_bounds().features[0]
+    (18.0, 110.0)
+    """
     return Bounds(features=[(low, high) for low, high, _ in CODEBOOK.values()], classes=CLASSES)
 
 
 def hospital(n: int = 40_000, seed: int = 0) -> Table:
-    """``n`` synthetic hospital stays; the same for the same seed.
+    """Generate synthetic hospital stays; the same for the same seed.
 
     ``readmitted`` is 1 where the patient came back within 90 days.
+
+    Parameters
+    ----------
+    n : int, default=40_000
+        The number of stays.
+    seed : int, default=0
+        Of the generator.
+
+    Returns
+    -------
+    Table
+        ``X``, ``y``, ``names`` and ``bounds``.
+
+    Examples
+    --------
+    >>> from discreet.datasets import hospital
+    >>> table = hospital(1000)
+    >>> table.X.shape, table.names[0]
+    ((1000, 13), 'age')
     """
     rng = np.random.default_rng(seed)
     columns = _columns(n, rng)

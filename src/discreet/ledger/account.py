@@ -19,20 +19,32 @@ class Spent:
 
     Parameters
     ----------
-    fits
+    dataset : str
+        Its name.
+    fits : int
         How many charges there were.
-    summed_epsilon, summed_delta
+    summed_epsilon, summed_delta : float
         The sums over the fits: what a naive account would show.
-    epsilon
+    epsilon : float
         What they would cost together at the cap's delta had they been planned together. It is a reading, not a
         promise: the promise is the cap.
-    share
+    share : float
         How much of the cap is gone, from 0 to 1, in the currency that has most left.
-    left
+    left : float
         The epsilon of the largest fit with Gaussian noise at ``left_delta`` that would still be granted; of the
         largest pure fit where that is 0.
-    left_delta
+    left_delta : float
         The cap's delta; what is left of it where epsilons are added up.
+    cap_epsilon, cap_delta : float
+        The cap.
+
+    Examples
+    --------
+    >>> from discreet import Ledger
+    >>> ledger = Ledger(":memory:")
+    >>> _ = ledger.grant("census", 1.0, 1e-6)
+    >>> ledger.spent("census").fits
+    0
     """
 
     dataset: str

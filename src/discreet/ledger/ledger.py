@@ -24,11 +24,11 @@ from discreet.ledger.verification import Verified, check_certificate, verified
 
 
 class Ledger:
-    """The account of everything that is ever spent on data sets, across fits, processes, people and years.
+    """Account of everything that is ever spent on data sets, across fits, processes, people and years.
 
     Parameters
     ----------
-    address
+    address : str or Path
         A file (SQLite), ``postgresql://...``, or ``":memory:"`` for a ledger that ends with the process.
         ``Ledger.create`` makes a new one.
 
@@ -42,7 +42,7 @@ class Ledger:
     ...     _ = ledger.reserve("census", price_plan(Plan([Release("noisy_gradient", 10)]), Budget(0.6, 1e-7)))
     >>> spent = ledger.spent("census")
     >>> round(spent.summed_epsilon, 3), round(spent.epsilon, 3)
-    (1.2, 0.814)
+    (1.2, 0.803)
     """
 
     def __init__(self, address: str | Path) -> None:
@@ -54,7 +54,23 @@ class Ledger:
 
     @classmethod
     def create(cls, address: str | Path) -> "Ledger":
-        """A new, empty ledger; an error where there is one already."""
+        """Make a new, empty ledger; an error where there is one already.
+
+        Parameters
+        ----------
+        address : str or Path
+            As in the constructor.
+
+        Returns
+        -------
+        Ledger
+            The ledger.
+
+        Examples
+        --------
+        >>> Ledger.create(":memory:").accounts()
+        []
+        """
         ledger = cls(address)
         if str(address) != MEMORY:
             ledger._store.create(secrets.token_hex(8), secrets.token_bytes(32))
@@ -97,14 +113,32 @@ class Ledger:
 
         Parameters
         ----------
-        dataset
+        dataset : str
             The name under which fits are charged.
-        epsilon, delta
-            The cap. Without a delta only pure budgets are admitted. The guarantee is the largest cap that you would
-            ever grant: a cap that is raised because of what was released was never a cap.
-        neighbors, unit
-            The relation (``"replace_one"`` unless told) and the unit (``"record"`` or ``"person"``) of the guarantee.
-            They cannot be changed, nor can delta.
+        epsilon : float
+            The cap. The guarantee is the largest cap that you would ever grant: a cap that is raised because of what
+            was released was never a cap.
+        delta : float, default=None
+            Of the cap. Without a delta only pure budgets are admitted. It cannot be changed.
+        neighbors : str, default=None
+            The relation of the guarantee: ``"replace_one"`` unless told. It cannot be changed.
+        unit : {"record", "person"}, default=None
+            Whom it protects: ``"record"`` unless told. It cannot be changed.
+
+        Returns
+        -------
+        Account
+            The state of the account.
+
+        Raises
+        ------
+        LedgerError
+            If something but epsilon would change, or more than the new cap is spent already.
+
+        Examples
+        --------
+        >>> ledger.grant("census", epsilon=2.0).epsilon
+        2.0
         """
         with self._store.writing() as at:
             dataset = name_of(dataset)
@@ -136,6 +170,30 @@ class Ledger:
         (parallel composition). It is the owner's declaration. It holds where the part follows from who somebody is;
         where it follows from a value in the record, exchanging the record may move it, so that ``replace_one`` and
         ``zero_out`` would have to count two parts: divide such data under ``add_remove`` only.
+
+        Parameters
+        ----------
+        dataset : str
+            The whole.
+        parts : sequence of str
+            Names of the parts.
+
+        Returns
+        -------
+        list of Account
+            Their accounts.
+
+        Raises
+        ------
+        LedgerError
+            If the data set is a part, or divided already.
+        Unsupported
+            If ``parts`` is no list.
+
+        Examples
+        --------
+        >>> [part.parent for part in ledger.divide("census", ["north", "south"])]
+        ['census', 'census']
         """
         if isinstance(parts, str):
             raise Unsupported("parts are a list of names, such as ['north', 'south']")
@@ -158,11 +216,28 @@ class Ledger:
         """Take the place where the ledger's file is now for its own: after it was moved, copied or restored.
 
         Two copies in use are two budgets for the same people: bind one only when no other is in use any more.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Ledger.create(f"{folder}/budget.db").bind()
         """
         self._store.bind()
 
     def notices(self) -> list[Notice]:
-        """For the owner's eyes: which data sets' records were seen under another name."""
+        """Return, for the owner's eyes, which data sets' records were seen under another name.
+
+        Returns
+        -------
+        list of Notice
+            The data set, the other, and the share of records in both.
+
+        Examples
+        --------
+        >>> ledger.notices()
+        []
+        """
         with self._store.reading() as at:
             return recognition.notices(at)
 
@@ -179,26 +254,44 @@ class Ledger:
         about: str = "",
         certificates: Sequence[Certificate] = (),
     ) -> Reservation:
-        """Charge a plan to a data set; when this returns, the charge is durable. BudgetExceeded where it is too dear.
+        """Charge a plan to a data set; when this returns, the charge is durable.
 
         Parameters
         ----------
-        dataset
+        dataset : str
             Its registered name.
-        priced
+        priced : PricedPlan
             What will be released, and at what price: ``price_plan(plan, budget)``. The charge follows from its events.
-        charge_id
+        charge_id : str, default=None
             A name for this charge. Asked again under the same name, the same thing is charged once, and released
             once (``Reservation.settle``).
-        unit
-            Whom the fit protects: ``"record"`` or ``"person"``. It must be the data set's.
-        label
+        unit : {"record", "person"}, default="record"
+            Whom the fit protects. It must be the data set's.
+        label : str, default=""
             What the charge is for, for the history.
-        about
+        about : str, default=""
             What else must be the same for a charge to be the same, such as a digest of public settings.
-        certificates
+        certificates : sequence of Certificate, default=()
             The certificates of which one will be issued, as far as they are known before records are read. Their
             digests are chained with the charge, so that ``verify`` finds a certificate that was changed.
+
+        Returns
+        -------
+        Reservation
+            The charge.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the cap does not allow it. Nothing is charged then.
+        LedgerError
+            If the data set is unknown, or registered for another relation or unit.
+
+        Examples
+        --------
+        >>> priced = price_plan(Plan([Release("noisy_count", 1)]), Budget(0.1, 1e-8))
+        >>> ledger.reserve("census", priced).dataset
+        'census'
         """
         if charge_id is not None:
             charge_id = name_of(charge_id)
@@ -237,28 +330,94 @@ class Ledger:
 
         Nothing that anybody but the owner sees depends on it: a refusal would tell of the records, and so would
         another number of durable writes.
+
+        Parameters
+        ----------
+        dataset : str
+            Its registered name.
+        fingerprint : Fingerprint
+            Of the records, under ``key``.
+
+        Examples
+        --------
+        >>> from discreet.ledger.fingerprint import Fingerprint
+        >>> ledger.recognize("census", Fingerprint("digest", sketch=(1, 2, 3), rows=3))
         """
         with suppress(LedgerError), self._store.writing() as at:  # a failure here alone would tell of the records
             recognition.compare(at, self._account(at, dataset), fingerprint)
 
     def key(self) -> bytes:
-        """The key of the fingerprints: for whoever reads the records, and nobody else."""
+        """Return the key of the fingerprints: for whatever reads the records, and nobody else.
+
+        Returns
+        -------
+        bytes
+            The key.
+
+        Examples
+        --------
+        >>> len(ledger.key())
+        32
+        """
         return self._store.key()
 
     # --- everybody ---------------------------------------------------------------------------------
 
     def account(self, dataset: str) -> Account:
-        """The state of one data set's account."""
+        """Return the state of one data set's account.
+
+        Parameters
+        ----------
+        dataset : str
+            Its registered name.
+
+        Returns
+        -------
+        Account
+            Its cap, and what was spent of it.
+
+        Examples
+        --------
+        >>> ledger.account("census").charges
+        2
+        """
         with self._store.reading() as at:
             return self._account(at, dataset)
 
     def accounts(self) -> list[Account]:
-        """All accounts, by name."""
+        """Return all accounts, by name.
+
+        Returns
+        -------
+        list of Account
+            The accounts.
+
+        Examples
+        --------
+        >>> [one.name for one in Ledger(":memory:").accounts()]
+        []
+        """
         with self._store.reading() as at:
             return rows.accounts(at)
 
     def spent(self, dataset: str) -> Spent:
-        """What was spent on a data set, added up and composed, and what is left: for a whole, in its fullest part."""
+        """Return what was spent on a data set and what is left: for a whole, in its fullest part.
+
+        Parameters
+        ----------
+        dataset : str
+            Its registered name.
+
+        Returns
+        -------
+        Spent
+            Both sums, and what is left.
+
+        Examples
+        --------
+        >>> ledger.spent("census").fits
+        2
+        """
         with self._store.reading() as at:
             own = self._account(at, dataset).statement()
             family = [one.statement() for one in rows.family(at, own.dataset)]
@@ -266,20 +425,59 @@ class Ledger:
         return replace(own, left=least.left, left_delta=least.left_delta, share=max(one.share for one in family))
 
     def entries(self, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
-        """The entries in order, of one data set where one is named; the last ``limit``."""
+        """Return the entries in order.
+
+        Parameters
+        ----------
+        dataset : str, default=None
+            Of one data set alone.
+        limit : int, default=None
+            The last so many.
+
+        Returns
+        -------
+        list of Entry
+            Grants, parts and charges.
+
+        Raises
+        ------
+        Unsupported
+            If the limit is negative.
+
+        Examples
+        --------
+        >>> [entry.kind for entry in ledger.entries("census", limit=2)]
+        ['charge', 'charge']
+        """
         if limit is not None and limit < 0:
             raise Unsupported("limit is how many entries to show: 0 or more")
         with self._store.reading() as at:
             return rows.entries(at, None if dataset is None else name_of(dataset), limit)
 
     def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
-        """Work the whole ledger out again from its entries; LedgerError names the first thing that is wrong.
+        """Work the whole ledger out again from its entries.
 
-        ``prices`` works out anew what every charge's events cost, too, which takes longer. With a certificate: is its
-        charge in this ledger, and is it the certificate that was charged for? Everything on it is compared that was
-        known before records were read; ``Verified.whole`` is false where an older entry does not say all of it. A
-        ledger that was rolled back to an older copy is whole in itself, and only the certificates issued since then
-        can tell.
+        With a certificate: is its charge in this ledger, and is it the certificate that was charged for? Everything on
+        it is compared that was known before records were read; ``Verified.whole`` is false where an older entry does
+        not say all of it. A ledger that was rolled back to an older copy is whole in itself, and only the certificates
+        issued since then can tell.
+
+        Parameters
+        ----------
+        certificate : Certificate, default=None
+            One to look for.
+        prices : bool, default=False
+            Work out anew what every charge's events cost, too, which takes longer.
+
+        Returns
+        -------
+        Verified
+            What was counted. A LedgerError names the first thing that is wrong.
+
+        Examples
+        --------
+        >>> ledger.verify().entries > 0
+        True
         """
         with self._store.reading() as at:
             name, entries, accounts = self._name(at), rows.entries(at), rows.accounts(at)
@@ -316,14 +514,46 @@ class Ledger:
         return Reservation(self, self._name(at), entry.dataset, entry.seq, entry.hash, entry.charge_id, release)
 
     def settle(self, charge_id: str, release: str) -> str:
-        """Keep what a charge released, the first time; return what is kept (``Reservation.settle``)."""
+        """Keep what a charge released, the first time; return what is kept (``Reservation.settle``).
+
+        Parameters
+        ----------
+        charge_id : str
+            Of the charge.
+        release : str
+            What its run gave.
+
+        Returns
+        -------
+        str
+            What is kept: the first release, ever.
+
+        Examples
+        --------
+        >>> priced = price_plan(Plan([Release("noisy_count", 1)]), Budget(0.1, 1e-8))
+        >>> charge = ledger.reserve("census", priced, "monday")
+        >>> ledger.settle("monday", "first"), ledger.settle("monday", "second")
+        ('first', 'first')
+        """
         charge_id = name_of(charge_id)
         with self._store.writing() as at:
             charges.keep(at, charge_id, release)
             return charges.released(at, charge_id) or ""
 
     def abandon(self, charge_id: str) -> None:
-        """Mark a charge's run as failed, unless it has released something (``Reservation.abandon``)."""
+        """Mark a charge's run as failed, unless it has released something (``Reservation.abandon``).
+
+        Parameters
+        ----------
+        charge_id : str
+            Of the charge.
+
+        Examples
+        --------
+        >>> priced = price_plan(Plan([Release("noisy_count", 1)]), Budget(0.1, 1e-8))
+        >>> charge = ledger.reserve("census", priced, "tuesday")
+        >>> ledger.abandon("tuesday")
+        """
         charge_id = name_of(charge_id)
         with self._store.writing() as at:
             charges.keep(at, charge_id, None)

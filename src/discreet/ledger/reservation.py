@@ -13,9 +13,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reservation:
-    """A charge that is on disk: the fit that it pays for may begin.
+    """Charge that is on disk: the fit that it pays for may begin.
 
-    ``release`` is what was released under the same ``charge_id`` before, if it did: then there is nothing to run.
+    Parameters
+    ----------
+    ledger : Ledger
+        Where it was charged.
+    name : str
+        The ledger's name.
+    dataset : str
+        The data set.
+    entry : int
+        The number of the entry.
+    head : str
+        The chain's head after it.
+    charge_id : str, default=None
+        The name under which it may be repeated.
+    release : str, default=None
+        What was released under the same ``charge_id`` before: then there is nothing to run.
+
+    Examples
+    --------
+    >>> from discreet import Budget, Ledger
+    >>> from discreet.accounting import Plan, Release
+    >>> ledger = Ledger(":memory:")
+    >>> _ = ledger.grant("census", 1.0, 1e-6)
+    >>> ledger.reserve("census", Plan([Release("noisy_count", 1)]), Budget(0.5, 1e-7)).entry
+    2
     """
 
     ledger: "Ledger"

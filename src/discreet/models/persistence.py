@@ -108,7 +108,34 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> DPLinearModel:
-    """Read a model that ``save`` wrote: the same predictions, the same certificate, ready to be fitted again."""
+    """Read a model that ``save`` wrote: the same predictions, the same certificate, ready to be fitted again.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted model.
+
+    Raises
+    ------
+    UnreadableModel
+        If the file is not a saved model, or was damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from discreet import DPRidge, load
+    >>> model = DPRidge(epsilon=1.0, bounds=1.0, target=(0, 1)).fit(np.eye(3), np.ones(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = load(model.save(f"{folder}/model.discreet"))
+    >>> same.coef_.tolist() == model.coef_.tolist()
+    True
+    """
     if Path(path).is_dir():
         raise UnreadableModel("this is a folder, not a saved model: TableModel.load reads those of discreet fit")
     content = Path(path).read_bytes()

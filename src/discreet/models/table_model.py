@@ -62,7 +62,7 @@ class TableModel(BaseEstimator):
 
     def __init__(self, schema: Schema, estimator: DPLinearModel | None = None, *, checks: bool = True) -> None:
         self.schema = schema
-        self.estimator = estimator
+        self.estimator: Any = estimator
         self.checks = checks
 
     @property
@@ -347,7 +347,7 @@ class TableModel(BaseEstimator):
         Returns
         -------
         TableStream
-            The rows; they are read when a fit has been charged.
+            The rows, unread.
 
         Raises
         ------
@@ -367,26 +367,24 @@ class TableModel(BaseEstimator):
     @property
     def _chosen(self) -> DPLinearModel:
         """The estimator as given, or the one that suits the target."""
-        if self.estimator is None:
-            return MODELS[default_model(self.schema)]()
-        if self.estimator.bounds is not None:
+        chosen: DPLinearModel = self.estimator or MODELS[default_model(self.schema)]()
+        if chosen.bounds is not None:
             raise Unsupported("the schema brings the bounds: leave bounds out of the estimator")
-        return self.estimator
+        return chosen
+
+    def _unfitted(self, stream: TableStream) -> Any:
+        return clone(self._chosen).set_params(bounds=stream.bounds)
 
     @property
     def _fitted(self) -> DPLinearModel:
         check_is_fitted(self, "estimator_")
         return self.estimator_
 
-    def _unfitted(self, stream: TableStream) -> Any:
-        return clone(self._chosen).set_params(bounds=stream.bounds)
-
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator or MODELS[default_model(self.schema)]())
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
-        tags.regressor_tags, tags.target_tags.required = inner.regressor_tags, False
-        tags.input_tags.two_d_array, tags.input_tags.string, tags.input_tags.categorical = False, True, True
-        tags.input_tags.allow_nan = tags.non_deterministic = True
+        tags.regressor_tags, tags.input_tags.two_d_array = inner.regressor_tags, False
+        tags.target_tags.required, tags.non_deterministic = False, True
         return tags
 
 

@@ -49,7 +49,18 @@ class _Model:
 
 
 class Privacy:
-    """Try to refute a claim, and raise ``Refuted`` where that succeeds. Nothing here proves a claim."""
+    """Try to refute a claim, and raise ``Refuted`` where that succeeds. Nothing here proves a claim.
+
+    Examples
+    --------
+    In pytest, the fixture ``privacy`` is one:
+
+    >>> from discreet.solvers import GradientDescent
+    >>> from discreet.testing import Privacy
+    >>> found = Privacy().check(GradientDescent(n_steps=2), relations=["zero_out"], runs=0)
+    >>> any(audit.refuted for audit in found)
+    False
+    """
 
     def require(self, found: Audit) -> Audit:
         """Fail if this audit refutes its claim; else give it back."""

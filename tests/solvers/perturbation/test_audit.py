@@ -12,9 +12,7 @@ from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.priced_plan import price_plan
-from discreet.curator import PrivateData
-from discreet.curator import Problem
-from discreet.curator import session
+from discreet.curator import PrivateData, Problem, session
 from discreet.curator.certified.minimize import Minimum
 from discreet.curator.queries import minimizers
 from discreet.errors import Unsupported

@@ -45,28 +45,55 @@ def private_score(
     dataset: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PrivateScore:
-    """How well a released model predicts private rows that it was not fitted on, for a budget of its own.
+    """Score a released model on private rows that it was not fitted on, with noise, for a budget of its own.
 
     Parameters
     ----------
-    model
+    model : estimator
         A fitted estimator of discreet's.
-    X, y, groups
+    X, y, groups : array-like
         The rows, in the model's features; ``groups`` names the person behind each. Or X a stream, which brings its
         own targets and persons. A row with a missing feature or without a declared label is not scored.
-    metric
-        ``"accuracy"``, ``"auc"`` (two classes) or ``"r2"``. ``"auto"``: accuracy for classes, R2 for numbers.
-    epsilon, delta, neighbors
-        What the score may cost, beside what the model cost. ``delta=None``: 1/n^2 where n is public, and never more
-        than 1e-6.
-    allow_large_delta
+    metric : {"auto", "accuracy", "auc", "r2"}, default="auto"
+        ``"auto"``: accuracy for classes, R2 for numbers; ``"auc"`` is for two classes.
+    epsilon : float
+        What the score may cost, in addition to what the model cost.
+    delta : float, default=None
+        None: 1/n^2 where n is public, and never more than 1e-6.
+    neighbors : str, default="replace_one"
+        The relation, as in the estimators.
+    allow_large_delta : bool, default=False
         Permit delta >= 1/n, which is refused otherwise.
-    level
+    level : float, default=0.95
         How often an interval contains the score of these rows without noise: at least.
-    ledger, dataset
+    ledger : Ledger, str, Path or False, default=None
         Where the score is charged before a row is read, as in the estimators.
-    progress
+    dataset : str, default=None
+        The registered name of the rows in the ledger.
+    progress : callable, default=None
         Called with the number of releases made, and planned.
+
+    Returns
+    -------
+    PrivateScore
+        The noisy score with its intervals and its certificate.
+
+    Raises
+    ------
+    Unsupported
+        If the targets are missing, or the model cannot be scored.
+    MissingBounds
+        If n is private, and neither it nor delta is given.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression, private_score
+    >>> from discreet.datasets import hospital
+    >>> table = hospital(2000)
+    >>> model = DPLogisticRegression(bounds=table.bounds).fit(table.X[:1000], table.y[:1000])
+    >>> score = private_score(model, table.X[1000:], table.y[1000:], epsilon=1.0)
+    >>> score.metric, score.low <= score.value <= score.high
+    ('accuracy', True)
     """
     X = container_of(X)
     known = released(model, X)

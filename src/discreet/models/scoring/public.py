@@ -11,10 +11,40 @@ from discreet.models.scoring.result import PrivateScore
 
 
 def public_score(model: Any, X: Any, y: Any = None, metric: str = "auto", level: float = 0.95) -> PrivateScore:
-    """How well a model predicts rows that are declared public: exact, without noise and without a guarantee.
+    """Score a model on rows that are declared public: exact, without noise and without a guarantee.
 
-    Parameters as in ``private_score``; ``population_low`` and ``population_high`` are the usual interval for the
-    sampling of the rows: Wilson's for accuracy, DeLong's for the area under the curve, the delta method's for R2.
+    ``population_low`` and ``population_high`` are the usual interval for the sampling of the rows: Wilson's for
+    accuracy, DeLong's for the area under the curve, the delta method's for R2.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of discreet's.
+    X, y : array-like
+        Rows that everybody may see, in the model's features, and their targets.
+    metric : {"auto", "accuracy", "auc", "r2"}, default="auto"
+        ``"auto"``: accuracy for classes, R2 for numbers; ``"auc"`` is for two classes.
+    level : float, default=0.95
+        The level of the interval.
+
+    Returns
+    -------
+    PrivateScore
+        The exact score; its ``certificate`` is None.
+
+    Raises
+    ------
+    Unsupported
+        If the targets are missing, or the model cannot be scored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPRidge, public_score
+    >>> X, y = np.linspace(-1, 1, 100).reshape(50, 2), np.linspace(0, 1, 50)
+    >>> model = DPRidge(epsilon=1.0, bounds=1.0, target=(0, 1)).fit(X, y)
+    >>> public_score(model, X, y).metric
+    'r2'
     """
     X = container_of(X)
     known = released(model, X)

@@ -4,15 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import SAMPLING_DENOMINATOR
@@ -34,12 +31,13 @@ from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.base import DPLinearModel, warn_of_a_column
 from discreet.models.charged import Charged
-from discreet.models.exposure import warn_of_exact_score, warn_of_repeated_fits
+from discreet.models.exposure import warn_of_repeated_fits
 from discreet.models.fitting import budget_of
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.selection.candidates import candidates_of
 from discreet.models.selection.runs import Outcome, Runs
 from discreet.models.selection.search_price import Candidate, Offer, offer, stopping_of
+from discreet.models.selection.shows_released import ShowsReleased
 
 _NOTES = (
     "a run fits a candidate on one part of the records and scores it on the other; the parts are disjoint, "
@@ -59,11 +57,7 @@ class _Prepared:
     paid: Offer
 
 
-def _has(name: str) -> Any:
-    return available_if(lambda self: hasattr(self._shown, name))
-
-
-class DPRandomizedSearch(MetaEstimatorMixin, Charged):
+class DPRandomizedSearch(ShowsReleased, MetaEstimatorMixin, Charged):
     """The best of several candidates, chosen privately: one budget for all fits, all scores and the choice.
 
     A secret, random number of runs: each draws a candidate by lot, fits it privately on one part of the records and
@@ -73,37 +67,57 @@ class DPRandomizedSearch(MetaEstimatorMixin, Charged):
 
     Parameters
     ----------
-    estimator
+    estimator : estimator, default=None
         A private estimator of this library, with its bounds. Its own epsilon, delta and neighbors do not count.
-    candidates
+    candidates : dict or list
         A dictionary of lists (every combination), a list of dictionaries of parameters, or a list of estimators
         (``estimator`` may then be None).
-    epsilon, delta, neighbors
-        The guarantee of the whole selection. ``delta=None``: 1/n^2 where n is public, and never more than 1e-6.
-    allow_large_delta
+    epsilon : float, default=1.0
+        The budget of the whole search.
+    delta : float, default=None
+        None: 1/n^2 where n is public, and never more than 1e-6.
+    neighbors : str, default="replace_one"
+        The relation of the guarantee.
+    allow_large_delta : bool, default=False
         Permit delta >= 1/n, which is refused otherwise.
-    stopping
-        The law of the number of runs: ``"poisson"``, ``"geometric"``, ``"logarithmic"``, or ``"auto"``.
-    mean_runs
+    stopping : {"auto", "poisson", "geometric", "logarithmic"}, default="auto"
+        The law of the number of runs.
+    mean_runs : float, default=None
         Its mean; None: the number of candidates, at most 10.
-    validation_fraction
+    validation_fraction : float, default=0.2
         The share of records (persons) that scores, and fits nothing.
-    ledger, dataset
-        Where the whole selection is charged, once, as in the estimators. Those of the candidates do not count.
+    ledger : Ledger, str, Path or False, default=None
+        Where the whole search is charged, once, as in the estimators. Those of the candidates do not count.
+    dataset : str, default=None
+        The registered name of the data in the ledger.
 
     Attributes
     ----------
-    best_estimator_, best_params_, best_score_
-        The model, what tells its candidate apart, and its noisy score: the share of right classes, or one less the
-        mean squared error (clipped) over that of a quarter of the target range. It is the best of several noisy
-        numbers, so it flatters.
-    certificate_
+    best_estimator_ : estimator
+        The released model.
+    best_params_ : dict
+        What tells its candidate apart.
+    best_score_ : float
+        Its noisy score: the share of right classes, or one less the mean squared error (clipped) over that of a quarter
+        of the target range. It is the best of several noisy numbers, so it flatters.
+    certificate_ : Certificate
         What may be claimed; the model carries the same one.
 
     Notes
     -----
     The number of runs must stay secret, and the time of a fit tells it: do not publish the time. With Poisson stopping
     there may be no run at all (e^-mean; 4.5e-5 at 10): then the model is untrained, all zeros, and its score NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPLogisticRegression, DPRandomizedSearch
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = DPLogisticRegression(bounds=1.0, classes=(0, 1), solver="gd")
+    >>> search = DPRandomizedSearch(model, {"alpha": [1e-3, 1e-1]}, epsilon=2.0).fit(X, y)
+    >>> search.certificate_.epsilon, sorted(search.best_params_)
+    (2.0, ['alpha'])
     """
 
     best_estimator_: DPLinearModel
@@ -126,20 +140,26 @@ class DPRandomizedSearch(MetaEstimatorMixin, Charged):
         ledger: Any = None,
         dataset: str | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.candidates = candidates
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.stopping = stopping
-        self.mean_runs = mean_runs
-        self.validation_fraction = validation_fraction
-        self.ledger = ledger
-        self.dataset = dataset
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Select and fit privately; ``groups`` names the person behind each row, where a person has several."""
+        """Select and fit privately; the charge comes before the first record is read.
+
+        Parameters
+        ----------
+        X, y, groups : array-like
+            Records, targets, and the person behind each row, where a person has several.
+
+        Returns
+        -------
+        DPRandomizedSearch
+            Itself, fitted.
+
+        Examples
+        --------
+        >>> search.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
+        'person'
+        """
         warn_of_repeated_fits(self.ledger, self.dataset)
         warn_of_a_column(y)
         X = container_of(X)
@@ -169,7 +189,23 @@ class DPRandomizedSearch(MetaEstimatorMixin, Charged):
         return best, claims[best.index], issued
 
     def quote(self, X: Any, y: Any = None, groups: Any = None) -> Offer:
-        """Return what the selection would cost on these records. Their containers are looked at; no record is read."""
+        """Return what the search would cost on these records. Only their containers are looked at.
+
+        Parameters
+        ----------
+        X, y, groups : array-like
+            As in ``fit``.
+
+        Returns
+        -------
+        Offer
+            The price in all, what each run may spend, and what each candidate releases.
+
+        Examples
+        --------
+        >>> search.quote(X, y).price.epsilon <= 2.0
+        True
+        """
         return self._prepared(container_of(X), y, groups).paid
 
     def _prepared(self, X: Any, y: Any, groups: Any) -> "_Prepared":
@@ -192,7 +228,23 @@ class DPRandomizedSearch(MetaEstimatorMixin, Charged):
         return _Prepared(listed, data, n, sizes, offer(listed, domains, budget, self._law(len(listed), budget)))
 
     def offer(self, n: int, n_features: int) -> Offer:
-        """What the selection costs on so many records (persons) and features, before there are any."""
+        """Return what the search costs on so many records (persons) and features, before there are any.
+
+        Parameters
+        ----------
+        n, n_features : int
+            The size of the table that is planned.
+
+        Returns
+        -------
+        Offer
+            As ``quote``.
+
+        Examples
+        --------
+        >>> search.offer(10_000, 2).run.epsilon < 2.0
+        True
+        """
         listed = tuple(replace(one, facts=replace(one.facts, bounds=_unnamed(one))) for one in self._listed())
         budget = self._budget(n)
         empty = np.broadcast_to(0.0, (n, n_features))
@@ -201,7 +253,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, Charged):
 
     @property
     def _relation(self) -> Neighbors:
-        return Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
+        return Budget(self.epsilon, neighbors=self.neighbors).neighbors
 
     def _budget(self, n: int) -> Budget:
         return budget_of(self.epsilon, self.delta, self._relation, n, allow_large_delta=self.allow_large_delta)
@@ -266,60 +318,6 @@ class DPRandomizedSearch(MetaEstimatorMixin, Charged):
             noise_multiplier=noise,
             idealized=paid.reasons,
         )
-
-    # --- what the released model does, unchanged ----------------------------------------------------
-
-    @property
-    def _shown(self) -> Any:
-        """The released model, or what will be like it."""
-        if hasattr(self, "best_estimator_"):
-            return self.best_estimator_
-        if self.estimator is not None:
-            return self.estimator
-        return self.candidates[0] if isinstance(self.candidates, (list, tuple)) and self.candidates else None
-
-    def _fitted(self) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The released model's predictions."""
-        return np.asarray(self._fitted().predict(X))
-
-    @_has("decision_function")
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The released model's scores of classes."""
-        return np.asarray(self._fitted().decision_function(X))
-
-    @_has("predict_proba")
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The released model's probabilities."""
-        return np.asarray(self._fitted().predict_proba(X))
-
-    @_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Their logarithms."""
-        return np.asarray(self._fitted().predict_log_proba(X))
-
-    def score(self, X: Any, y: Any) -> float:
-        """Return the released model's exact accuracy or R^2 on *public* records: see the estimators' ``score``."""
-        warn_of_exact_score()
-        return float(self._fitted()._exact_score(X, y))
-
-    def save(self, path: str | Path) -> Path:
-        """Write the released model with the selection's certificate to ``path``; ``discreet.load`` reads it."""
-        saved: Path = self._fitted().save(path)
-        return saved
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The declared classes."""
-        return np.asarray(self._fitted().classes_)
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features seen."""
-        return int(self._fitted().n_features_in_)
 
     def __sklearn_tags__(self) -> Any:
         tags, shown = super().__sklearn_tags__(), self._shown

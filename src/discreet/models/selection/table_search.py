@@ -14,7 +14,7 @@ from discreet.schema.schema import Schema
 
 
 class TableSearch(BaseEstimator):
-    """The best of several candidates on a table, chosen privately.
+    """Private search on a table: the best of several candidates.
 
     Parameters
     ----------
@@ -33,6 +33,17 @@ class TableSearch(BaseEstimator):
         Its noisy score: the best of several noisy numbers, so it flatters.
     certificate_ : Certificate
         What may be claimed of the model.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression, DPRandomizedSearch, Schema
+    >>> from discreet.models import TableSearch
+    >>> from discreet.schema import Number, Target
+    >>> schema = Schema({"age": Number((18, 110))}, Target("back", classes=(0, 1)))
+    >>> table = {"age": [30, 60] * 100, "back": [0, 1] * 100}
+    >>> search = DPRandomizedSearch(DPLogisticRegression(solver="gd"), {"alpha": [1e-3, 1e-1]}, epsilon=2.0)
+    >>> sorted(TableSearch(schema, search).fit(table).best_params_)
+    ['alpha']
     """
 
     best_estimator_: TableModel
@@ -50,7 +61,23 @@ class TableSearch(BaseEstimator):
         return self.best_estimator_.certificate_
 
     def quote(self, data: Any) -> Offer:
-        """Return what the search would cost, before a row is read (rows are counted where neighbors agree on n)."""
+        """Return what the search would cost, before a row is read (rows are counted where n is public).
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, with its target.
+
+        Returns
+        -------
+        Offer
+            The price in all, and what each run may spend.
+
+        Examples
+        --------
+        >>> TableSearch(schema, search).quote(table).price.epsilon <= 2.0
+        True
+        """
         stream = self._table().stream(data)
         return self._with_bounds(stream.bounds).quote(stream)
 
@@ -58,6 +85,21 @@ class TableSearch(BaseEstimator):
         """Select privately on a data frame, or on files of CSV or Parquet. The charge comes first.
 
         The encoded rows are held in memory as doubles.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, with its target.
+
+        Returns
+        -------
+        TableSearch
+            Itself, fitted.
+
+        Examples
+        --------
+        >>> TableSearch(schema, search).fit(table).certificate_.epsilon
+        2.0
         """
         table = self._table()
         stream = table.stream(data)
