@@ -52,6 +52,7 @@ def noise_of(monkeypatch):
     return plant
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("name", "relation"),
