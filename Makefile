@@ -4,9 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
 
-.PHONY: venv demo test lint format bench accuracy audit docs lock clean
+# tests start hundreds of processes: all of them use the bytecode of the first
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: venv demo test test-all lint format hooks bench accuracy audit docs lock clean
 .DEFAULT_GOAL := test
 
 venv: $(STAMP)
@@ -21,8 +24,14 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/discreet demo
 
+# what one runs while working: a test of every promise; kernels are compiled before the workers start
 test: $(STAMP)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m tests.compile
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not thorough"
+
+# everything: all combinations, planted bugs, kills and statistics
+test-all: test
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m thorough
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -34,6 +43,10 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# what `make format` does, for the files of each commit
+hooks: $(STAMP)
+	$(BIN)/pre-commit install
+
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks speed
 
@@ -42,7 +55,7 @@ accuracy: $(STAMP)
 	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --widen 3 $(addprefix --peers ,$(PEERS)) \
 	  --page docs/experiments.md
 
-# every solver under every relation, into the documentation; the quick audits are part of `make test`
+# every solver under every relation, into the documentation; small audits are part of `make test-all`
 audit: $(STAMP)
 	$(BIN)/discreet audit replay
 	$(BIN)/discreet audit gradient --epsilon 1 --runs 1000000
@@ -54,7 +67,7 @@ audit: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict
 
-# newest versions that the bounds in pyproject.toml allow; run `make test lint` afterwards, then commit
+# newest versions that the bounds in pyproject.toml allow; run `make lint test-all` afterwards, then commit
 lock:
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock

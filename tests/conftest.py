@@ -8,6 +8,9 @@ import pytest
 from hypothesis import settings
 
 from discreet.curator.lattice.entropy import Entropy, SeededEntropy, use_entropy
+from tests.levels import pytest_collection_modifyitems  # noqa: F401  a hook
+
+pytest_plugins = ["pytester"]
 
 # kernels compile on first use: a time limit for one example would only measure that
 settings.register_profile("discreet", deadline=None, derandomize=True)

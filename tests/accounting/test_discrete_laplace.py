@@ -90,6 +90,7 @@ SCALARS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
 @pytest.mark.parametrize("name", SCALARS)
 def test_every_scalar_of_a_pure_fit_is_booked_as_the_lemma_says(name, relation):

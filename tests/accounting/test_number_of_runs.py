@@ -80,6 +80,7 @@ def test_the_best_share_is_reached_as_the_law_says(law):
         assert float(law.best_beyond(np.array([share]))[0]) == pytest.approx(by_hand, rel=1e-7)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS, ids=name)
 def test_draws_have_the_law(law):
     statistic, critical = misfit(law, drawn(law))

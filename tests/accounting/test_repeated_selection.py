@@ -172,6 +172,7 @@ def test_never_cheaper_than_it_is(shape, mean, epsilon):
         assert max(largest_ratio(p, q) for p, q in pairs) <= claimed
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("shape", LAWS)
 def test_gaussian_runs_with_every_kind_of_order(shape):
     """A fine histogram of N(0, 1) and N(mu, 1), with scores that are malicious, honest, or at random."""

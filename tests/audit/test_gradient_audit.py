@@ -60,6 +60,7 @@ def stand_in(rng):
     return releases
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_the_claim_is_refuted_no_more_often_than_the_confidence_says(relation, monkeypatch):
@@ -191,6 +192,7 @@ def test_everybody_in_the_sample_is_refuted(monkeypatch):
     assert audit.gradient(EPSILON, DELTA, mechanism="sampled", runs=20_000).refuted
 
 
+@pytest.mark.thorough
 def test_half_the_noise_on_samples_is_refuted(noise_of):
     noise_of(0.5)
     with use_entropy(Drawn(0)):

@@ -48,6 +48,7 @@ HONEST = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_functions_are_refuted_no_more_often_than_the_confidence_says(name, rng):
@@ -186,6 +187,7 @@ def noisy_table(rng):
     return fit, (X, y), (other, y)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["last step", "regressor", "pipeline"])
 def test_models_of_scikit_learn(kind, rng):
     """Noise on the table and a mean that one record moves: nothing private about it."""

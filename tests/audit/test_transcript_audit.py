@@ -53,6 +53,7 @@ def noise_of(monkeypatch):
     return plant
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("name", "relation"),

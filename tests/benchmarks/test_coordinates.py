@@ -39,6 +39,7 @@ def test_grids_are_of_equal_size() -> None:
         assert sizes == {(5, 12)}
 
 
+@pytest.mark.thorough
 def test_seeds_replay_and_differ() -> None:
     given, method = problem("firstbig", n=100), methods.DENSE[0]
     setting = methods.Setting(5, 1.0, 1.0)
@@ -53,6 +54,7 @@ def test_smoothness_clips_make_units_irrelevant() -> None:
     assert same[0] == pytest.approx(same[1], rel=1e-2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["firstbig", "sparse"])
 def test_results_are_plain_numbers_and_fit_the_page(name: str) -> None:
     given = TINY.problem(name)

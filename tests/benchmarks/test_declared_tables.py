@@ -127,7 +127,7 @@ def test_small_tables_are_exported_with_the_splits_of_all_seeds(toy, tmp_path, m
             assert np.array_equal(file["X"][~held], declared.split(table, int(seed))[0].X)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", declared.names())
 def test_real_tables_have_the_declared_columns(name):
     if not (REAL / declared.declarations()[name]["file"]).is_file():

@@ -90,6 +90,7 @@ def test_impossible_protocols_are_refused(wrong):
         Protocol(**wrong)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_every_method_fits_and_replays(method):
     table = unit_hospital(400)
@@ -123,6 +124,7 @@ def test_tables_say_what_was_found(results):
     assert {line["method"] for line in lines} == {"agd", "gd", "objective", "majority", "non_private"}
 
 
+@pytest.mark.thorough
 def test_one_command_writes_numbers_and_picture(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("benchmarks.commands.solvers.QUICK_ROWS", 300)
@@ -148,7 +150,7 @@ def test_panels_draw(results):
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["method"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SOURCES)
 def test_on_real_tables_noise_leaves_something_to_learn(name):
     if not (REAL / SOURCES[name].file).is_file():

@@ -18,6 +18,7 @@ def test_prints_the_answer_the_tables_and_the_remarks(run):
     assert "3,000 " in text  # ten times the rows
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("options", "score"),
     [
@@ -38,6 +39,7 @@ def test_json_is_all_there_is_on_stdout(run, options, score):
     assert found["answer"].startswith("At epsilon = 1 ")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["f.png", "deep/f.svg"])
 def test_writes_a_picture(run, tmp_path, name):
     result = run(*SMALL, "--plot", tmp_path / name)

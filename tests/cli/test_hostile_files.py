@@ -187,6 +187,7 @@ def put(path: Path, content: str | bytes) -> Path:
     return path
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schemas(bounded, model, tmp_path, name):
     file = put(tmp_path / "schema.toml", SCHEMAS[name])

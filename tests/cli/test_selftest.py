@@ -11,6 +11,7 @@ from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rou
 DRAWS = 50_000
 
 
+@pytest.mark.thorough
 def test_this_installation_passes(run):
     result = run("selftest", "--draws", DRAWS)
     assert result.exit_code == 0, result.output

@@ -143,6 +143,7 @@ def test_a_table_that_is_printed_is_escaped_on_a_terminal_only(monkeypatch, term
     assert found == '"prediction"\n"' + (escaped(ALL) if terminal else ALL) + '"\n'
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", [["inspect", "certificate.json"], ["inspect", "model"], ["verify", "refused.json"]])
 def test_a_terminal_gets_colors_of_our_own_only(place, command):
     ours, theirs = pty.openpty()

@@ -74,7 +74,7 @@ print(sorted(set(compiled)), cached)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_second_process_compiles_nothing(tmp_path):
     """Kernels come from numba's disk cache; dispatching losses through it must not defeat that."""
     folder = {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -38,7 +38,7 @@ def release_first(address: Path, folder: Folder, slot: int, seed: float) -> None
             return
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_release_then_debit_loses_debits(path: Path, tmp_path: Path) -> None:
     Ledger(path).grant(DATASET, 50.0)
     folder = Folder(tmp_path / "logs")

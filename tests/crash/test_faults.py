@@ -40,6 +40,7 @@ def charged_until_refused(path: Path, limit: int) -> tuple[list[str], str]:
     return granted, "never refused"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", [150_000, 160_001, 200_000])
 def test_a_full_disk(path: Path, limit: int) -> None:
     Ledger(path).grant(DATASET, 100.0)
@@ -58,6 +59,7 @@ def test_a_full_disk(path: Path, limit: int) -> None:
     assert faults(snapshot(path), end) == []
 
 
+@pytest.mark.thorough
 def test_a_full_disk_again_and_again(path: Path) -> None:
     """One child after the other runs into the limit, also in the middle of a checkpoint."""
     Ledger(path).grant(DATASET, 100.0)
@@ -121,7 +123,7 @@ print(ledger.verify(prices=True).entries - 1 - len(granted))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_disk_with_no_block_left(tmp_path: Path) -> None:
     mounted = f'mount -t tmpfs -o size=600k tmpfs "{tmp_path}" && exec "$0" "$@"'
     can = subprocess.run(["unshare", "-m", "sh", "-c", mounted, "true"], capture_output=True, check=False)

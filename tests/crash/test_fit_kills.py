@@ -105,6 +105,7 @@ def is_made(place: Path, out: str = "new", files: tuple[str, ...] = FILES) -> bo
 # --- SIGKILL ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("when", POINTS)
 def test_killed_at_a_chosen_moment(place: Path, when: str) -> None:
     point, charged, complete = POINTS[when]
@@ -144,12 +145,13 @@ def killed_at_random(place: Path, kills: int, seed: int) -> tuple[int, int]:
     return models, charges(place / "budget.db") - WHOLE
 
 
+@pytest.mark.thorough
 def test_killed_at_random_moments(place: Path) -> None:
     models, charged = killed_at_random(place, 12, seed=1)
     assert models <= charged <= 12
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_killed_at_many_random_moments(place: Path) -> None:
     models, charged = killed_at_random(place, 60, seed=2)
     assert 0 < models < charged < 60
@@ -165,6 +167,7 @@ def started(place: Path) -> subprocess.Popen[str]:
     return child
 
 
+@pytest.mark.thorough
 def test_the_installed_command_is_killed(place: Path) -> None:
     child = started(place)
     time.sleep(random.Random(3).random() * 0.2)
@@ -182,6 +185,7 @@ REQUEST = (*FIT, "--charge-id", "monthly")
 SETTLE = "discreet.ledger.reservation/Reservation:settle"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "point",
     [
@@ -216,6 +220,7 @@ OTHERS = ("in the report", "before the last words", "after the last words")
 BROKEN = [when for when in POINTS if when not in OTHERS]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("when", BROKEN)
 def test_interrupted_at_a_chosen_moment(place: Path, when: str) -> None:
     point, charged, complete = POINTS[when]
@@ -229,6 +234,7 @@ def test_interrupted_at_a_chosen_moment(place: Path, when: str) -> None:
     assert hidden(place) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("when", BROKEN)
 def test_ended_at_a_chosen_moment(place: Path, when: str) -> None:
     point, charged, complete = POINTS[when]
@@ -240,6 +246,7 @@ def test_ended_at_a_chosen_moment(place: Path, when: str) -> None:
     assert hidden(place) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("when", ["after the charge", "while rows are read", "in the steps", "after the fit"])
 def test_an_interrupted_request_is_what_the_help_says(place: Path, when: str) -> None:
     """With a request, it may be asked again under the same charge."""
@@ -254,6 +261,7 @@ def explode() -> None:
     raise ValueError("MARKED-CELL")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("act", [signal.SIGINT, signal.SIGTERM, explode], ids=["SIGINT", "SIGTERM", "an error"])
 def test_a_report_that_comes_to_nothing_costs_no_model(place: Path, act: Any) -> None:
     point = POINTS["in the report"][0]
@@ -270,6 +278,7 @@ def test_a_report_that_comes_to_nothing_costs_no_model(place: Path, act: Any) ->
     assert hidden(place) == []
 
 
+@pytest.mark.thorough
 def test_the_installed_command_is_interrupted(place: Path) -> None:
     child = started(place)
     child.send_signal(signal.SIGINT)
@@ -280,6 +289,7 @@ def test_the_installed_command_is_interrupted(place: Path) -> None:
     assert hidden(place) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_the_very_start_is_one_clean_line(place: Path, number: signal.Signals) -> None:
     """While modules are imported. Before the command's first line, it is Python's own to say."""
@@ -315,6 +325,7 @@ def full(size: int) -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [200, 3_000, 9_000])
 def test_a_full_disk(place: Path, size: int) -> None:
     ended = command(place, *REQUEST, "--out", "new", around=lambda: full(size))

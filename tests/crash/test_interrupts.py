@@ -85,7 +85,7 @@ def others_can_write(ledger: Ledger, path: Path | None) -> bool:
     return bool(found)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["file", "memory"])
 def test_a_thousand_interrupts(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "budget.db" if kind == "file" else None
@@ -131,7 +131,7 @@ def test_a_thousand_interrupts(tmp_path: Path, kind: str) -> None:
         assert charge(ledger, charge_id).release == text
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_interrupts_while_a_cap_goes_up_and_down(tmp_path: Path) -> None:
     path = tmp_path / "budget.db"
     ledger, interrupted, chance = Ledger.create(path), Interrupted(13), random.Random(17)
@@ -153,7 +153,7 @@ def test_interrupts_while_a_cap_goes_up_and_down(tmp_path: Path) -> None:
     assert all(one.is_within for one in accounts)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("address", ["file", ":memory:"])
 def test_interrupts_in_the_middle_of_fits(path: Path, address: str) -> None:
     ledger = Ledger(path) if address == "file" else Ledger(address)

@@ -43,7 +43,7 @@ def low(tmp_path: Path) -> Path:
     return where
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_six_workers_and_many_kills(low: Path, folder: Folder) -> None:
     """In a process of their own that is light enough to be forked hundreds of times."""
     places = os.pathsep.join(place or os.getcwd() for place in sys.path)
@@ -116,7 +116,7 @@ def fits(address: Path, folder: Folder, slot: int, seed: float) -> None:
         done += 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_kills_in_the_middle_of_fits(path: Path, folder: Folder) -> None:
     model(path).set_params(ledger=False, dataset=None).fit(*records())  # kernels are compiled before the forks
     crowd = Crowd(path, folder, fits, 3, random.Random(11))

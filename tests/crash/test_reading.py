@@ -104,6 +104,7 @@ class Deaf(SystemEntropy):
         raise AssertionError("entropy was drawn")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_refused_fit_reads_no_record_and_draws_no_noise(path: Path, X: np.ndarray, y: np.ndarray, name: str) -> None:
     exhaust(Ledger(path), X, y)
@@ -121,6 +122,7 @@ def test_a_refused_fit_reads_no_record_and_draws_no_noise(path: Path, X: np.ndar
     assert snapshot(path) == before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("container", [np.asarray, frame, compressed])
 def test_no_container_is_read_by_a_refused_fit_and_every_one_after_its_charge(
     path: Path, X: np.ndarray, y: np.ndarray, container: Callable[[np.ndarray], Any]

@@ -73,7 +73,7 @@ def granted(folder: Folder, parity: int | None = None) -> dict[str, str]:
     return {charge_id: head for charge_id, head in found.items() if parity in (None, int(charge_id[0]) % 2)}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", HOW)
 def test_two_names_and_many_kills(low: Path, folder: Folder, how: str) -> None:
     with second_name(low, how) as other:
@@ -88,7 +88,7 @@ def test_two_names_and_many_kills(low: Path, folder: Folder, how: str) -> None:
     Ledger(low).verify(prices=True)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_names_that_nobody_checks_overspend(low: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: without the check both names grant the cap, and one forgets the other or destroys the file."""
     monkeypatch.setattr(place, "admit", lambda at, path, *, writing: None)

@@ -13,6 +13,7 @@ from tests.public_names import public
 ALL = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_blocks_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -46,6 +46,7 @@ def test_the_compiled_sum_is_the_plain_sum(loss, table, w, use_l1, persons, clip
     check(loss, table, w, bounds_for(loss, row_norm=longest), use_l1, clip, persons, intercept)
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(table=rows, w=st.lists(st.floats(-5, 5), min_size=1, max_size=4), softmax=st.booleans())
 def test_also_on_the_fine_grid(table, w, softmax):

@@ -83,6 +83,7 @@ class Counting(DPLogisticRegression):
         return super().fit(X, y, **more)
 
 
+@pytest.mark.thorough
 def test_a_search_stops_at_the_fit_that_is_too_dear(path: Path, X: np.ndarray, y: np.ndarray) -> None:
     right = affordable()
     assert 3 < right < 27
@@ -99,6 +100,7 @@ def test_a_search_stops_at_the_fit_that_is_too_dear(path: Path, X: np.ndarray, y
     assert faults(snapshot(path)) == []
 
 
+@pytest.mark.thorough
 def test_a_search_that_goes_on_after_errors_spends_no_more(path: Path, X: np.ndarray, y: np.ndarray) -> None:
     """Scikit-learn's default turns errors into warnings: the last fit, on all records, is refused aloud."""
     search = GridSearchCV(model(str(path)), GRID, cv=KFold(3))
@@ -111,7 +113,7 @@ def test_a_search_that_goes_on_after_errors_spends_no_more(path: Path, X: np.nda
     Ledger(path).verify(prices=True)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_search_in_several_processes_spends_no_more(path: Path, X: np.ndarray, y: np.ndarray) -> None:
     search = GridSearchCV(model(Ledger(path)), GRID, cv=KFold(3), n_jobs=2)
     with warnings.catch_warnings():
@@ -177,6 +179,7 @@ def test_a_ledger_file_is_pickled_by_its_name_alone(path: Path, monkeypatch: pyt
     assert pickle.loads(text).address == str(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_charge_one_account(path: Path, method: str, X: np.ndarray, y: np.ndarray) -> None:
     model(path, 0.2).fit(X, y)

@@ -157,6 +157,7 @@ def by_hand(ledger, X, y, groups):
 FITS = [plain, twice_and_refused, sampled, requested, searched, unregistered, by_hand]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("how", FITS, ids=lambda how: how.__name__)
 def test_nothing_that_an_analyst_sees_depends_on_the_records(how, book, pairs):
     told = []

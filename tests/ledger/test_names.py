@@ -83,6 +83,7 @@ def test_names_in_all_scripts_are_taken_as_they_are(name: str) -> None:
     assert name_of(unicodedata.normalize("NFD", name)) == name
 
 
+@pytest.mark.few(1)
 def test_two_spellings_are_one_account(ledger: Ledger) -> None:
     assert APART != COMPOSED
     assert ledger.grant(APART, 3.0, 1e-6).name == COMPOSED

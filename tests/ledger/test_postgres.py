@@ -284,6 +284,7 @@ def test_with_the_lock_nobody_collides(ledger):
     assert race(ledger) == (most(), 0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
 def test_the_servers_default_isolation_does_not_matter(server, ledger, level):
     server.execute(f"ALTER DATABASE ledgers SET default_transaction_isolation = '{level}'")
@@ -368,6 +369,7 @@ def work(url: str, folder: str, seed: int) -> None:
         os.write(seen, f"{charge_id}={kept}\n".encode())
 
 
+@pytest.mark.thorough
 def test_killed_processes(ledger, tmp_path):
     """Six processes, thirty kills at random moments, under a cap that is raised again and again."""
     ledger.grant("census", 1.0)
@@ -440,6 +442,7 @@ def assert_released_once(ledger: Ledger, folder: Path) -> None:
         assert kept[charge_id] == release
 
 
+@pytest.mark.thorough
 def test_the_server_dies_in_mid_use(server, ledger):
     """What was granted is there after the restart; whoever was not told so was granted nothing."""
     ledger.grant("census", 50.0)

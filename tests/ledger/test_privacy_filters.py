@@ -76,6 +76,7 @@ def test_caps_are_just_below_the_references(epsilon, delta):
     assert caps.delta == WHOLE_DELTA
 
 
+@pytest.mark.thorough
 def test_the_orders_are_whole_and_near_the_best_for_concentrated_noise():
     for epsilon, delta in CAPS:
         low, high = orders_for(epsilon, delta)
@@ -140,6 +141,7 @@ def test_charges_are_just_above_the_references(name, orders):
             assert exact <= charged <= exact * (1 + slack) + 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_high_orders_neither_overflow_nor_vanish(neighbors):
     event, orders = PoissonSampled(66, Gaussian(4.0, 50)), (800, 2400)

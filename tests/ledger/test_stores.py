@@ -142,6 +142,7 @@ def busy_day(ledger: Ledger) -> list[str]:
     return refused
 
 
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("stopped_clock")
 def test_stores_agree_to_the_last_unit_and_hash(ledger):
     other = Ledger(":memory:")
@@ -324,6 +325,7 @@ ODD = [
 ]
 
 
+@pytest.mark.few(1)
 def test_odd_names(ledger):
     for number, name in enumerate(ODD):
         ledger.grant(name, **CAP)

@@ -106,6 +106,7 @@ def relative_gap(value, w, best):
     return (value(w) - value(best)) / abs(value(best))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("alpha", [1e-4, 1e-2])
 def test_logistic(table, alpha):
     n = len(table.X)
@@ -117,6 +118,7 @@ def test_logistic(table, alpha):
     np.testing.assert_allclose(weights(model), theirs.coef_[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("alpha", [1e-4, 1e-2])
 def test_softmax(table, alpha):
     n = len(table.X)
@@ -136,6 +138,7 @@ def test_linear_regression(table):
     np.testing.assert_allclose(weights(model), theirs.coef_, atol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("alpha", [1e-3, 0.1])
 def test_ridge(table, alpha):
     model = DPRidge(math.inf, bounds=1.0, target=(-1, 1), alpha=alpha).fit(table.X, table.numbers)
@@ -151,6 +154,7 @@ def test_least_squares_through_the_origin(table):
     assert abs(relative_gap(squared(table.X, table.numbers).value, model.coef_, theirs.coef_)) < GAP
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [0.05, 0.5])
 def test_huber(table, width):
     objective = huber(table.with_ones, table.numbers, width, 1e-3)
@@ -159,6 +163,7 @@ def test_huber(table, width):
     assert relative_gap(objective.value, weights(model), objective.optimum(6)) < GAP
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [0.1, 0.5])
 def test_smoothed_hinge(table, width):
     objective = smoothed_hinge(table.with_ones, table.signs, width, 1e-3)
@@ -166,6 +171,7 @@ def test_smoothed_hinge(table, width):
     assert relative_gap(objective.value, weights(model), objective.optimum(6)) < GAP
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", [3.0, 5.0])
 def test_poisson(table, limit):
     """scikit-learn's half deviance is this loss plus a constant; the limit does not bind at the optimum."""
@@ -194,6 +200,7 @@ def accelerated(steps=5000):
     return GradientDescent(n_steps=steps, momentum="nesterov")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strength", [1e-3, 3e-2])
 def test_l1_logistic(table, strength):
     n = len(table.X)

@@ -207,6 +207,7 @@ def test_softmax_constants_bound_and_are_nearly_attained():
     assert np.diag(hessian).max() == pytest.approx(loss.entry_smoothness, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_softmax_is_stable_and_bounded_for_every_bit_pattern():
     loss = Softmax(3)
     assert values(loss, np.array([1e4, 0.0, -1e4]), 0.0) == pytest.approx(0.0, abs=1e-300)

@@ -75,6 +75,7 @@ def test_a_selection_inside_a_cross_validation_is_counted_as_one_fit():
     assert len(warned(lambda: cross_val_score(chosen, X, y, cv=2, scoring="accuracy"), "whole budget")) == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_workers_are_told_too(backend, capfd):
     def run():

@@ -79,6 +79,7 @@ def test_private_n(kind, small_table):
     assert len(declared.certificate_.events) == 1
 
 
+@pytest.mark.few(2)
 @every
 def test_sampled_batches(kind, small_table):
     solver = StochasticGradientDescent(n_steps=4, batch_size=30)

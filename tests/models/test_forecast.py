@@ -114,6 +114,7 @@ def test_impossible_ceilings_are_refused(target, ceiling):
 # ------------------------------------------------------------------------------------- every estimator
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -169,6 +170,7 @@ def test_the_same_forecast_each_time():
 # ---------------------------------------------------------------------------- what the numbers are worth
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("solver", ["auto", "gd", "objective", "output", "cd"])
 @pytest.mark.parametrize("neighbors", ["replace_one", "zero_out"])
 def test_fewer_rows_with_less_noise_stand_for_more(solver, neighbors):
@@ -230,6 +232,7 @@ def test_too_many_samples_have_a_stand_in(monkeypatch):
     assert "gd was simulated in place of sgd" in str(found)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "estimator", [DPLogisticRegression(1.0), DPHuberRegressor(1.0), DPLogisticRegression(2.0, solver="objective")]
 )
@@ -247,6 +250,7 @@ def test_a_fit_does_as_forecast(estimator):
     assert abs(mean - row.score) < 5 * math.hypot(error, row.error) + 0.02
 
 
+@pytest.mark.thorough
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(
     p=st.sampled_from([1, 3, 8, 15]),

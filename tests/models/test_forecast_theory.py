@@ -83,6 +83,7 @@ def test_runs_stay_below_what_is_called_proven(name, penalty, epsilon, delta, n)
     assert mean + 5 * error < proven
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_a_clip_would_refute_the_same_sentence():
     """The negative control: the formula, with the clip in the place of the longest gradient, is passed by a run."""
@@ -95,6 +96,7 @@ def test_a_clip_would_refute_the_same_sentence():
     assert mean - 5 * error > formula > 0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "solver",
     [

@@ -147,6 +147,7 @@ def least_coverage(count, level=0.95):
     return stats.binom.ppf(1e-4, count, level) / count
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_their_level(name, monkeypatch):
     model, kind = CASES[name]
@@ -162,6 +163,7 @@ def test_intervals_hold_their_level(name, monkeypatch):
         assert 0.8 <= ratio <= (1.2 if name in EXACT else 2.0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["whitened", "newton", "output"])
 def test_halved_noise_would_be_found(name, monkeypatch):
     """The test above is not blind: figures that are half of the noise fail it in at least one coefficient."""
@@ -172,6 +174,7 @@ def test_halved_noise_would_be_found(name, monkeypatch):
     assert (covered < least_coverage(RUNS)).any()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("solver", ["whitened", "gd", "cd", "gcd", "agd", "output", "objective"])
 def test_without_noise_there_is_nothing_to_cover(solver):
     X, y = a_table("classes", 200, 2)

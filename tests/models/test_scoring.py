@@ -133,6 +133,7 @@ def least(level, metric):
     return level - 3.7 * math.sqrt(level * (1 - level) / RUNS[metric])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("metric", "name"), METRICS.items())
@@ -140,22 +141,26 @@ def test_intervals_cover(metric, name, relation, level):
     assert covered(metric, name, relation, level) >= least(level, metric)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(("metric", "name"), METRICS.items())
 def test_intervals_of_pure_scores_cover(metric, name, relation):
     assert coverage(metric, name, relation, 0.8, delta=0.0) >= least(0.8, metric)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("metric", "name"), METRICS.items())
 def test_intervals_cover_where_noise_is_all_there_is(metric, name):
     assert coverage(metric, name, "replace_one", 0.8, epsilon=0.05, n=200) >= least(0.8, metric)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("metric", "name"), METRICS.items())
 def test_intervals_cover_with_little_noise(metric, name):
     assert coverage(metric, name, "zero_out", 0.8, epsilon=40.0) >= least(0.8, metric)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("metric", "name"), METRICS.items())
 def test_intervals_of_persons_cover(metric, name):
     assert coverage(metric, name, "zero_out", 0.8, groups=300) >= least(0.8, metric)
@@ -169,6 +174,7 @@ def test_they_are_not_wider_than_they_need_to_be(metric, name, relation):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("metric", "name"), [("accuracy", "logistic"), ("r2", "ridge")])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_half_the_noise_in_the_interval_is_found(metric, name, delta, monkeypatch):

@@ -103,6 +103,7 @@ def bits(model):
     return found.coef_.tobytes(), found.intercept_.tobytes(), model.certificate_.to_json(), model.schema_.to_toml()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("person", [False, True])
@@ -309,6 +310,7 @@ def test_predictions_are_those_of_the_row_alone():
     np.testing.assert_allclose(np.concatenate([model.predict_proba(frame[i : i + 1]) for i in range(9)]), whole[:9])
 
 
+@pytest.mark.thorough
 def test_a_million_rows(tmp_path):
     n = 10**6
     rng = np.random.default_rng(0)

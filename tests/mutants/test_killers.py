@@ -138,6 +138,7 @@ def fit_with(solver, epsilon=1.0, **settings):
     return fit
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_the_audit_of_a_transcript_refutes_nothing():
     solver = CoordinateDescent(n_outer=1, n_inner=3, geometry=Geometry(clip=0.25), relative_step=1e-4)
@@ -145,6 +146,7 @@ def test_the_audit_of_a_transcript_refutes_nothing():
     assert not found.refuted, str(found)
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_the_audit_of_a_model_refutes_nothing():
     fit, (data, neighbor) = fit_with("output", alpha=0.5), few()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.mutants import accounts, counts, inputs, noise, prices, sensitivity
 from tests.mutants.catalog import MUTANTS
 from tests.mutants.mutant import ROOT, Edit, Mutant, Stale, edited, killers_of
 from tests.mutants.nursery import Nursery
@@ -11,6 +12,20 @@ from tests.mutants.planting import planted
 CLUMSY = ("NameError", "TypeError", "AttributeError", "ImportError", "ModuleNotFoundError", "SyntaxError", "KeyError")
 """What fails so is broken code, not a bug that was noticed."""
 HALVES = 2
+EVERYDAY = (
+    "no cap in the database",
+    "noise of counts drawn after the records were read",
+    "n from the data",
+    "intercept without noise",
+    "filter rounds down",
+    "no clip",
+)
+"""One of each family, killed by ``make test`` too; the others by ``make test-all``."""
+
+
+def with_level(mutant):
+    marks = () if mutant.name in EVERYDAY else pytest.mark.thorough
+    return pytest.param(mutant, marks=marks, id=mutant.name.replace(" ", "-"))
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +34,7 @@ def nursery():
         yield made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("half", range(HALVES))
 def test_the_package_as_it_is_passes_all_killers(nursery, tmp_path, half):
     (tmp_path / "report").mkdir()
@@ -27,7 +43,7 @@ def test_the_package_as_it_is_passes_all_killers(nursery, tmp_path, half):
     assert found.code == 0, found.output
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
+@pytest.mark.parametrize("mutant", [with_level(mutant) for mutant in MUTANTS])
 def test_it_is_killed(nursery, tmp_path, mutant):
     (tmp_path / "report").mkdir()
     found = nursery.run(planted(mutant, tmp_path / "package"), list(mutant.killers), tmp_path / "report")
@@ -37,6 +53,11 @@ def test_it_is_killed(nursery, tmp_path, mutant):
     (failure,) = found.failures
     assert not failure.message.startswith(CLUMSY), failure.message
     assert mutant.says in failure.message + failure.text
+
+
+def test_one_of_each_family_is_killed_every_day():
+    families = (accounts, counts, inputs, noise, prices, sensitivity)
+    assert [sum(mutant.name in EVERYDAY for mutant in family.MUTANTS) for family in families] == [1] * len(families)
 
 
 def test_names_and_edits_differ():

@@ -346,6 +346,7 @@ def ran(folder, line):
     return done, files, entries
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("line", [f"Jos\xe9 {TEXT},{NUMBER},{'x' * 140_000},1".encode("latin-1"), b'1e400,inf,"\n",7'])
 def test_neighbors_look_alike_to_a_shell(line, tmp_path):
     honest, files, entries = ran(tmp_path / "one", None)

@@ -111,6 +111,7 @@ def small_problem(loss, storage=np.asarray, n=8, strength=4.0):
     return descent_for(engine_for(records), objective, 1e-12)
 
 
+@pytest.mark.few(2)
 @each_loss
 @each_storage
 def test_gradient_steps_alone_certify_within_the_theorems_number(loss, storage):
@@ -124,6 +125,7 @@ def test_gradient_steps_alone_certify_within_the_theorems_number(loss, storage):
     assert 0 < taken <= most
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bug", ["L too small", "the wrong sign", "steps cut", "gradients too coarse"])
 def test_a_wrong_step_is_found(bug, monkeypatch):
     descent = small_problem(Squared())
@@ -206,6 +208,7 @@ def by_doubles(engine, objective, tolerance):
         return minimizer._by_newton(minimizer._certified(engine, objective), tolerance) is not None
 
 
+@pytest.mark.few(3)
 @each_storage
 @pytest.mark.parametrize("name", HARD)
 def test_every_problem_is_certified(name, storage):
@@ -216,12 +219,14 @@ def test_every_problem_is_certified(name, storage):
         assert np.isfinite(found.point).all()
 
 
+@pytest.mark.thorough
 def test_doubles_alone_fail_on_hard_problems():
     """So that the test above says something."""
     outcomes = [by_doubles(*hard_problem(name, seed, np.asarray, False)) for name in HARD for seed in range(4)]
     assert outcomes.count(False) >= 20
 
 
+@pytest.mark.thorough
 def test_doubles_fail_for_some_neighbors_and_the_answer_does_not_say_so():
     """Two data sets that differ in one record, of which doubles certify one: both are answered alike."""
     pairs = 0

@@ -128,6 +128,7 @@ LINES = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", LINES)
 def test_line(name):
@@ -210,6 +211,7 @@ PLANES = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", PLANES)
 def test_plane(name):
@@ -278,6 +280,7 @@ def test_chain_on_a_gaussian():
     assert not is_uniform(*special.ndtr(1.05 * scores).T)
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("radius", [math.inf, 0.9])
 def test_chain_on_a_logistic_posterior(radius):
@@ -342,6 +345,7 @@ def test_a_precision_that_rounding_makes_singular_has_a_factor(condition):
     assert np.allclose(factor @ factor.T, precision, atol=1e-12 * condition)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("p", "radius"), [(1, math.inf), (4, math.inf), (4, 1.2), (8, 2.0)])
 @pytest.mark.parametrize("away", [0.0, 3.0])
 def test_acceptance_bound(p, radius, away):

@@ -94,6 +94,7 @@ def test_gamma(shape):
     assert matches(np.array([source.gamma(shape) for _ in range(10_000)]), stats.gamma(shape))
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("p", [1, 3, 50])
 def test_gamma_vector(p):

@@ -65,6 +65,7 @@ def exactly(rows, coefficients):
     return (rows * coefficients.astype(object)[:, None]).T @ rows
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("n", [0, 1, 7, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP, BLOCK - 1, BLOCK, BLOCK + 1])
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 7, 9])
 def test_strips_of_any_number_of_rows_and_columns(n, p):

@@ -71,6 +71,7 @@ def test_every_library_s_table_gives_the_same_bits_by_name(name, reference, seed
         assert (model.predict(TABLES[name](table)) == reference.predict(pd.DataFrame(table))).all()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_library_s_column_is_a_target(name, reference, seeded):
     table, y = columns()

@@ -236,6 +236,7 @@ def maps(draw):
     return made, intercept, draw(st.booleans())
 
 
+@pytest.mark.thorough
 @settings(max_examples=150)
 @given(maps())
 def test_declared_bounds_hold_for_any_map(case):

@@ -112,6 +112,7 @@ def test_the_best_score_wins_and_of_equal_ones_the_first(rows, monkeypatch):
     assert (model.best_params_, model.best_score_) == ({"alpha": 1e-3}, 0.9)
 
 
+@pytest.mark.thorough
 def test_good_candidates_are_chosen():
     """One candidate learns, the other is held at exactly zero: the first must win wherever a run draws it."""
     rng = np.random.default_rng(1)
@@ -256,6 +257,7 @@ def selecting(name, relation, delta=1e-5, declared=None, **settings):
     return fit
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("engine", ["dense", "sparse"])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", ["logistic", "softmax", "ridge", "poisson"])
@@ -266,6 +268,7 @@ def test_it_replays(name, relation, engine):
     assert 0.01 < ratio <= 1.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_persons_replay(relation):
     declared = 20 if relation == "add_remove" else None

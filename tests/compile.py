@@ -1,0 +1,58 @@
+"""``python -m tests.compile`` compiles what most tests run, once, before several workers would each do it.
+
+Two processes fit small models, no kernel in both; the results are in numba's cache beside the sources, where every
+worker, every process that a test starts and every later run finds them. With a full cache this takes seconds.
+"""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from discreet import DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (60, 3))
+SIGNS, LABELS, NUMBERS = RNG.integers(0, 2, 60), RNG.integers(0, 3, 60), RNG.uniform(-1, 1, 60)
+SPARSE = csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+
+
+def classify(solver, table=X, y=SIGNS, *, model=DPLogisticRegression, delta=1e-6):
+    model(5.0, delta, bounds=1.0, classes=(0, 1) if y is SIGNS else (0, 1, 2), solver=solver).fit(table, y)
+
+
+def regress(solver, table=X, *, model=DPRidge):
+    counts = model is DPPoissonRegressor
+    y = np.abs(np.rint(5 * NUMBERS)) if counts else NUMBERS
+    model(5.0, 1e-6, bounds=1.0, target=(0.0, 5.0) if counts else (-1.0, 1.0), solver=solver).fit(table, y)
+
+
+def first():
+    """One output, two classes."""
+    for solver in ("gd", "sgd", "whitened", "agd", "svrg", "cd", "gcd", "output"):
+        classify(solver)
+    classify("gd", delta=0.0)
+    classify("gd", model=DPLinearSVC)
+
+
+def second():
+    """Numbers, several classes, compressed rows."""
+    for solver in ("gd", "whitened", "cd"):
+        regress(solver)
+    for model in (DPHuberRegressor, DPPoissonRegressor):
+        regress("gd", model=model)
+    for solver in ("gd", "sgd"):
+        classify(solver, y=LABELS)
+        classify(solver, SPARSE)
+    regress("cd", SPARSE)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        warnings.simplefilter("ignore")
+        {"first": first, "second": second}[sys.argv[1]]()
+    else:
+        running = [subprocess.Popen([sys.executable, "-m", "tests.compile", half]) for half in ("first", "second")]
+        sys.exit(max(process.wait() for process in running))
