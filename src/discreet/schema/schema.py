@@ -22,9 +22,6 @@ from discreet.schema.limits import (
 from discreet.schema.parsing import column_of, table_of, target_of, texts
 from discreet.schema.parsing import given as given_fields
 
-if TYPE_CHECKING:
-    pass
-
 SEPARATORS = (",", ";", "\t", "|", " ", ":")
 FIRST = 12
 """Problems that an error names; the others are counted."""
