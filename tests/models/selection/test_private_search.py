@@ -169,6 +169,7 @@ def test_it_costs_what_was_asked_for(rows, stopping, neighbors):
     assert fitted.certificate_.assumed_public["n"] == 300
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("solver", [name for name in NAMES if name not in ("auto", "exponential")])
 def test_every_solver_can_be_selected_among(rows, solver):
     model = DPSelectCV(classifier(), {"solver": [solver], "alpha": [1e-2, 1e-1]}, epsilon=4.0, stopping="logarithmic")
