@@ -48,19 +48,21 @@ hooks: $(STAMP)
 	$(BIN)/pre-commit install
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks speed
 
-# the comparison of models as they come, on public tables in DATA; PEERS are files that benchmarks/accuracy/peers.py wrote
+# the comparison of models as they come, on public tables in DATA; PEERS are files that benchmarks/methods/peers.py wrote
 accuracy: $(STAMP)
-	$(BIN)/discreet experiment accuracy --data $(or $(DATA),data) --widen 3 $(addprefix --peers ,$(PEERS)) \
+	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --widen 3 $(addprefix --peers ,$(PEERS)) \
 	  --page docs/experiments.md
 
 # every solver under every relation, into the documentation; small audits are part of `make test-all`
 audit: $(STAMP)
 	$(BIN)/discreet audit replay
 	$(BIN)/discreet audit gradient --epsilon 1 --runs 1000000
-	$(BIN)/discreet audit surface
-	$(BIN)/discreet audit table --runs $(or $(RUNS),2000) --page docs/audits.md
+	$(BIN)/python -m tests.surface
+	mkdir -p build
+	$(BIN)/discreet audit table --runs $(or $(RUNS),2000) --json > build/audits.json
+	$(BIN)/python -m benchmarks audits build/audits.json --page docs/audits.md
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet import Bounds, DPLogisticRegression, GradientDescent, audit
+from discreet import Bounds, DPLogisticRegression, audit
+from discreet.solvers import GradientDescent
 
 BOUNDS = Bounds(1.0, classes=(0, 1))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sklearn.model_selection import GridSearchCV, KFold
 
-from discreet import BudgetExceeded, DPLogisticRegression, DPSelectCV, Ledger
-from discreet.datasets.hospital import Table, hospital
+from discreet import BudgetExceeded, DPLogisticRegression, DPRandomizedSearch, Ledger
+from discreet.datasets import Table, hospital
 
 
 def say(ledger: Ledger, what: str) -> None:
@@ -24,9 +24,9 @@ def ann(ledger: Ledger, table: Table) -> DPLogisticRegression:
     model = DPLogisticRegression(
         epsilon=0.2, delta=1e-7, bounds=table.bounds, ledger=ledger.address, dataset="hospital"
     )
-    model.fit(table.X, table.y, request="weekly-07")
+    model.fit(table.X, table.y, charge_id="weekly-07")
     say(ledger, "Ann fits her weekly model, epsilon 0.2")
-    model.fit(table.X, table.y, request="weekly-07")
+    model.fit(table.X, table.y, charge_id="weekly-07")
     say(ledger, "her job is run again, under the same name")
     return model
 
@@ -35,7 +35,7 @@ def bob(ledger: Ledger, table: Table) -> None:
     """Tuning: within one charge, and then as one is used to."""
     model, grid = DPLogisticRegression(bounds=table.bounds), {"alpha": [1e-5, 1e-3, 1e-1]}
     account = {"ledger": ledger.address, "dataset": "hospital"}
-    DPSelectCV(model, grid, epsilon=0.5, delta=1e-7, **account).fit(table.X, table.y)
+    DPRandomizedSearch(model, grid, epsilon=0.5, delta=1e-7, **account).fit(table.X, table.y)
     say(ledger, "Bob selects among 3 settings, epsilon 0.5")
     model.set_params(epsilon=0.2, delta=1e-7, **account)
     try:

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from discreet import Bounds, DPLogisticRegression, public_score
-from discreet.datasets.hospital import CLASSES, CODEBOOK, OUTCOME, hospital
+from discreet.datasets import CLASSES, CODEBOOK, OUTCOME, hospital
 
 COLUMNS = ["age", "earlier_visits", "medications", "smoker", "lives_alone", "emergency"]
 

@@ -8,8 +8,7 @@ import tempfile
 from pathlib import Path
 
 from discreet import DPLogisticRegression, Schema, TableModel
-from discreet.datasets.hospital import hospital
-from discreet.datasets.hospital_file import schema_text, write_csv
+from discreet.datasets import hospital, schema_text, write_csv
 
 
 def main() -> None:
@@ -21,8 +20,8 @@ def main() -> None:
         print(schema.to_toml())
 
         model = TableModel(schema, DPLogisticRegression(epsilon=1.0))
-        quote = model.quote(folder / "patients.csv")
-        print(f"before a row is read: {len(quote.plan.releases)} kinds of release, epsilon {quote.price.epsilon:g}")
+        priced = model.quote(folder / "patients.csv").priced
+        print(f"before a row is read: {len(priced.plan.releases)} kinds of release, epsilon {priced.price.epsilon:g}")
         model.fit(folder / "patients.csv")
         print("bought:", model.schema_.columns["creatinine"])
         print(model.certificate_, end="\n\n")

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet import Bounds, DiscreetError, Domain, MissingBounds, Neighbors
+from discreet import Bounds, DiscreetError, Neighbors
+from discreet.bounds import Domain
+from discreet.errors import MissingBounds
 
 
 def test_one_number_is_a_symmetric_range():

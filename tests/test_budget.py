@@ -5,7 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from discreet import Budget, DiscreetError, InvalidBudget, Neighbors
+from discreet import Budget, DiscreetError, Neighbors
+from discreet.budget import InvalidBudget
 
 
 def test_defaults():

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from discreet import DPLogisticRegression, GradientDescent
+from discreet import DPLogisticRegression
 from discreet.curator.records.admission import class_indices, grouping, numbers
 from discreet.curator.tables import cells
 from discreet.scalars import is_nothing, real_number
+from discreet.solvers import GradientDescent
 
 
 class Warning_(UserWarning):

@@ -6,7 +6,7 @@ elsewhere (a codebook, physics, policy) and are enforced by clipping; they are n
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any
 
@@ -41,21 +41,28 @@ class Bounds:
 
     Parameters
     ----------
-    features
+    features : float, list of tuple, or dict
         The range of every feature: one number b for (-b, b) everywhere, a list of (low, high), or a
         dictionary from column name to (low, high) for data frames. Values outside are clipped.
-    row_norm
+    row_norm : float, default=None
         A bound on the Euclidean norm of a record in training coordinates (each feature divided by
         its own bound, the intercept's constant not counted). Longer records are shrunk onto it.
-    target
-        The range of a numeric target. Values outside are clipped.
-    classes
+    target : tuple of float, default=None
+        The range (low, high) of a numeric target. Values outside are clipped.
+    classes : tuple, default=None
         The labels of a classification target, in order. A record with another label counts as null.
-    n
+    n : int, default=None
         The number of records (of persons, with ``groups``), where it is public but must not be read.
-    scale
+    scale : {"feature", "global"}, default="feature"
         ``"feature"`` divides each feature by its own bound; ``"global"`` divides all by the largest,
         which keeps the raw geometry.
+
+    Examples
+    --------
+    >>> from discreet import Bounds
+    >>> bounds = Bounds(features={"age": (18, 110), "bmi": (10, 70)}, classes=(0, 1))
+    >>> bounds.features["age"]
+    (18.0, 110.0)
     """
 
     features: FeatureBounds
@@ -102,7 +109,30 @@ class Bounds:
     def ranges(
         self, n_columns: int, names: Sequence[str] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lower and the upper bound of each column, in the columns' order."""
+        """Return the lower and the upper bound of each column, in the columns' order.
+
+        Parameters
+        ----------
+        n_columns : int
+            The number of columns.
+        names : sequence of str, default=None
+            Their names, where bounds are declared by name.
+
+        Returns
+        -------
+        tuple of ndarray
+            Lower and upper bounds.
+
+        Raises
+        ------
+        MissingBounds
+            If a column has no declared range.
+
+        Examples
+        --------
+        >>> bounds.ranges(2, ["bmi", "age"])
+        (array([10., 18.]), array([ 70., 110.]))
+        """
         if isinstance(self.features, float):
             return np.full(n_columns, -self.features), np.full(n_columns, self.features)
         if isinstance(self.features, Mapping):
@@ -123,9 +153,45 @@ class Bounds:
         table = np.array(pairs, dtype=np.float64).reshape(n_columns, 2)
         return table[:, 0].copy(), table[:, 1].copy()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the declared facts in plain types, those that were not declared left out: for certificates."""
+        facts = {item.name: getattr(self, item.name) for item in fields(self)}
+        if isinstance(self.features, tuple):
+            facts["features"] = [list(pair) for pair in self.features]
+        return {name: value for name, value in facts.items() if value is not None}
+
     def with_facts(self, **facts: Any) -> "Bounds":
-        """A copy with some facts replaced."""
+        """Return a copy with some facts replaced.
+
+        Parameters
+        ----------
+        **facts : dict
+            Fields of ``Bounds``.
+
+        Returns
+        -------
+        Bounds
+            The copy.
+
+        Examples
+        --------
+        >>> bounds.with_facts(n=1000).n
+        1000
+        """
         return replace(self, **facts)
+
+
+@dataclass(frozen=True)
+class Typical:
+    """What a stage estimated privately of recoded records, so that solvers need not assume the worst.
+
+    ``norm`` is a typical row's length (None without noise, where no clip may bite), ``moment`` about the largest
+    eigenvalue of the rows' second moment, ``squares`` its diagonal.
+    """
+
+    norm: float | None
+    moment: float
+    squares: NDArray[np.float64] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -136,7 +202,8 @@ class Domain:
     intercept's constant feature, which is the last column where ``intercept`` is true. ``n`` is None
     where it is private (``add_remove`` without a declared n). ``ranges`` are the features' declared ranges, one row
     (low, high) each, and ``target_range`` a numeric target's, where these are known; ``sparse`` says how the records
-    are stored and ``grouped`` whether a person may have several rows: facts of their containers.
+    are stored and ``grouped`` whether a person may have several rows: facts of their containers. ``typical`` is what a
+    stage released of recoded records.
     """
 
     feature_bounds: NDArray[np.float64] = field(repr=False)
@@ -150,6 +217,7 @@ class Domain:
     target_range: Range | None = None
     sparse: bool = False
     grouped: bool = False
+    typical: Typical | None = None
 
     @property
     def n_features(self) -> int:

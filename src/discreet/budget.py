@@ -9,11 +9,17 @@ from discreet.errors import DiscreetError
 
 
 class Neighbors(StrEnum):
-    """Which two data sets must be hard to tell apart.
+    """Relation between data sets that must be hard to tell apart.
 
     ``replace_one``: any one record is exchanged for any other; n is the same, hence public.
     ``zero_out``: any one record is exchanged for the null record, which contributes nothing; n is public.
     ``add_remove``: any one record is added or removed; n is private.
+
+    Examples
+    --------
+    >>> from discreet import Neighbors
+    >>> Neighbors("add_remove").n_is_public
+    False
     """
 
     REPLACE_ONE = "replace_one"
@@ -37,10 +43,22 @@ class InvalidBudget(DiscreetError, ValueError):
 
 @dataclass(frozen=True)
 class Budget:
-    """An (epsilon, delta) guarantee under a neighboring relation.
+    """(epsilon, delta) guarantee under a neighboring relation.
 
-    ``delta=0`` asks for pure epsilon-DP. ``epsilon=inf`` asks for no privacy at all: the noise-free
-    limit, marked NOT PRIVATE in the certificate.
+    Parameters
+    ----------
+    epsilon : float
+        Positive. ``inf`` asks for no privacy at all: the noise-free limit, marked NOT PRIVATE in the certificate.
+    delta : float, default=0.0
+        In [0, 1). 0 asks for pure epsilon-DP.
+    neighbors : Neighbors or str, default="replace_one"
+        The relation.
+
+    Examples
+    --------
+    >>> from discreet import Budget
+    >>> Budget(1.0, 1e-6).is_pure
+    False
     """
 
     epsilon: float

@@ -41,11 +41,15 @@ class LedgerDamaged(LedgerError):
     """The ledger's file is not whole."""
 
 
+class MissingTables(DiscreetError, ImportError):
+    """pyarrow is not installed."""
+
+
 class AlreadyReleased(DiscreetError, RuntimeError):
-    """A request was answered before: ``release`` is its answer, and nothing was charged or read again."""
+    """A charge was settled before: ``release`` is its answer, and nothing was charged or read again."""
 
     def __init__(self, release: str) -> None:
-        super().__init__("this request was answered before: its answer is in `release`, and nothing was charged again")
+        super().__init__("this charge was answered before: its answer is in `release`, and nothing was charged again")
         self.release = release
 
 

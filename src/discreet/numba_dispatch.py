@@ -2,21 +2,87 @@
 
 ``f = scalar_function("f")`` makes ``f(obj, ...)``; ``@f.of(cls)`` says what it means for ``cls``.
 Numba resolves the call while compiling, so that it costs what a direct call costs, and caches it.
+
+Numba's disk cache names types by their classes' import paths, and knows nothing of their source. That is well for the
+package's own classes. One from outside would make the cache unreadable for every process that cannot import it, and
+would run yesterday's code after an edit. So such a class gets a numba type of its own, known to the cache by its name
+and the hash of its file: where the class is not loaded its entries are skipped, and an edited file is compiled anew.
 """
 
+import hashlib
+import inspect
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba import types
-from numba.extending import overload
+from numba.core.datamodel.models import TupleModel
+from numba.extending import overload, register_model, typeof_impl
+
+from discreet.errors import Unsupported
 
 _registered: dict[str, type] = {}
+_outside: dict[str, type] = {}
+_PACKAGE = __name__.partition(".")[0]
 
 
-def _claim_name(cls: type) -> None:
-    """Numba tells NamedTuples apart by name and field types: a namesake would run the first one's code."""
-    if _registered.setdefault(cls.__name__, cls) is not cls:
+class OutsideTuple(types.NamedTuple):
+    """The numba type of a NamedTuple from outside the package."""
+
+    def __init__(self, fields: tuple[Any, ...], mark: str) -> None:
+        super().__init__(fields, _outside[mark])
+        self.mark, self.name = mark, f"{mark}({', '.join(str(field) for field in fields)})"
+
+    @property
+    def key(self) -> str:
+        """What two types are compared by."""
+        return str(self.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.types, self.mark)
+
+
+class MissingTuple(types.Opaque):
+    """Stand for an ``OutsideTuple`` whose class is not loaded: it equals no type of a value, and is kept as it is."""
+
+    def __init__(self, fields: tuple[Any, ...], mark: str) -> None:
+        super().__init__(f"{mark}{fields}, not loaded")
+        self.fields, self.mark = fields, mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.fields, self.mark)
+
+
+def _restored(fields: tuple[Any, ...], mark: str) -> Any:
+    """Return the type that the cache's index names."""
+    return (OutsideTuple if mark in _outside else MissingTuple)(fields, mark)
+
+
+register_model(OutsideTuple)(TupleModel)
+
+
+def _claim(cls: type) -> None:
+    """Numba's symbols tell NamedTuples apart by name and field types: a namesake would run the first one's code."""
+    inside = cls.__module__.partition(".")[0] == _PACKAGE
+    if (_registered.setdefault(cls.__name__, cls) if inside else _registered.get(cls.__name__, cls)) is not cls:
         raise TypeError(f"another class named {cls.__name__!r} is registered already: rename one of the two")
+    if not inside and cls not in _outside.values():
+        mark = f"{cls.__name__}_{_digest_of_source(cls)}"
+        mark = f"{mark}_{os.urandom(8).hex()}" if mark in _outside else mark  # defined again: another class
+        _outside[mark] = cls
+        typeof_impl.register(cls)(
+            lambda value, context, mark=mark: OutsideTuple(tuple(typeof_impl(field, context) for field in value), mark)
+        )
+
+
+def _digest_of_source(cls: type) -> str:
+    """Return the hash of the file that defines a class; where there is none (a notebook), what no cache will find."""
+    try:
+        content = Path(inspect.getfile(cls)).read_bytes()
+    except (OSError, TypeError):
+        content = os.urandom(16)
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def scalar_function(name: str) -> Any:
@@ -24,10 +90,14 @@ def scalar_function(name: str) -> Any:
     table: dict[type, Callable[..., Any]] = {}
 
     def call(obj, *args):  # type: ignore[no-untyped-def]
-        return table[type(obj)](obj, *args)
+        found = table.get(type(obj))
+        if found is None:
+            kind = type(obj).__name__
+            raise Unsupported(f"{kind} does not say what its {name} is: define it with @{name}.of({kind})")
+        return found(obj, *args)
 
     def of(cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        _claim_name(cls)
+        _claim(cls)
 
         def register(func: Callable[..., Any]) -> Callable[..., Any]:
             table[cls] = func

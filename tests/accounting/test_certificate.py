@@ -131,7 +131,7 @@ def test_not_private():
 
 
 def test_text_is_readable_and_exact():
-    made = certificate(unit="person").with_notes("solver defaults")
+    made = certificate(unit="person", notes=("solver defaults",))
     text = str(made)
     for phrase in (
         "PRIVATE",

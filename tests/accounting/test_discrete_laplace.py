@@ -6,22 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet import (
-    AdaptiveClip,
-    Bounds,
-    Budget,
-    CoordinateDescent,
-    DPLogisticRegression,
-    GreedyCoordinateDescent,
-    PlanViolation,
-    PrivateData,
-    Squared,
-)
+from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting import rdp
 from discreet.accounting.events import Laplace
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.lattice import for_a_scalar, unit_for
 from discreet.curator.observer import observe
+from discreet.errors import PlanViolation
+from discreet.losses import Squared
+from discreet.solvers import AdaptiveClip, CoordinateDescent, GreedyCoordinateDescent
 
 
 def hockey_stick(r, distance, factor):
@@ -117,6 +112,8 @@ def test_every_scalar_of_a_pure_fit_is_booked_as_the_lemma_says(name, relation):
 def test_a_vector_is_not_answered_where_a_scalar_was_priced():
     """In a ledger that counts in Renyi divergences a scalar costs less than a vector of the same pure epsilon."""
     data = PrivateData(np.zeros((4, 2)), np.zeros(4), Bounds(1.0, target=(-1, 1)))
-    curator = data.open(Plan([Release("noisy_gradient", 1, dimension=1)]), Budget(1.0, 0.0, "zero_out"), Squared())
+    curator = data.open(
+        price_plan(Plan([Release("noisy_gradient", 1, dimension=1)]), Budget(1.0, 0.0, "zero_out")), Squared()
+    )
     with pytest.raises(PlanViolation, match="without a dimension"):
         curator.noisy_gradient(np.zeros(3), clip=1.0)

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
-from discreet.accounting import gaussian, literature, objective_perturbation, pld, rdp
+from discreet.accounting import gaussian, objective_perturbation, pld, rdp
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PerturbedMinimum, PureDP, TotalVariation
 from discreet.accounting.plan import Perturbation, Plan, Release
 from discreet.accounting.pricing import calibrate, epsilon_of, price
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
+from tests.accounting import published
 
 ADD, REPLACE, ZERO = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE, Neighbors.ZERO_OUT
 
@@ -39,7 +40,7 @@ def plan_of(*, curvature=0.1, slopes="logistic", outside=True, **kwargs):
 )
 def test_delta_at_sigma_3(lam, redberg, simple, tight, exact):
     """The oracle's tight values are coarser upper sums of the same bound."""
-    assert literature.redberg_delta(1.0, 3.0, 0.25 / lam) == pytest.approx(redberg, rel=1e-4)
+    assert published.redberg_delta(1.0, 3.0, 0.25 / lam) == pytest.approx(redberg, rel=1e-4)
     assert bound(3.0, lam, "one_signed").delta_of(1.0) == pytest.approx(simple, rel=1e-4)
     assert exact <= bound(3.0, lam).delta_of(1.0) <= tight
     assert bound(3.0, lam).delta_of(1.0) >= 0.98 * tight
@@ -64,9 +65,9 @@ def test_sigma_needed(epsilon, lam, redberg, simple, tight):
     # The oracle's 35.2 is a coarser upper sum: brute force has delta = 1.000e-5 at 35.09.
     assert found == pytest.approx([simple, tight], rel=4e-3)
     if math.isfinite(redberg):
-        assert literature.redberg_delta(epsilon, redberg, 0.25 / lam) == pytest.approx(1e-5, rel=0.02)
+        assert published.redberg_delta(epsilon, redberg, 0.25 / lam) == pytest.approx(1e-5, rel=0.02)
     else:
-        assert literature.redberg_delta(epsilon, 1e6, 0.25 / lam) == 1.0
+        assert published.redberg_delta(epsilon, 1e6, 0.25 / lam) == 1.0
 
 
 def test_approximate_minima():
@@ -78,15 +79,15 @@ def test_approximate_minima():
 
 
 def test_published_settings():
-    left = literature.chaudhuri(1.0, 0.25, 1000, 0.01)
+    left = published.chaudhuri(1.0, 0.25, 1000, 0.01)
     assert (left.epsilon, left.added) == (pytest.approx(0.95061477), 0.0)
     assert 1 - math.log1p(0.25 / 10) == pytest.approx(0.97530739)
-    assert literature.chaudhuri(1.0, 0.25, 1000, 1e-4).added == pytest.approx(0.00078020, abs=1e-8)
-    assert literature.chaudhuri(1.0, 0.25, 1000, 1e-5).added == pytest.approx(0.00087020, abs=1e-8)
-    assert literature.kifer_scale(1.0, 1e-5) == pytest.approx(10.082092)
-    assert literature.kifer_scale(0.1, 1e-5) == pytest.approx(99.019484)
+    assert published.chaudhuri(1.0, 0.25, 1000, 1e-4).added == pytest.approx(0.00078020, abs=1e-8)
+    assert published.chaudhuri(1.0, 0.25, 1000, 1e-5).added == pytest.approx(0.00087020, abs=1e-8)
+    assert published.kifer_scale(1.0, 1e-5) == pytest.approx(10.082092)
+    assert published.kifer_scale(0.1, 1e-5) == pytest.approx(99.019484)
     n = 36176
-    setting = literature.iyengar(1.0, 1 / n**2, n, noise_share=0.9)
+    setting = published.iyengar(1.0, 1 / n**2, n, noise_share=0.9)
     assert setting.regularization == pytest.approx(20.2020, rel=1e-5)
     assert setting.inner_scale == pytest.approx(4.641918e-4, rel=1e-6)
     assert setting.outer_scale == pytest.approx(1.115866e-3, rel=1e-6)
@@ -116,10 +117,10 @@ def test_never_above_the_older_bounds(epsilon, factor):
     """At Kifer's lambda = 2 beta/epsilon and above: 0.33 to 0.43 of his noise; for all slopes below Redberg's delta."""
     delta, lam = 1e-6, factor * 0.5 / epsilon
     sigma = calibrate(plan_of(curvature=0.25 / lam, outside=False), Budget(epsilon, delta, ADD))
-    assert sigma < 0.45 * literature.kifer_scale(epsilon, delta)
+    assert sigma < 0.45 * published.kifer_scale(epsilon, delta)
     for slopes in ("logistic", "one_signed", "two_signed"):
         for z in (0.5 * sigma, sigma, 2 * sigma):
-            older = literature.redberg_delta(epsilon, z, 0.25 / lam)
+            older = published.redberg_delta(epsilon, z, 0.25 / lam)
             assert bound(z, lam, slopes).delta_of(epsilon) <= older * (1 + 1e-9)
 
 

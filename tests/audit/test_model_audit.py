@@ -8,11 +8,12 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from discreet import Bounds, DPLogisticRegression, ExponentialMechanism, GradientDescent, audit
+from discreet import Bounds, DPLogisticRegression, audit
 from discreet.accounting.events import Gaussian, Laplace, PureDP
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import use_entropy
+from discreet.solvers import ExponentialMechanism, GradientDescent
 from tests.audit.laws import NEVER, Drawn, accuracy_of, most_exceptions, mu_of, power
 
 ROWS = np.zeros((4, 1)), np.zeros(4)

@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLogisticRegression, PrivateData, audit
-from discreet.curator import session
+from discreet import Bounds, DPLogisticRegression, audit
+from discreet.curator import PrivateData, session
 from discreet.curator.engines import base
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, unit_for

@@ -90,7 +90,7 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def model() -> Any:
     from discreet import DPLogisticRegression
-    from discreet.datasets.hospital import hospital
+    from discreet.datasets import hospital
 
     table = hospital(n=400)
     return DPLogisticRegression(epsilon=1.0, bounds=table.bounds, solver="gd").fit(table.X, table.y)

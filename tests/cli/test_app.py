@@ -15,7 +15,7 @@ from discreet.cli.errors import INTERNAL, UNSERVED, OneLineErrors
 
 COMMANDS = (
     *("demo", "schema", "fit", "predict", "score", "inspect", "verify", "price", "forecast", "tune"),
-    *("audit", "budget", "experiment", "selftest", "version"),
+    *("audit", "budget", "selftest", "version"),
 )
 
 
@@ -121,7 +121,7 @@ def test_a_foreign_error_shows_neither_traceback_nor_message(run, monkeypatch, c
     def explode(path):
         raise ValueError("could not convert 'Jane Doe' to float")
 
-    monkeypatch.setattr("discreet.cli.model_files.read", explode)
+    monkeypatch.setattr("discreet.cli.inputs.read", explode)
     result = run("inspect", certificate_file)
     assert result.exit_code == INTERNAL
     assert "unexpected ValueError in discreet.cli.inspect" in result.stderr
@@ -134,7 +134,7 @@ def test_the_traceback_can_be_asked_for(run, monkeypatch, certificate_file):
     def explode(path):
         raise ValueError("for a developer")
 
-    monkeypatch.setattr("discreet.cli.model_files.read", explode)
+    monkeypatch.setattr("discreet.cli.inputs.read", explode)
     monkeypatch.setenv("DISCREET_TRACEBACK", "1")
     assert isinstance(run("inspect", certificate_file).exception, ValueError)
 

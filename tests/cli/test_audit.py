@@ -5,8 +5,7 @@ import pytest
 
 from discreet import audit
 from discreet.cli.errors import NO, UNSERVED
-
-MARKED = "# Audits\n\n<!-- audits: generated -->\nold\n<!-- audits: end -->\n\nafter\n"
+from tests.priced import at_noise
 
 
 def answer(run, *arguments):
@@ -17,12 +16,12 @@ def answer(run, *arguments):
 
 def test_without_a_level_the_levels_are_listed(run):
     shown = run("audit").output
-    for level in ("replay", "gradient", "transcript", "model", "one-run", "surface", "table"):
+    for level in ("replay", "gradient", "transcript", "model", "one-run", "table"):
         assert level in shown
     assert "no proof" in run("audit", "--help").stdout
 
 
-@pytest.mark.parametrize("level", ["replay", "gradient", "transcript", "model", "one-run", "surface", "table"])
+@pytest.mark.parametrize("level", ["replay", "gradient", "transcript", "model", "one-run", "table"])
 def test_help_says_what_a_level_does(run, level):
     result = run("audit", level, "--help")
     assert result.exit_code == 0
@@ -94,8 +93,12 @@ def test_a_refuted_claim_is_a_no(run, monkeypatch, tmp_path):
 def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):
     from discreet.audit import gradient_audit
 
-    honest = gradient_audit.calibrate
-    monkeypatch.setattr(gradient_audit, "calibrate", lambda plan, budget: honest(plan, budget) / 2)
+    honest = gradient_audit.price_plan
+
+    def halved(plan, budget):
+        return at_noise(plan, budget, honest(plan, budget).noise_multiplier / (2 if budget.is_private else 1))
+
+    monkeypatch.setattr(gradient_audit, "price_plan", halved)
     result = run("audit", "gradient", "--runs", 3000, "--mechanism", "laplace", "--confidence", 1 - 1e-6)
     assert result.exit_code == NO
     assert result.stdout.startswith("REFUTED")
@@ -119,7 +122,6 @@ def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):
         (("model", "--confidence", 1), "--confidence must lie in"),
         (("gradient", "--figure", "runs.txt"), "ends in .png"),
         (("gradient", "--figure", "nowhere/runs.png"), "a folder that exists"),
-        (("table", "--page", "nowhere.md"), "no such file"),
     ],
 )
 def test_what_cannot_be_served(run, arguments, remedy, tmp_path, monkeypatch):
@@ -128,29 +130,6 @@ def test_what_cannot_be_served(run, arguments, remedy, tmp_path, monkeypatch):
     assert result.exit_code == UNSERVED, result.output
     assert remedy in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_table_rewrites_its_part_of_a_page(run, tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(MARKED)
-    result = run("audit", "table", "--runs", 50, "-s", "gd", "--neighbors", "zero_out", "--page", page)
-    assert result.exit_code == 0, result.output
-    assert "Synthetic data" in result.stdout
-    assert "0 of 1 claims refuted" in result.stdout
-    text = page.read_text()
-    assert text.startswith("# Audits\n\n<!-- audits: generated -->")
-    assert text.endswith("<!-- audits: end -->\n\nafter\n")
-    assert "old" not in text
-    assert "| gd | zero_out | transcript | 2 |" in text
-    assert "`discreet audit table --runs 50`" in text
-
-
-def test_table_needs_the_markers_before_it_works(run, tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("# Audits\n")
-    result = run("audit", "table", "--page", page)
-    assert result.exit_code == UNSERVED
-    assert "<!-- audits: generated -->" in result.stderr
 
 
 def test_table_says_what_is_not_served(run, monkeypatch):

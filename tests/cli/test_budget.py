@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from discreet import Budget, DPLogisticRegression, Ledger, Plan, Release
+from discreet import Budget, DPLogisticRegression, Ledger
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.cli.budget_default import check_default, write_default
 from discreet.cli.budget_tables import _short, released
 from discreet.cli.errors import NO, UNSERVED, Refused
-from discreet.datasets.hospital import hospital
+from discreet.datasets import hospital
 from discreet.errors import Unsupported
 from discreet.ledger.default_ledger import config_file, default_address
 from discreet.ledger.fingerprint import Fingerprint
@@ -43,9 +45,9 @@ def ledger(home, monkeypatch):
     made.divide("clinics", ["north", "south"])
     made.grant("pure", 2.0)
     for _ in range(2):
-        made.reserve("census", PLAN, Budget(0.6, 1e-7), label="DPLogisticRegression")
-    made.reserve("north", PLAN, Budget(0.9, 1e-8, "add_remove"), "november", unit="person", label="DPRidge")
-    made.reserve("pure", PLAN, Budget(0.5))
+        made.reserve("census", price_plan(PLAN, Budget(0.6, 1e-7)), label="DPLogisticRegression")
+    made.reserve("north", price_plan(PLAN, Budget(0.9, 1e-8, "add_remove")), "november", unit="person", label="DPRidge")
+    made.reserve("pure", price_plan(PLAN, Budget(0.5)))
     monkeypatch.setenv("DISCREET_LEDGER", str(home / "budget.db"))
     return made
 
@@ -234,7 +236,7 @@ def test_move_lets_a_moved_ledger_be_used_again(run, ledger, home):
     assert ok(run, "move", "--ledger", there) == f"{there}: used here from now on\n"
     assert answer(run, "move", "--ledger", there) == {"ledger": there}
     assert "census" in ok(run, "show", "--ledger", there)
-    Ledger(there).reserve("census", PLAN, Budget(0.1, 1e-7))
+    Ledger(there).reserve("census", price_plan(PLAN, Budget(0.1, 1e-7)))
 
 
 @pytest.mark.parametrize("address", [f"postgresql:/ana:{SECRET}@h/d", f"postgres:ana:{SECRET}@h/d", f"x://:{SECRET}@h"])
@@ -466,7 +468,7 @@ def test_history_tells_what_happened(run, ledger):
         "part of clinics",
         "epsilon 0.9, delta 1e-08",
         "DPRidge: 10 gaussian",
-        "request november",
+        "charge id november",
         "10 laplace",
     ):
         assert part in text
@@ -494,24 +496,24 @@ def test_history_as_json(run, ledger):
         "hash": ledger.entries()[7].hash,
         "time": ledger.entries()[7].contents["time"],
         "label": "DPRidge",
-        "request": "november",
+        "charge_id": "november",
         "budget": {"epsilon": 0.9, "delta": 1e-8, "neighbors": "add_remove"},
         "released": "10 gaussian",
     }
-    assert pure["request"] is None
+    assert pure["charge_id"] is None
 
 
 def test_an_analysts_words_cannot_command_the_owners_terminal(run, ledger):
     words = "\x1b[2J\x1b]0;owned\x07\r[red]november[/red]\nholds: everything"
     with pytest.raises(Unsupported, match="printable"):
-        ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request=words)
-    ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request="[red]november[/red]", label=words)
+        ledger.reserve("census", price_plan(PLAN, Budget(0.1, 1e-7)), charge_id=words)
+    ledger.reserve("census", price_plan(PLAN, Budget(0.1, 1e-7)), charge_id="[red]november[/red]", label=words)
     text = ok(run, "history", "census", "--last", 1)
     assert not set("\x1b\x07\r") & set(text)
     assert "[red]november[/red]?holds" in text.replace("\n", "").replace(" ", "")
     assert "\x1b" not in ok(run, "history", "census", "--last", 1, "--json")
     (entry,) = answer(run, "history", "census", "--last", 1)["entries"]
-    assert (entry["request"], entry["label"]) == ("[red]november[/red]", words)
+    assert (entry["charge_id"], entry["label"]) == ("[red]november[/red]", words)
 
 
 def test_what_was_released_in_short():
@@ -656,14 +658,14 @@ def recheck(lines):
 
 
 def test_an_outsider_can_recheck_the_chain(run, ledger, home):
-    ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request="“november” ✓", label="é")
+    ledger.reserve("census", price_plan(PLAN, Budget(0.1, 1e-7)), charge_id="“november” ✓", label="é")
     lines = ok(run, "export", "-")
     assert len(lines.splitlines()) == 10
     assert recheck(lines).stdout.strip() == ledger.verify().head
     assert recheck(lines.replace('"census"', '"pure"', 1)).returncode != 0
     assert recheck("\n".join(lines.splitlines()[1:])).returncode != 0
     assert list(json.loads(lines.splitlines()[0])) == [
-        *("seq", "kind", "dataset", "request", "gaussian", "low", "high", "epsilon", "delta", "body", "prev", "hash")
+        *("seq", "kind", "dataset", "charge_id", "gaussian", "low", "high", "epsilon", "delta", "body", "prev", "hash")
     ]
 
 
@@ -687,7 +689,7 @@ def test_export_writes_a_file_once(run, ledger, home):
 def test_export_has_neither_key_nor_fingerprints_nor_releases(run, ledger):
     digest = hashlib.sha256(b"rows").hexdigest()
     ledger.recognize("census", Fingerprint(digest, (1234567890123, 2345678901234)))
-    ledger.reserve("census", PLAN, Budget(0.1, 1e-7), request="again").settle("the released coefficients")
+    ledger.reserve("census", price_plan(PLAN, Budget(0.1, 1e-7)), charge_id="again").settle("the released coefficients")
     lines = ok(run, "export", "-") + ok(run, "history", "--json") + ok(run, "show", "--json")
     for secret in (ledger.key().hex(), digest, "1234567890123", "the released coefficients"):
         assert secret not in lines
@@ -729,7 +731,7 @@ def test_a_ledger_in_postgresql(run, server, monkeypatch):
     found = answer(run, "grant", "census", "-e", 1, "-d", 1e-6)
     assert SECRET not in found["ledger"]
     made = Ledger(owner)
-    made.reserve("census", PLAN, Budget(0.5, 1e-7))
+    made.reserve("census", price_plan(PLAN, Budget(0.5, 1e-7)))
     made.recognize("census", Fingerprint("a", (1, 2, 3)))
     made.recognize("census", Fingerprint("b", (4, 5, 6)))
     assert "Warning" in ok(run, "show")
@@ -745,7 +747,7 @@ def test_the_role_that_fits_run_under(run, server, monkeypatch):
     for statement in ok(run, "roles", role).splitlines():
         server.execute(statement, database=database)
     monkeypatch.setenv("DISCREET_LEDGER", server.url(database, role))
-    Ledger(server.url(database, role)).reserve("census", PLAN, Budget(0.5, 1e-7))
+    Ledger(server.url(database, role)).reserve("census", price_plan(PLAN, Budget(0.5, 1e-7)))
     owner.recognize("census", Fingerprint("a", (1, 2, 3)))
     owner.recognize("census", Fingerprint("b", (4, 5, 6)))
     assert owner.notices()

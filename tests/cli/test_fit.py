@@ -6,8 +6,8 @@ import pytest
 
 from discreet.curator.tables.memory import available_memory
 from discreet.curator.tables.table_stream import TableStream
-from discreet.models.defaults import NAMES
-from discreet.models.table_model import MODELS
+from discreet.models.registry import MODELS
+from discreet.models.solver_choice import solver_names
 from tests.cli.tables import (
     BOUGHT,
     FEATURES,
@@ -76,9 +76,9 @@ def test_json_and_nothing_else(ok, place):
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS.names())
 def test_every_model(ok, refused, place, name):
-    right, wrong = (SCHEMA, NUMBERS) if name in ("logistic", "svm") else (NUMBERS, SCHEMA)
+    right, wrong = (SCHEMA, NUMBERS) if name in ("logistic", "svm", "classifier") else (NUMBERS, SCHEMA)
     (place / "wrong.toml").write_text(wrong)
     assert f"--model {name} predicts" in refused("fit", "table.csv", "-s", "wrong.toml", "-m", name, "-o", "new")
     (place / "right.toml").write_text(right)
@@ -263,7 +263,7 @@ def test_a_declared_number_of_rows_must_be_right_where_it_is_public(refused, pla
         ((*LEDGER, "--neighbors", "zero_out"), "registered for replace_one per record"),
         ((*LEDGER, "--epsilon", "50"), "Nothing was charged, no record was read"),
         ((*LEDGER, "--public"), "charged nowhere"),
-        (("--request", "monthly"), "kept by a ledger"),
+        (("--charge-id", "monthly"), "kept by a ledger"),
         ((*LEDGER, "--model", "ridge"), "predicts numbers"),
         ((*LEDGER, "--epsilon", "-1"), "--epsilon must be positive"),
         ((*LEDGER, "--epsilon", "nan"), "--epsilon must be positive"),
@@ -289,7 +289,7 @@ def test_refused_before_anything_is_charged_or_read(refused, place, unread, opti
 def test_every_model_and_every_solver_has_its_name(run, monkeypatch):
     monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_CWORD", "3")
-    for option, names in (("--model", ("auto", *MODELS)), ("--solver", NAMES)):
+    for option, names in (("--model", ("auto", *MODELS)), ("--solver", solver_names())):
         monkeypatch.setenv("COMP_WORDS", f"discreet fit {option} ")
         assert set(run().stdout.split()) == set(names)
 
@@ -331,7 +331,7 @@ def test_public_records_are_charged_nowhere(ok, refused, place, monkeypatch):
 
 
 def test_a_request_is_answered_once(ok, refused, place):
-    asked = (*FIT, *LEDGER, "--request", "monthly")
+    asked = (*FIT, *LEDGER, "--charge-id", "monthly")
     ok(*asked, "-o", "new")
     write_table(place / "table.csv", 400, seed=5)  # other rows of the same number: they are not read
     ok(*asked, "-o", "newer")

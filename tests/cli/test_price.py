@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from discreet import Budget, Plan, Release, calibrate, price
+from discreet import Budget
+from discreet.accounting import Plan, Release, calibrate, price
 
 
 def answer(run, *arguments):

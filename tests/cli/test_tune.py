@@ -253,7 +253,7 @@ def test_the_whole_selection_is_charged_once(run, given, rows, ledger, tmp_path)
     out = tmp_path / "best"
     found = answer(run, rows, *given, "-e", 4, "-o", out, "--dataset", "wards")
     (_, entry) = ledger.entries()
-    assert (entry.dataset, entry.contents["label"]) == ("wards", "DPSelectCV")
+    assert (entry.dataset, entry.contents["label"]) == ("wards", "DPRandomizedSearch")
     assert found["ledger"] == discreet.TableModel.load(out).certificate_.ledger
     assert found["ledger"]["head"] == entry.hash
     assert run("budget", "verify", "--certificate", out / "certificate.json").exit_code == 0

@@ -6,7 +6,7 @@ import pytest
 
 from discreet import DPLogisticRegression
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.datasets.hospital import hospital
+from discreet.datasets import hospital
 
 
 def tampered(path, change):
@@ -240,7 +240,8 @@ def unchecked(run):
 
 
 def test_a_folder_without_pyarrow_could_not_be_checked(unchecked, place, monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[:2] == ["discreet", "tabular"]]:
+    tables = ("discreet.schema", "discreet.curator.tables", "discreet.models.table", "discreet.models.model_folder")
+    for name in [name for name in sys.modules if name.startswith(tables)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "pip install" in unchecked("verify", "model")

@@ -38,7 +38,8 @@ print([name for name in heavy if name in sys.modules])
 def test_declaring_facts_needs_no_compiler_nor_accountant():
     code = """
 import sys
-from discreet import Bounds, Budget, Neighbors, Plan, Release
+from discreet import Bounds, Budget, Neighbors
+from discreet.accounting import Plan, Release
 Budget(1.0, 1e-6); Bounds(1.0); Plan([Release("noisy_gradient", 3)])
 print([name for name in ("sklearn", "numba", "dp_accounting", "pandas") if name in sys.modules])
 """
@@ -54,7 +55,8 @@ _FIT = """
 import sys
 import numpy as np
 from numba.core.dispatcher import Dispatcher
-from discreet import DPLogisticRegression, GradientDescent, StochasticGradientDescent
+from discreet import DPLogisticRegression
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 X = np.linspace(-1, 1, 40).reshape(20, 2)
 y = np.arange(20) % 2
 for solver in (GradientDescent(n_steps=2), StochasticGradientDescent(n_steps=2, batch_size=5)):

@@ -4,6 +4,7 @@ import zlib
 
 from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
+from discreet.accounting.priced_plan import price_plan
 from discreet.ledger.reservation import Reservation
 
 DATASET = "ds"
@@ -11,11 +12,11 @@ MULTIPLIERS = (20.0, 23.0, 28.0, 35.0, 40.0)
 BUDGET = Budget(0.4, 1e-7)
 
 
-def multiplier_of(request: str | None) -> float:
+def multiplier_of(charge_id: str | None) -> float:
     """Each request has its own price, the same whoever asks."""
-    return MULTIPLIERS[zlib.crc32((request or "").encode()) % len(MULTIPLIERS)]
+    return MULTIPLIERS[zlib.crc32((charge_id or "").encode()) % len(MULTIPLIERS)]
 
 
-def charge(ledger: Ledger, request: str | None = None) -> Reservation:
+def charge(ledger: Ledger, charge_id: str | None = None) -> Reservation:
     """One small charge to the data set ``ds``."""
-    return ledger.reserve(DATASET, (Gaussian(multiplier_of(request)),), BUDGET, request)
+    return ledger.reserve(DATASET, price_plan((Gaussian(multiplier_of(charge_id)),), BUDGET), charge_id)

@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 from scipy.optimize import brentq
 
-from discreet import BudgetExceeded, DPLogisticRegression, GradientDescent, Ledger
+from discreet import BudgetExceeded, DPLogisticRegression, Ledger
+from discreet.solvers import GradientDescent
 from tests.crash.observing import delta_of
 
 DATASET, N, STEPS = "census", 60, 3

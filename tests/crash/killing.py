@@ -62,10 +62,10 @@ class Log:
         os.write(self._handle, (" ".join(words) + "\n").encode())
 
 
-def ask(ledger: Ledger, request: str) -> str | None:
+def ask(ledger: Ledger, charge_id: str) -> str | None:
     """What may be shown to the world under this request; None where the budget does not allow it."""
     try:
-        reservation = charge(ledger, request)
+        reservation = charge(ledger, charge_id)
     except BudgetExceeded:
         return None
     return reservation.release or reservation.settle(secrets.token_hex(8))
@@ -77,17 +77,17 @@ def own_and_shared(address: Path, folder: Folder, slot: int, seed: float) -> Non
     done = len({line[1] for line in folder.lines(slot) if line[0] == "released" and line[1].startswith("own")})
     while not folder.stop.exists():
         shared = chance.random() < 0.2
-        request = f"shared-{chance.randrange(150)}" if shared else f"own-{slot}-{done}"
-        shown = ask(ledger, request)
+        charge_id = f"shared-{chance.randrange(150)}" if shared else f"own-{slot}-{done}"
+        shown = ask(ledger, charge_id)
         if shown is None:
-            log("refused", request)
+            log("refused", charge_id)
             if chance.random() < 0.1:
                 raise_cap(ledger, chance)
             time.sleep(0.01)  # the others want the processor
             continue
-        log("released", request, shown)
+        log("released", charge_id, shown)
         if chance.random() < 0.2:
-            log("released", request, ask(ledger, request) or "nothing")
+            log("released", charge_id, ask(ledger, charge_id) or "nothing")
         done += not shared
 
 

@@ -40,7 +40,7 @@ def snapshot(path: Path | str) -> Snapshot:
         found = connection.execute("SELECT * FROM account")
         names = [column[0] for column in found.description]
         accounts = {row[0]: dict(zip(names, row, strict=True)) for row in found.fetchall()}
-        releases = dict(connection.execute("SELECT request, body FROM release").fetchall())
+        releases = dict(connection.execute("SELECT charge_id, body FROM release").fetchall())
     return Snapshot(entries, accounts, releases)
 
 
@@ -65,7 +65,7 @@ def faults(now: Snapshot, before: Snapshot | None = None) -> list[str]:
     if before is not None:
         if now.entries[: len(before.entries)] != before.entries:
             found.append("an entry changed or went away")
-        if any(now.releases.get(request, "") != body for request, body in before.releases.items()):
+        if any(now.releases.get(charge_id, "") != body for charge_id, body in before.releases.items()):
             found.append("a release changed or went away")
     return found
 

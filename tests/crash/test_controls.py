@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 
 from discreet import Budget, BudgetExceeded, Ledger
 from discreet.accounting.events import Gaussian, to_dict
+from discreet.accounting.priced_plan import price_plan
 from discreet.errors import LedgerError
 from discreet.ledger import rows
 from discreet.ledger.store import OVER_CAP, OverCap
@@ -29,10 +30,10 @@ def release_first(address: Path, folder: Folder, slot: int, seed: float) -> None
     """The order of things that loses debits."""
     ledger, log = Ledger(address), Log(folder.log(slot))
     while not folder.stop.exists():
-        request = f"own-{secrets.token_hex(6)}"
-        log("released", request, secrets.token_hex(8))
+        charge_id = f"own-{secrets.token_hex(6)}"
+        log("released", charge_id, secrets.token_hex(8))
         try:
-            charge(ledger, request)
+            charge(ledger, charge_id)
         except BudgetExceeded:
             return
 
@@ -69,7 +70,7 @@ def without_rules(path: Path, *, moves: bool = False) -> None:
 def check_then_charge(ledger: Ledger, meet: Callable[[], None], *, moves: bool) -> bool:
     """Read the account, decide, and only then take the lock to write."""
     events = (Gaussian(5.0),)
-    cost = ledger.account(DATASET).charge(events, BUDGET)
+    cost = ledger.account(DATASET).charge(price_plan(events, BUDGET))
     with ledger._store.reading() as at:
         account = rows.account(at, DATASET)
         assert account is not None
@@ -138,7 +139,7 @@ def test_a_check_inside_of_the_lock_does_not_overspend(narrow: Path, ruled: bool
 
 def is_granted(ledger: Ledger) -> bool:
     try:
-        ledger.reserve(DATASET, (Gaussian(5.0),), Budget(1.1, 1e-7))
+        ledger.reserve(DATASET, price_plan((Gaussian(5.0),), Budget(1.1, 1e-7)))
     except BudgetExceeded:
         return False
     return True

@@ -46,7 +46,7 @@ POINTS = {
     "after the charge": (Point(RESERVE, after=True), 1, False),
     "while rows are read": (Point("discreet.curator.tables.layout/Layout:encode"), 1, False),
     "when rows were read": (Point("discreet.curator.private_data:admit_stream", after=True), 1, False),
-    "in the steps": (Point("discreet.curator.answers.sums/Sums:noisy_gradient", nth=3), 1, False),
+    "in the steps": (Point("discreet.curator.curator/Curator:noisy_gradient", nth=3), 1, False),
     "after the fit": (Point("discreet.models.table_model/TableModel:fit", after=True), 1, False),
     "in the report": (Point("discreet.report.table_report:report_of"), 1, False),
     "before the model's file": (Point("discreet.models.model_folder:save_estimator"), 1, False),
@@ -181,7 +181,7 @@ def test_the_installed_command_is_killed(place: Path) -> None:
 # --- requests ---------------------------------------------------------------------------------------
 
 
-REQUEST = (*FIT, "--request", "monthly")
+REQUEST = (*FIT, "--charge-id", "monthly")
 SETTLE = "discreet.ledger.reservation/Reservation:settle"
 
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet import BudgetExceeded, DPLogisticRegression, GradientDescent, Ledger
+from discreet import BudgetExceeded, DPLogisticRegression, Ledger
 from discreet.errors import LedgerError
+from discreet.solvers import GradientDescent
 from tests.crash.charges import DATASET, charge
 from tests.crash.observing import faults, raw, snapshot
 
@@ -97,13 +98,13 @@ def test_a_thousand_interrupts(tmp_path: Path, kind: str) -> None:
     end = time.monotonic() + 60
     while interrupted.hits < POINTS and time.monotonic() < end:
         number += 1
-        request = f"r{number - chance.choice((0, 0, 1, 7))}"
+        charge_id = f"r{number - chance.choice((0, 0, 1, 7))}"
         try:
-            reservation = interrupted("reserve", partial(charge, ledger, request))
+            reservation = interrupted("reserve", partial(charge, ledger, charge_id))
             if reservation is not None:
                 text = reservation.release or interrupted("settle", partial(reservation.settle, f"release {number}"))
                 if text is not None:
-                    assert shown.setdefault(request, text) == text
+                    assert shown.setdefault(charge_id, text) == text
                 elif chance.random() < 0.2:
                     interrupted("abandon", reservation.abandon)
         except BudgetExceeded:
@@ -111,7 +112,7 @@ def test_a_thousand_interrupts(tmp_path: Path, kind: str) -> None:
             cap = ledger.account(DATASET).epsilon
             interrupted("grant", partial(ledger.grant, DATASET, cap + 0.1))
         except LedgerError as error:
-            failed[request] = str(error)
+            failed[charge_id] = str(error)
         if number % 10 == 0:
             assert others_can_write(ledger, path)
         if number % 50 == 0 and path is not None:
@@ -123,11 +124,11 @@ def test_a_thousand_interrupts(tmp_path: Path, kind: str) -> None:
     assert set(failed).isdisjoint(shown)
     assert refused > 5
     assert ledger.verify(prices=True).entries == len(ledger.entries())
-    entries = {entry.request for entry in ledger.entries() if entry.kind == "charge"}
+    entries = {entry.charge_id for entry in ledger.entries() if entry.kind == "charge"}
     assert len(entries) == ledger.spent(DATASET).fits
     assert set(shown) <= entries
-    for request, text in shown.items():
-        assert charge(ledger, request).release == text
+    for charge_id, text in shown.items():
+        assert charge(ledger, charge_id).release == text
 
 
 @pytest.mark.thorough
@@ -164,21 +165,23 @@ def test_interrupts_in_the_middle_of_fits(path: Path, address: str) -> None:
     model.set_params(ledger=ledger, dataset=DATASET)
     interrupted, shown, failed = Interrupted(19), {}, {}
     for number in range(150):
-        request = f"r{number // 3}"
+        charge_id = f"r{number // 3}"
         try:
-            fitted = interrupted("fit", lambda request=request: model.fit(X, y, request=request).coef_.tobytes())
+            fitted = interrupted(
+                "fit", lambda charge_id=charge_id: model.fit(X, y, charge_id=charge_id).coef_.tobytes()
+            )
         except LedgerError as error:
-            failed[request] = str(error)
+            failed[charge_id] = str(error)
             continue
         if fitted is not None:
-            assert shown.setdefault(request, fitted) == fitted
+            assert shown.setdefault(charge_id, fitted) == fitted
     assert interrupted.hits > 30
     assert shown
     assert all("failed after it was charged" in text for text in failed.values())
     assert set(failed).isdisjoint(shown)
     assert others_can_write(ledger, path if address == "file" else None)
     ledger.verify(prices=True)
-    entries = [entry.request for entry in ledger.entries() if entry.kind == "charge"]
+    entries = [entry.charge_id for entry in ledger.entries() if entry.kind == "charge"]
     assert len(set(entries)) == len(entries)
     assert set(shown) <= set(entries)
 

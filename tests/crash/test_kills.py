@@ -15,11 +15,12 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from discreet import BudgetExceeded, DPLogisticRegression, GradientDescent, Ledger
+from discreet import BudgetExceeded, DPLogisticRegression, Ledger
 from discreet.accounting.certificate import Certificate
 from discreet.curator.curator import Curator
 from discreet.curator.observer import Measurement, observe
 from discreet.errors import LedgerError
+from discreet.solvers import GradientDescent
 from tests.crash.charges import DATASET, MULTIPLIERS, multiplier_of
 from tests.crash.children import forked
 from tests.crash.killing import Crowd, Folder, Log
@@ -69,11 +70,11 @@ def test_six_workers_and_many_kills(low: Path, folder: Folder) -> None:
     shown = folder.released()
     assert len(shown) > 50
     assert folder.count("refused") > 20
-    assert {request for request, texts in shown.items() if len(texts) > 1} == set()
-    assert {request: [end.releases.get(request)] for request in shown} == {r: list(t) for r, t in shown.items()}
+    assert {charge_id for charge_id, texts in shown.items() if len(texts) > 1} == set()
+    assert {charge_id: [end.releases.get(charge_id)] for charge_id in shown} == {r: list(t) for r, t in shown.items()}
 
     # what was spent, from the noise alone
-    spent = sum(multiplier_of(request) ** -2 for request in end.requests)
+    spent = sum(multiplier_of(charge_id) ** -2 for charge_id in end.requests)
     assert end.accounts[DATASET]["gaussian_spent"] / UNIT == pytest.approx(spent, rel=1e-9)
     assert delta_of(spent, end.accounts[DATASET]["epsilon"]) <= 1e-6 / 2
     assert delta_of(spent + min(MULTIPLIERS) ** -2, end.accounts[DATASET]["epsilon"]) > 1e-6 / 2
@@ -105,13 +106,13 @@ def fits(address: Path, folder: Folder, slot: int, seed: float) -> None:
     log, estimator, (X, y) = Log(folder.log(slot)), model(address), records()
     done = len({line[1] for line in folder.lines(slot)})
     while not folder.stop.exists():
-        request = f"fit-{slot}-{done}"
+        charge_id = f"fit-{slot}-{done}"
         try:
-            estimator.fit(X, y, request=request)
+            estimator.fit(X, y, charge_id=charge_id)
         except BudgetExceeded:
             return
         certificate = json.dumps(estimator.certificate_.ledger, separators=(",", ":"))
-        log("released", request, f"{estimator.coef_.tobytes().hex()}|{certificate}")
+        log("released", charge_id, f"{estimator.coef_.tobytes().hex()}|{certificate}")
         done += 1
 
 
@@ -128,9 +129,9 @@ def test_kills_in_the_middle_of_fits(path: Path, folder: Folder) -> None:
     assert faults(end) == []
     ledger.verify(prices=True)
     heads = {entry[3]: entry[-1] for entry in end.charges}
-    for request, texts in folder.released().items():
+    for charge_id, texts in folder.released().items():
         assert len(texts) == 1
-        assert json.loads(texts.pop().split("|")[1])["head"] == heads[request]
+        assert json.loads(texts.pop().split("|")[1])["head"] == heads[charge_id]
     assert set(folder.released()) <= set(end.releases)
 
 
@@ -150,9 +151,9 @@ def after_the_first_answer(then: Callable[[], None]) -> AbstractContextManager[A
     return patch.object(Curator, "noisy_gradient", answered)
 
 
-def fit_that_dies(address: Path, request: str | None) -> None:
+def fit_that_dies(address: Path, charge_id: str | None) -> None:
     with after_the_first_answer(lambda: os.kill(os.getpid(), signal.SIGKILL)):
-        model(address).fit(*records(), request=request)
+        model(address).fit(*records(), charge_id=charge_id)
 
 
 def test_a_fit_that_is_killed_stays_charged(path: Path) -> None:
@@ -167,8 +168,8 @@ def test_a_request_that_was_killed_is_repeated_under_its_one_charge(path: Path) 
     for _ in range(3):
         assert forked(lambda: fit_that_dies(path, "monthly")).signal == signal.SIGKILL
     X, y = records()
-    first = model(path).fit(X, y, request="monthly")
-    again = model(path).fit(X, y, request="monthly")
+    first = model(path).fit(X, y, charge_id="monthly")
+    again = model(path).fit(X, y, charge_id="monthly")
     assert snapshot(path).requests == ["monthly"]
     assert np.array_equal(first.coef_, again.coef_)
     assert first.certificate_ == again.certificate_
@@ -177,9 +178,9 @@ def test_a_request_that_was_killed_is_repeated_under_its_one_charge(path: Path) 
 
 def test_a_request_that_is_answered_reads_nothing_again(path: Path) -> None:
     X, y = records()
-    first = model(path).fit(X, y, request="monthly")
+    first = model(path).fit(X, y, charge_id="monthly")
     with observe(die):
-        again = model(path).fit(np.full_like(X, np.nan), 1 - y, request="monthly")
+        again = model(path).fit(np.full_like(X, np.nan), 1 - y, charge_id="monthly")
     assert np.array_equal(first.coef_, again.coef_)
 
 
@@ -192,9 +193,9 @@ def test_a_fit_that_is_stopped_from_outside_stays_charged_and_may_be_asked_for_a
 
     ledger = Ledger(path)
     with pytest.raises(stop), after_the_first_answer(stopped):
-        model(ledger).fit(*records(), request="monthly")
+        model(ledger).fit(*records(), charge_id="monthly")
     assert ledger.spent(DATASET).fits == 1
-    first, again = (model(ledger).fit(*records(), request="monthly") for _ in range(2))
+    first, again = (model(ledger).fit(*records(), charge_id="monthly") for _ in range(2))
     assert np.array_equal(first.coef_, again.coef_)
     assert ledger.spent(DATASET).fits == 1
     ledger.verify(prices=True)
@@ -212,13 +213,13 @@ def test_a_fit_that_fails_stays_charged_and_its_request_is_refused_for_good(
         raise error
 
     with pytest.raises(error), after_the_first_answer(fail):
-        model(ledger).fit(*records(), request="monthly")
+        model(ledger).fit(*records(), charge_id="monthly")
     assert ledger.spent(DATASET).fits == 1
     for _ in range(2):
         with pytest.raises(LedgerError, match="failed after it was charged"):
-            model(ledger).fit(*records(), request="monthly")
+            model(ledger).fit(*records(), charge_id="monthly")
     assert ledger.spent(DATASET).fits == 1
-    model(ledger).fit(*records(), request="monthly, once more")
+    model(ledger).fit(*records(), charge_id="monthly, once more")
     assert ledger.spent(DATASET).fits == 2
     ledger.verify(prices=True)
 
@@ -226,11 +227,11 @@ def test_a_fit_that_fails_stays_charged_and_its_request_is_refused_for_good(
 def test_a_killed_request_asked_for_differently_is_refused(path: Path) -> None:
     assert forked(lambda: fit_that_dies(path, "monthly")).signal == signal.SIGKILL
     with pytest.raises(LedgerError, match="for something else"):
-        model(path, epsilon=0.3).fit(*records(), request="monthly")
+        model(path, epsilon=0.3).fit(*records(), charge_id="monthly")
     assert len(snapshot(path).charges) == 1
 
 
 def test_certificates_of_repeated_requests_read_back(path: Path) -> None:
     X, y = records()
-    text = model(path).fit(X, y, request="monthly").certificate_.to_json()
-    assert Certificate.from_json(text) == model(path).fit(X, y, request="monthly").certificate_
+    text = model(path).fit(X, y, charge_id="monthly").certificate_.to_json()
+    assert Certificate.from_json(text) == model(path).fit(X, y, charge_id="monthly").certificate_

@@ -17,13 +17,12 @@ from discreet import (
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegressor,
-    DPSelectCV,
-    GradientDescent,
+    DPRandomizedSearch,
     Ledger,
-    MissingBounds,
-    Unsupported,
 )
 from discreet.curator.lattice.entropy import SystemEntropy, use_entropy
+from discreet.errors import MissingBounds, Unsupported
+from discreet.solvers import GradientDescent
 from tests.crash.children import forked
 from tests.crash.fits import (
     CAP_DELTA,
@@ -66,10 +65,10 @@ def test_the_charge_is_on_disk_before_the_first_record_is_read(path: Path, X: np
     model(path).fit(watched, y)
     assert seen
     assert set(seen) == {1}
-    model(path).fit(watched, y, request="once")
+    model(path).fit(watched, y, charge_id="once")
     assert set(seen) == {1, 2}
     count = len(seen)
-    model(path).fit(watched, y, request="once")
+    model(path).fit(watched, y, charge_id="once")
     assert len(seen) == count
 
 
@@ -150,7 +149,9 @@ def test_no_container_is_read_by_a_refused_fit_and_every_one_after_its_charge(
 def test_a_refused_selection_reads_no_record(path: Path, X: np.ndarray, y: np.ndarray) -> None:
     exhaust(Ledger(path), X, y)
     candidates = [{"alpha": 0.1}, {"alpha": 0.01}]
-    selection = DPSelectCV(model(False), candidates, epsilon=1.5, delta=DELTA, ledger=str(path), dataset=DATASET)
+    selection = DPRandomizedSearch(
+        model(False), candidates, epsilon=1.5, delta=DELTA, ledger=str(path), dataset=DATASET
+    )
 
     def refused() -> str:
         with use_entropy(Deaf()), pytest.raises(BudgetExceeded) as error:
@@ -180,9 +181,9 @@ def test_a_refusal_says_the_same_whatever_the_records(path: Path, X: np.ndarray,
     ]
     texts = set()
     for records, labels in tables:
-        for request in (None, "a request"):
+        for charge_id in (None, "a request"):
             with pytest.raises(BudgetExceeded) as error:
-                model(path, 0.9).fit(records, labels, request=request)
+                model(path, 0.9).fit(records, labels, charge_id=charge_id)
             texts.add((type(error.value), str(error.value), error.value.__cause__, error.value.__suppress_context__))
     assert len(texts) == 1
     text = texts.pop()[1]

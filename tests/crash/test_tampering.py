@@ -19,7 +19,7 @@ from tests.crash.charges import DATASET, charge
 from tests.crash.observing import CURRENCIES, raw, snapshot
 from tests.crash.test_kills import model, records
 
-COLUMNS = ("seq", "kind", "dataset", "request", *CURRENCIES, "body", "prev", "hash")
+COLUMNS = ("seq", "kind", "dataset", "charge_id", *CURRENCIES, "body", "prev", "hash")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def without_triggers(connection: sqlite3.Connection) -> None:
         "DELETE FROM entry",
         "DELETE FROM account",
         "DELETE FROM release",
-        "UPDATE release SET body = 'another' WHERE request = 'r1'",
+        "UPDATE release SET body = 'another' WHERE charge_id = 'r1'",
         "UPDATE release SET body = NULL",
         "DELETE FROM ledger",
         "UPDATE ledger SET name = 'another'",
@@ -86,11 +86,11 @@ def without_triggers(connection: sqlite3.Connection) -> None:
         "INSERT INTO entry SELECT seq + 100, kind, dataset, NULL, -1, 0, 0, 0, 0, body, 'p', 'h' FROM entry LIMIT 1",
         "INSERT INTO entry VALUES (99, 'charge', 'ds', NULL, 1 << 60, 1 << 60, 1 << 60, 1 << 60, 0, '{}', 'p', 'h')",
         "INSERT INTO entry SELECT seq, kind, dataset, NULL, 0, 0, 0, 0, 0, body, 'p', 'h' FROM entry WHERE seq = 2",
-        "INSERT INTO entry SELECT 99, kind, dataset, request, 0, 0, 0, 0, 0, body, 'p', 'h' FROM entry WHERE seq = 2",
+        "INSERT INTO entry SELECT 99, kind, dataset, charge_id, 0, 0, 0, 0, 0, body, 'p', 'h' FROM entry WHERE seq = 2",
         "INSERT INTO entry SELECT 99, kind, dataset, NULL, 0, 0, 0, 0, 0, body, prev, 'h' FROM entry WHERE seq = 2",
         "INSERT INTO entry VALUES (99, 'charge', 'ds', NULL, 'free', 0, 0, 0, 0, '{}', 'p', 'h')",
-        "INSERT INTO release SELECT request, 'another' FROM release WHERE request = 'r1'",
-        "INSERT OR REPLACE INTO entry SELECT seq, kind, dataset, request, 0, 0, 0, 0, 0, body, prev, hash "
+        "INSERT INTO release SELECT charge_id, 'another' FROM release WHERE charge_id = 'r1'",
+        "INSERT OR REPLACE INTO entry SELECT seq, kind, dataset, charge_id, 0, 0, 0, 0, 0, body, prev, hash "
         "FROM entry WHERE seq = 3",
         "REPLACE INTO entry SELECT seq, kind, dataset, NULL, 0, 0, 0, 0, 0, body, 'p', 'h' FROM entry WHERE seq = 3",
         "REPLACE INTO entry SELECT 99, kind, dataset, NULL, 0, 0, 0, 0, 0, body, prev, 'h' FROM entry WHERE seq = 3",
@@ -143,8 +143,8 @@ def test_a_charge_by_hand_moves_the_account_and_breaks_the_chain(filled: Path, a
         "UPDATE entry SET delta = delta + 1 WHERE seq = 3",
         "UPDATE entry SET kind = 'grant' WHERE seq = 3",
         "UPDATE entry SET dataset = 'other' WHERE seq = 3",
-        "UPDATE entry SET request = NULL WHERE seq = 3",
-        "UPDATE entry SET request = 'another' WHERE seq = 3",
+        "UPDATE entry SET charge_id = NULL WHERE seq = 3",
+        "UPDATE entry SET charge_id = 'another' WHERE seq = 3",
         "UPDATE entry SET body = replace(body, '20', '21') WHERE seq = 1",
         "UPDATE entry SET body = body || ' ' WHERE seq = 3",
         "UPDATE entry SET hash = upper(hash) WHERE seq = 3",

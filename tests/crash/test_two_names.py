@@ -29,17 +29,17 @@ def asking(names: tuple[Path, Path]) -> Callable[[Path, Folder, int, float], Non
     def work(_: Path, folder: Folder, slot: int, seed: float) -> None:
         ledger, log, chance = Ledger(names[slot % 2]), Log(folder.log(slot)), random.Random(seed)
         while not folder.stop.exists():
-            request = f"{slot}-{chance.getrandbits(64)}"
+            charge_id = f"{slot}-{chance.getrandbits(64)}"
             try:
-                head = charge(ledger, request).head
+                head = charge(ledger, charge_id).head
             except BudgetExceeded:
-                log("refused", request)
+                log("refused", charge_id)
                 time.sleep(0.01)  # the others want the processor
             except LedgerError:
-                log("away", request)
+                log("away", charge_id)
                 time.sleep(0.01)
             else:
-                log("granted", request, head)
+                log("granted", charge_id, head)
 
     return work
 
@@ -70,7 +70,7 @@ def folder(tmp_path: Path) -> Folder:
 def granted(folder: Folder, parity: int | None = None) -> dict[str, str]:
     """The heads of all charges that a worker was granted, by request; of one of the names."""
     found = {line[1]: line[2] for line in folder.lines() if line[0] == "granted"}
-    return {request: head for request, head in found.items() if parity in (None, int(request[0]) % 2)}
+    return {charge_id: head for charge_id, head in found.items() if parity in (None, int(charge_id[0]) % 2)}
 
 
 @pytest.mark.thorough
@@ -82,7 +82,7 @@ def test_two_names_and_many_kills(low: Path, folder: Folder, how: str) -> None:
     assert faults(end) == []
     assert integrity(low) == "ok"
     heads = {entry[3]: entry[-1] for entry in end.charges}
-    assert {request: heads.get(request) for request in granted(folder)} == granted(folder)
+    assert {charge_id: heads.get(charge_id) for charge_id in granted(folder)} == granted(folder)
     assert len(granted(folder, 0)) > 5
     assert bool(granted(folder, 1)) == (how in SHARED)
     Ledger(low).verify(prices=True)

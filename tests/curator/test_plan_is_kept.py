@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.curator.engines.base import Limits
 from discreet.curator.observer import observe
@@ -21,7 +22,7 @@ from tests.equivalence.reference import ZERO_OUT, bounds_for
 
 def opened(*releases, budget=ZERO_OUT, loss=None):
     data = PrivateData(np.ones((4, 2)), [0, 1, 1, 0], bounds_for(loss or Logistic()))
-    return data.open(Plan(releases), budget, loss or Logistic())
+    return data.open(price_plan(Plan(releases), budget), loss or Logistic())
 
 
 GRADIENT = Release("noisy_gradient", 2, clip=1.0)

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, PlanViolation, PrivateData, Squared
+from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
+from discreet.errors import PlanViolation
+from discreet.losses import Squared
 
 UNSAMPLED = (
     "noisy_count",
@@ -17,7 +21,7 @@ UNSAMPLED = (
 
 def opened(release, budget=None):
     data = PrivateData(np.zeros((4, 2)), np.zeros(4), Bounds(1.0, target=(-1, 1)))
-    return data.open(Plan([release]), budget or Budget(1.0, 1e-6, "add_remove"), Squared())
+    return data.open(price_plan(Plan([release]), budget or Budget(1.0, 1e-6, "add_remove")), Squared())
 
 
 @pytest.mark.parametrize("query", UNSAMPLED)

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
@@ -22,7 +23,7 @@ PLAN = Plan([Release("noisy_gradient", 1, clip=1.0)])
 
 def answer(X, y, groups, spoil):
     with use_entropy(SeededEntropy(2)):
-        curator = PrivateData(X, y, bounds_for(Logistic()), groups=groups).open(PLAN, ZERO_OUT, Logistic())
+        curator = PrivateData(X, y, bounds_for(Logistic()), groups=groups).open(price_plan(PLAN, ZERO_OUT), Logistic())
     spoil()
     return curator.noisy_gradient(np.array([0.3, -0.2, 0.1]), clip=1.0)
 
@@ -69,7 +70,7 @@ def test_targets_that_grow_or_shrink_before_opening_are_refused_or_do_not_count(
     y[:] = [1] * length
     seen = []
     with suppress(DiscreetError), observe(lambda measurement: seen.append(measurement) or measurement.noisy):
-        data.open(PLAN, ZERO_OUT, Logistic()).noisy_gradient(np.zeros(3), clip=1.0)
+        data.open(price_plan(PLAN, ZERO_OUT), Logistic()).noisy_gradient(np.zeros(3), clip=1.0)
     before = measure(np.ones((3, 2)), [0, 1, 1], bounds_for(Logistic()), Logistic(), clip=1.0)
     assert all(after.exact.tolist() == before.exact.tolist() for after in seen)
 
@@ -84,7 +85,7 @@ def test_a_table_that_lost_rows_before_opening_is_refused(kind):
     else:
         X.drop(index=[0, 1], inplace=True)
     with pytest.raises(DiscreetError):
-        data.open(PLAN, ZERO_OUT, Logistic())
+        data.open(price_plan(PLAN, ZERO_OUT), Logistic())
 
 
 @pytest.mark.parametrize("column", [10**6, 2, -1])

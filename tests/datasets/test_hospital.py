@@ -2,9 +2,8 @@ import csv
 
 import numpy as np
 
-from discreet.datasets.hospital import CODEBOOK, OUTCOME, hospital
-from discreet.datasets.hospital_file import schema_text, write_csv
-from discreet.experiments.references import references
+from discreet.datasets import CODEBOOK, OUTCOME, hospital, schema_text, write_csv
+from discreet.datasets.hospital_stays import references
 from discreet.schema.columns import Number
 from discreet.schema.schema import Schema
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-import discreet
 from tests.docs.pages import PAGES, ROOT, matches, run, steps
+from tests.public_names import public
 
 ALL = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
@@ -34,8 +34,7 @@ def test_there_are_examples():
 
 def test_every_public_name_is_on_the_page_of_names():
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    names = [name for name in discreet.__all__ if not name.startswith("_")]
-    assert [name for name in names if not re.search(rf"\b{name}\b", page)] == []
+    assert [name for name in public() if not re.search(rf"\b{name}\b", page)] == []
 
 
 @pytest.mark.parametrize(

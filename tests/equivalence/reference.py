@@ -6,14 +6,15 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.curator.engines.base import GradientQuery
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, place_weights, unit_for
 from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
+from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records import admission, containers
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import derivatives
@@ -33,7 +34,7 @@ def measure(X, y, bounds, loss, *, w=None, clip=0.3, budget=ZERO_OUT, groups=Non
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=fit_intercept)
     seen = []
     with observe(lambda measurement: seen.append(measurement) or measurement.noisy):
-        curator = data.open(Plan([Release("noisy_gradient", 1, clip=clip)]), budget, loss)
+        curator = data.open(price_plan(Plan([Release("noisy_gradient", 1, clip=clip)]), budget), loss)
         weights = np.zeros(curator.domain.shape) if w is None else np.resize(w, curator.domain.shape)
         curator.noisy_gradient(weights, clip=clip)
     return seen[0]

@@ -32,7 +32,7 @@ def check(loss, table, w, bounds, use_l1, clip, persons, intercept):
     for stored in (X, sp.csr_matrix(X)):
         records = records_of(stored, y, bounds, groups if persons else None, intercept)
         query = query_for(records, loss, w, clip=clip, use_l1=use_l1)
-        compiled = engine_for(records, threads=1).gradient_sum(query).tolist()
+        compiled = query.over(engine_for(records, threads=1)).tolist()
         assert compiled == plain_total(X, y, bounds, groups, query, intercept)
 
 

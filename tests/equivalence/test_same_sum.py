@@ -31,7 +31,7 @@ def draw(loss, seed=0, n=N):
 def total(X, y, loss, w, *, groups=None, units=None, use_l1=False, clip=0.3, **options):
     records = records_of(X, y, bounds_for(loss), groups)
     query = query_for(records, loss, w, units=units, use_l1=use_l1, clip=clip)
-    return engine_for(records, **options).gradient_sum(query)
+    return query.over(engine_for(records, **options))
 
 
 @each_loss

@@ -9,9 +9,10 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
-from discreet import Ledger, Plan, Release
-from discreet.accounting import gaussian
+from discreet import Ledger
+from discreet.accounting import Plan, Release, gaussian
 from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, PureDP, TotalVariation
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger import rows
@@ -137,13 +138,13 @@ def test_every_keeper_of_the_account_agrees_after_every_step(seed, delta):
         else:
             events, budget = a_fit(rng, often_pure=delta == 0)
             before = ledger.verify()
-            if keeper.charge(name, ledger.account(name).charge(events, budget)):
-                ledger.reserve(name, events, budget)
+            if keeper.charge(name, ledger.account(name).charge(price_plan(events, budget))):
+                ledger.reserve(name, price_plan(events, budget))
                 granted += 1
             else:
                 refused += 1
                 with pytest.raises(BudgetExceeded):
-                    ledger.reserve(name, events, budget)
+                    ledger.reserve(name, price_plan(events, budget))
                 assert ledger.verify() == before  # a refusal leaves nothing behind
         agree(ledger, keeper)
     assert granted >= 1
@@ -212,20 +213,20 @@ def dear(account, share=1.02):
 def test_a_dear_first_fit_settles_the_account_on_adding_up():
     ledger = Ledger(":memory:")
     ledger.grant("a", 1.0, 1e-6)
-    ledger.reserve("a", [dear(ledger.account("a"))], Budget(1.0, 1e-6))
+    ledger.reserve("a", price_plan([dear(ledger.account("a"))], Budget(1.0, 1e-6)))
     assert ledger.account("a").adds
     with pytest.raises(BudgetExceeded):  # all of delta is gone
-        ledger.reserve("a", [Gaussian(1e4)], Budget(0.1, 1e-9))
-    ledger.reserve("a", [PureDP(1e-3)], Budget(1e-3, 0.0))
+        ledger.reserve("a", price_plan([Gaussian(1e4)], Budget(0.1, 1e-9)))
+    ledger.reserve("a", price_plan([PureDP(1e-3)], Budget(1e-3, 0.0)))
 
 
 def test_a_dear_second_fit_is_refused_whatever_was_spent_before():
     """What was released may have led to it: only the first choice owes nothing to the data."""
     ledger = Ledger(":memory:")
     account = ledger.grant("a", 1.0, 1e-6)
-    ledger.reserve("a", [Gaussian(1e6)], Budget(0.1, 1e-12))
+    ledger.reserve("a", price_plan([Gaussian(1e6)], Budget(0.1, 1e-12)))
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("a", [dear(account)], Budget(1.0, 1e-6))
+        ledger.reserve("a", price_plan([dear(account)], Budget(1.0, 1e-6)))
     assert not ledger.account("a").adds
 
 
@@ -233,22 +234,22 @@ def test_refusals_and_free_fits_are_no_first_fit():
     ledger = Ledger(":memory:")
     account = ledger.grant("a", 1.0, 1e-6)
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("a", [Gaussian(0.5)], Budget(1e4, 1e-6))
-    ledger.reserve("a", [], Budget(0.1, 1e-9))
+        ledger.reserve("a", price_plan([Gaussian(0.5)], Budget(1e4, 1e-6)))
+    ledger.reserve("a", price_plan([], Budget(0.1, 1e-9)))
     assert ledger.account("a").charges == 0
-    ledger.reserve("a", [dear(account)], Budget(1.0, 1e-6))
+    ledger.reserve("a", price_plan([dear(account)], Budget(1.0, 1e-6)))
     assert ledger.account("a").adds
 
 
 def test_raising_the_cap_does_not_change_how_an_account_is_kept():
     ledger = Ledger(":memory:")
     account = ledger.grant("a", 1.0, 1e-6)
-    ledger.reserve("a", [dear(account)], Budget(1.0, 1e-6))
+    ledger.reserve("a", price_plan([dear(account)], Budget(1.0, 1e-6)))
     raised = ledger.grant("a", 5.0)
     assert raised.adds
     assert raised.orders == account.orders  # fixed when it was opened
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("a", [Gaussian(1e4)], Budget(0.1, 1e-9))
+        ledger.reserve("a", price_plan([Gaussian(1e4)], Budget(0.1, 1e-9)))
     ledger.verify(prices=True)
 
 
@@ -257,24 +258,24 @@ def test_the_first_fit_of_a_part_is_its_own():
     ledger = Ledger(":memory:")
     account = ledger.grant("all", 1.0, 1e-6)
     ledger.divide("all", ["north", "south"])
-    ledger.reserve("north", [dear(account)], Budget(1.0, 1e-6))
-    ledger.reserve("south", [Gaussian(50.0)], Budget(0.5, 1e-6))
+    ledger.reserve("north", price_plan([dear(account)], Budget(1.0, 1e-6)))
+    ledger.reserve("south", price_plan([Gaussian(50.0)], Budget(0.5, 1e-6)))
     assert [ledger.account(name).adds for name in ("all", "north", "south")] == [False, True, False]
     with pytest.raises(BudgetExceeded):  # the whole holds what is in the north, where nothing is left
-        ledger.reserve("all", [Gaussian(1e3)], Budget(0.1, 1e-6))
+        ledger.reserve("all", price_plan([Gaussian(1e3)], Budget(0.1, 1e-6)))
     assert ledger.account("all").charges == 0
-    ledger.reserve("south", [Gaussian(50.0)], Budget(0.5, 1e-6))
+    ledger.reserve("south", price_plan([Gaussian(50.0)], Budget(0.5, 1e-6)))
     ledger.verify(prices=True)
 
 
 def test_a_part_that_is_declared_late_has_spent_what_the_whole_has():
     ledger = Ledger(":memory:")
     account = ledger.grant("all", 1.0, 1e-6)
-    ledger.reserve("all", [dear(account)], Budget(1.0, 1e-6))
+    ledger.reserve("all", price_plan([dear(account)], Budget(1.0, 1e-6)))
     (part,) = ledger.divide("all", ["late"])
     assert (part.spent, part.adds, part.charges) == (ledger.account("all").spent, True, 1)
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("late", [dear(account)], Budget(1.0, 1e-6))
+        ledger.reserve("late", price_plan([dear(account)], Budget(1.0, 1e-6)))
 
 
 def test_a_data_set_is_divided_once():
@@ -296,13 +297,13 @@ def test_a_lone_name_is_not_divided_into_letters():
 def test_caps_that_fall_and_rise_never_give_back():
     ledger = Ledger(":memory:")
     ledger.grant("a", 2.0, 1e-6)
-    ledger.reserve("a", PLAN, Budget(0.5, 1e-6))
+    ledger.reserve("a", price_plan(PLAN, Budget(0.5, 1e-6)))
     spent = ledger.account("a").spent
     with pytest.raises(LedgerError):
         ledger.grant("a", 0.4)
     ledger.grant("a", 0.7)
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("a", PLAN, Budget(0.6, 1e-6))
+        ledger.reserve("a", price_plan(PLAN, Budget(0.6, 1e-6)))
     ledger.grant("a", 3.0)
     assert ledger.account("a").spent == spent
     assert ledger.account("a").caps.epsilon == 3 * UNIT
@@ -325,7 +326,7 @@ def test_verification_does_not_depend_on_the_last_digit_of_a_cap(monkeypatch):
     """Another machine's logarithms round otherwise: an honest ledger is still whole there."""
     ledger = Ledger(":memory:")
     ledger.grant("a", 1.0, 1e-6)
-    ledger.reserve("a", PLAN, Budget(0.1, 1e-6))
+    ledger.reserve("a", price_plan(PLAN, Budget(0.1, 1e-6)))
     exact = gaussian.mu_of
     for factor in (1 - 1e-12, 1 + 1e-12):
         monkeypatch.setattr(gaussian, "mu_of", lambda epsilon, delta, by=factor: exact(epsilon, delta) * by)
@@ -341,9 +342,9 @@ def test_a_fit_must_be_for_the_relation_and_unit_of_its_data_set(fit):
     ledger = Ledger(":memory:")
     ledger.grant("a", 5.0, 1e-6, neighbors="add_remove", unit="person")
     with pytest.raises(LedgerError, match="registered for"):
-        ledger.reserve("a", events, budget, unit="person")
+        ledger.reserve("a", price_plan(events, budget), unit="person")
     with pytest.raises(LedgerError, match="registered for"):
-        ledger.reserve("a", events, replace(budget, neighbors="add_remove"))
+        ledger.reserve("a", price_plan(events, replace(budget, neighbors="add_remove")))
     assert ledger.account("a").spent == FREE
 
 
@@ -352,4 +353,4 @@ def test_what_is_not_private_is_never_charged():
     ledger.grant("a", 5.0, 1e-6)
     for epsilon in (0.5, float("inf")):
         with pytest.raises(Unsupported):
-            ledger.reserve("a", [Gaussian(0.1)], Budget(epsilon, 1e-6))
+            ledger.reserve("a", price_plan([Gaussian(0.1)], Budget(epsilon, 1e-6)))

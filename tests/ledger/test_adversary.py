@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.events import Gaussian, PureDP
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.ledger.account import Account
 from discreet.ledger.privacy_filters import FREE, charge_of, orders_for
@@ -140,7 +141,9 @@ def test_the_attacked_filter_is_the_account():
     laws = [gaussian_steps(square), *map(response_steps, responses)]
     admits = account_filter(epsilon, delta, (0.5, 0.25), laws, square)
     kinds = {Gaussian(1 / math.sqrt(square)): delta, **{PureDP(steps / 20 * (1 - 1e-9)): 0.0 for steps in responses}}
-    charges = [charge_of([kind], Budget(1e6, d, "add_remove"), account.orders, delta) for kind, d in kinds.items()]
+    charges = [
+        charge_of(price_plan([kind], Budget(1e6, d, "add_remove")), account.orders, delta) for kind, d in kinds.items()
+    ]
     for counts in np.ndindex(14, 6, 4):
         spent = FREE
         for charge, count in zip(charges, counts, strict=True):

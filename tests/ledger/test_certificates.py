@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 
 from discreet import (
-    AccountingError,
     Certificate,
     DPLinearRegression,
     DPLogisticRegression,
-    DPSelectCV,
+    DPRandomizedSearch,
     Ledger,
-    LedgerError,
     TableModel,
     private_score,
 )
-from discreet.accounting.certificate import ESTIMATED, LATER
+from discreet.accounting.cell_counts import ESTIMATED
+from discreet.accounting.certificate import LATER
 from discreet.accounting.zcdp_filter import Charge
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.datasets.hospital import hospital
+from discreet.datasets import hospital
+from discreet.errors import AccountingError, LedgerError
 from discreet.ledger import ledger as ledger_module
-from discreet.models.defaults import NAMES
+from discreet.models.solver_choice import solver_names
 from discreet.schema.schema import Schema
 
 RELEASED_LATER = ("trace", "created")
@@ -63,7 +63,7 @@ def edited(value: Any) -> Iterator[Any]:
     elif isinstance(value, (int, float)):
         yield from (value + 1, value * 1.25 + 0.125)
     else:
-        choices = {"record": "person", "replace_one": "add_remove", "exact lattice": "idealised"}
+        choices = {"record": "person", "replace_one": "add_remove", "exact lattice": "idealized"}
         yield choices.get(value, f"{value}x")
 
 
@@ -119,7 +119,7 @@ SMOOTH = {"output": 0.1, "objective": 0.1}
 
 
 @pytest.mark.few(6)
-@pytest.mark.parametrize("solver", [name for name in NAMES if name != "exponential"])
+@pytest.mark.parametrize("solver", [name for name in solver_names() if name != "exponential"])
 @pytest.mark.parametrize("pure", [False, True])
 def test_what_a_fit_promises_is_what_its_certificate_says(ledger: Ledger, solver: str, pure: bool) -> None:
     changes = {"delta": 0.0, "dataset": "pure"} if pure else {}
@@ -145,7 +145,7 @@ def test_a_selection_is_compared_as_a_whole_whichever_candidate_won(ledger: Ledg
     base = DPLogisticRegression(bounds=TABLE.bounds)
     chosen = set()
     for mean in (1.5, 3.0, 3.0):
-        selection = DPSelectCV(
+        selection = DPRandomizedSearch(
             base, candidates, epsilon=1.0, delta=1e-7, mean_runs=mean, ledger=ledger, dataset="stays"
         ).fit(TABLE.X, TABLE.y)
         assert ledger.verify(selection.certificate_, prices=True).whole is True
@@ -156,7 +156,9 @@ def test_a_selection_is_compared_as_a_whole_whichever_candidate_won(ledger: Ledg
 def test_a_selection_without_a_run_was_promised_too(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.models.selection.private_search._best", lambda runs, paid: None)
     base = DPLogisticRegression(bounds=TABLE.bounds)
-    selection = DPSelectCV(base, {"alpha": [1e-4, 1e-2]}, epsilon=1.0, delta=1e-7, ledger=ledger, dataset="stays")
+    selection = DPRandomizedSearch(
+        base, {"alpha": [1e-4, 1e-2]}, epsilon=1.0, delta=1e-7, ledger=ledger, dataset="stays"
+    )
     certificate = selection.fit(TABLE.X, TABLE.y).certificate_
     assert ledger.verify(certificate).whole is True
 
@@ -239,9 +241,9 @@ def test_an_entry_without_a_digest_is_compared_as_far_as_it_goes(
 
 def test_an_answered_request_is_the_same_whatever_version_asks(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     model = DPLogisticRegression(0.5, 1e-7, bounds=TABLE.bounds, ledger=ledger, dataset="stays")
-    first = model.fit(TABLE.X, TABLE.y, request="weekly").certificate_
-    monkeypatch.setattr("discreet.curator.wall.__version__", "99")
-    assert model.fit(TABLE.X, TABLE.y, request="weekly").certificate_ == first
+    first = model.fit(TABLE.X, TABLE.y, charge_id="weekly").certificate_
+    monkeypatch.setattr("discreet.accounting.certificate.__version__", "99")
+    assert model.fit(TABLE.X, TABLE.y, charge_id="weekly").certificate_ == first
     assert ledger.verify(first).whole is True
 
 
@@ -252,12 +254,12 @@ def test_an_unanswered_request_is_not_answered_with_a_certificate_that_was_not_c
     with monkeypatch.context() as patch:
         patch.setattr("discreet.models.fitting._in_own_units", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            model.fit(TABLE.X, TABLE.y, request="weekly")
+            model.fit(TABLE.X, TABLE.y, charge_id="weekly")
     with monkeypatch.context() as patch:
-        patch.setattr("discreet.curator.wall.__version__", "99")
+        patch.setattr("discreet.accounting.certificate.__version__", "99")
         with pytest.raises(LedgerError, match="another version"):
-            model.fit(TABLE.X, TABLE.y, request="weekly")
-    certificate = model.fit(TABLE.X, TABLE.y, request="weekly").certificate_
+            model.fit(TABLE.X, TABLE.y, charge_id="weekly")
+    certificate = model.fit(TABLE.X, TABLE.y, charge_id="weekly").certificate_
     assert ledger.verify(certificate).whole is True
     assert ledger.spent("stays").fits == 1
 

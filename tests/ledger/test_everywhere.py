@@ -23,7 +23,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from discreet import BudgetExceeded, DPLogisticRegression, GradientDescent, Ledger
+from discreet import BudgetExceeded, DPLogisticRegression, Ledger
+from discreet.solvers import GradientDescent
 from tests.crash.fits import CAP_DELTA, CAP_EPSILON, DATASET, EPSILON, N, Watched, affordable, exhaust, model
 from tests.crash.observing import faults, snapshot
 
@@ -242,8 +243,8 @@ def test_a_fit_pays_for_itself_and_not_for_its_steps(
     estimator = model(path, 0.2, solver=GradientDescent(n_steps=steps))
     commits()
     counted = []
-    for request in (None, None, None, "a", "a", "b"):
-        estimator.fit(X, y, request=request)
+    for charge_id in (None, None, None, "a", "a", "b"):
+        estimator.fit(X, y, charge_id=charge_id)
         counted.append(commits())
     assert counted == [2, 2, 2, 3, 0, 3]
 

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.model_selection import KFold, cross_val_score
 
-from discreet import Bounds, DPLogisticRegression, GradientDescent, Ledger
+from discreet import Bounds, DPLogisticRegression, Ledger
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger.fingerprint import NOTICEABLE, SKETCH, Fingerprint
 from discreet.models.persistence import save
+from discreet.solvers import GradientDescent
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 
@@ -302,7 +303,7 @@ def test_nobody_but_the_owner_sees_fingerprints_or_the_key(ledger, tmp_path, cap
     from discreet.cli.app import app
 
     X, y = records()
-    fitted = model(ledger, "first").fit(X, y, request="one")
+    fitted = model(ledger, "first").fit(X, y, charge_id="one")
     again = model(ledger, "second", verbose=True).fit(X, y)
     shown = [repr(fitted), repr(ledger), repr(ledger.accounts()), repr(ledger.entries()), repr(ledger.spent("first"))]
     shown += [str(notice) for notice in ledger.notices()] + [repr(ledger.verify(again.certificate_, prices=True))]
@@ -327,7 +328,7 @@ def test_nobody_but_the_owner_sees_fingerprints_or_the_key(ledger, tmp_path, cap
     with pytest.raises(LedgerError) as unknown:
         model(ledger, "third").fit(X, y)
     with pytest.raises(LedgerError) as otherwise:
-        model(ledger, "second").fit(X, y, request="one")
+        model(ledger, "second").fit(X, y, charge_id="one")
     shown += [str(error.value) for error in (refused, unknown, otherwise)]
     shown += list(capsys.readouterr())
     everything = "\n".join(shown)

@@ -5,8 +5,10 @@ import sqlite3
 import numpy as np
 import pytest
 
-from discreet import BudgetExceeded, DPLogisticRegression, DPSelectCV, ExponentialMechanism, Ledger, LedgerError, load
-from discreet.datasets.hospital import hospital
+from discreet import BudgetExceeded, DPLogisticRegression, DPRandomizedSearch, Ledger, load
+from discreet.datasets import hospital
+from discreet.errors import LedgerError
+from discreet.solvers import ExponentialMechanism
 
 TABLE = hospital(600)
 
@@ -41,7 +43,7 @@ def test_a_certificate_of_another_ledger_is_refused(path, tmp_path):
 
 
 def test_the_same_request_is_the_same_model_for_one_charge(path):
-    first, second = (model(path).fit(TABLE.X, TABLE.y, request="r") for _ in range(2))
+    first, second = (model(path).fit(TABLE.X, TABLE.y, charge_id="r") for _ in range(2))
     assert (first.coef_ == second.coef_).all()
     assert first.certificate_ == second.certificate_
     assert Ledger(path).spent("stays").fits == 1
@@ -49,20 +51,20 @@ def test_the_same_request_is_the_same_model_for_one_charge(path):
 
 @pytest.mark.parametrize("change", [{"alpha": 0.1}, {"solver": "cd"}, {"fit_intercept": False}, {"epsilon": 0.4}])
 def test_a_request_is_not_answered_with_another_model(path, change):
-    model(path).fit(TABLE.X, TABLE.y, request="r")
+    model(path).fit(TABLE.X, TABLE.y, charge_id="r")
     with pytest.raises(LedgerError, match="for something else"):
-        model(path, **change).fit(TABLE.X, TABLE.y, request="r")
+        model(path, **change).fit(TABLE.X, TABLE.y, charge_id="r")
 
 
 def test_nor_for_other_columns(path):
-    model(path).fit(TABLE.X, TABLE.y, request="r")
+    model(path).fit(TABLE.X, TABLE.y, charge_id="r")
     fewer = TABLE.bounds.with_facts(features=TABLE.bounds.features[:12])
     with pytest.raises(LedgerError, match="for something else"):
-        model(path, bounds=fewer).fit(TABLE.X[:, :12], TABLE.y, request="r")
+        model(path, bounds=fewer).fit(TABLE.X[:, :12], TABLE.y, charge_id="r")
 
 
 def test_a_selection_is_one_charge(path):
-    chosen = DPSelectCV(
+    chosen = DPRandomizedSearch(
         model(None, dataset=None), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7, ledger=path, dataset="stays"
     )
     chosen.fit(TABLE.X, TABLE.y)
@@ -72,8 +74,8 @@ def test_a_selection_is_one_charge(path):
 
 
 def test_a_selection_whose_candidates_name_the_ledger_is_not_free(path):
-    chosen = DPSelectCV(model(path), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7)
-    with pytest.raises(LedgerError, match="in DPSelectCV itself"):
+    chosen = DPRandomizedSearch(model(path), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7)
+    with pytest.raises(LedgerError, match="in DPRandomizedSearch itself"):
         chosen.fit(TABLE.X, TABLE.y)
 
 
@@ -170,11 +172,11 @@ def test_replace_gives_nothing_back(path):
 def test_weights_that_are_not_finite_survive_a_request(path, monkeypatch):
     from discreet.models import fitting
 
-    def broken(w, data, loss, fit_intercept):
+    def broken(w, data, fit):
         return np.full((1, data.n_columns), np.nan), np.array([np.inf])
 
     monkeypatch.setattr(fitting, "_in_own_units", broken)
-    first, second = (model(path).fit(TABLE.X, TABLE.y, request="r") for _ in range(2))
+    first, second = (model(path).fit(TABLE.X, TABLE.y, charge_id="r") for _ in range(2))
     assert np.isnan(first.coef_).all()
     assert np.isnan(second.coef_).all()
     assert np.isinf(second.intercept_).all()

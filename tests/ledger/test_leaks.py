@@ -15,23 +15,16 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import GridSearchCV, KFold
 
-from discreet import (
-    Bounds,
-    Budget,
-    DPLogisticRegression,
-    DPSelectCV,
-    GradientDescent,
-    Ledger,
-    Plan,
-    PrivateData,
-    Release,
-    StochasticGradientDescent,
-)
+from discreet import Bounds, Budget, DPLogisticRegression, DPRandomizedSearch, Ledger
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import AlreadyReleased, BudgetExceeded, DiscreetError, LedgerError
 from discreet.ledger import ledger as ledger_module
 from discreet.ledger.sqlite import SQLiteStore
 from discreet.losses import Logistic
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import Data, assert_replay, replay
 
 BOUNDS = Bounds(features=1.0, classes=(0, 1))
@@ -132,9 +125,9 @@ def sampled(ledger, X, y, groups):
 
 
 def requested(ledger, X, y, groups):
-    first = estimator(ledger).fit(X, y, request="r")
-    again = estimator(ledger).fit(X, y, request="r")
-    text = refused(lambda: estimator(ledger, epsilon=0.3).fit(X, y, request="r"))
+    first = estimator(ledger).fit(X, y, charge_id="r")
+    again = estimator(ledger).fit(X, y, charge_id="r")
+    text = refused(lambda: estimator(ledger, epsilon=0.3).fit(X, y, charge_id="r"))
     return Shown(ledger, text=text, coefs=[first.coef_, again.coef_], certificate=again.certificate_.to_json())
 
 
@@ -154,7 +147,9 @@ def unregistered(ledger, X, y, groups):
 
 def by_hand(ledger, X, y, groups):
     data = PrivateData(X, y, BOUNDS, ledger=ledger, dataset="mine")
-    curator = data.open(Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6), Logistic(), label="by hand")
+    curator = data.open(
+        price_plan(Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6)), Logistic(), label="by hand"
+    )
     answer = curator.noisy_gradient(np.zeros(4), clip=1.0)
     return Shown(ledger, answer=answer, reference=curator.reservation.reference, unit=data.unit)
 
@@ -202,7 +197,7 @@ def test_a_selection_among_runs_shows_no_more(book, pairs):
     shown = []
     for data in (pairs.data, pairs.neighbor):
         ledger = book()
-        chosen = DPSelectCV(
+        chosen = DPRandomizedSearch(
             DPLogisticRegression(bounds=BOUNDS, solver=GradientDescent(n_steps=2)),
             {"alpha": [0.1, 1.0]},
             epsilon=1.0,
@@ -249,7 +244,7 @@ def test_a_ledger_with_fingerprints_in_its_chain_is_found(book, pairs, monkeypat
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("words", "expected"), [({}, 2), ({"request": "r"}, 3)], ids=["plain", "requested"])
+@pytest.mark.parametrize(("words", "expected"), [({}, 2), ({"charge_id": "r"}, 3)], ids=["plain", "requested"])
 def test_how_often_a_fit_writes_does_not_depend_on_the_records(book, pairs, monkeypatch, words, expected):
     """The first time a data set is seen, and later: the charge, the look at the records, what a request released."""
     writing, counted = SQLiteStore.writing, []
@@ -293,29 +288,49 @@ def test_curators_take_no_request_and_each_is_charged(book, pairs):
     """A curator shows its answers as they come: a second one under the same charge would be a second release."""
     ledger = book()
     data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
-    opened = Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6), Logistic()
-    with pytest.raises(TypeError, match="request"):
-        data.open(*opened, request="r")
+    priced = price_plan(Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6))
+    with pytest.raises(TypeError, match="charge_id"):
+        data.open(priced, Logistic(), charge_id="r")
     assert ledger.account("mine").charges == 0
     for number in (1, 2):
-        data.open(*opened)
+        data.open(priced, Logistic())
         assert ledger.account("mine").charges == number
+
+
+def test_a_charge_opens_the_records_once(book, pairs):
+    """What ``reserve`` charged is used up by the first ``open`` of that plan; the next one is charged again."""
+    ledger = book()
+    data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
+    priced, other = (price_plan(Plan([Release("noisy_gradient", count)]), Budget(0.3, 1e-6)) for count in (1, 2))
+    reservation = data.reserve(priced)
+    assert data.open(priced, Logistic()).reservation is reservation
+    assert ledger.account("mine").charges == 1
+    assert data.open(priced, Logistic()).reservation.entry != reservation.entry
+    assert ledger.account("mine").charges == 2
+    data.reserve(other)
+    data.open(priced, Logistic())
+    assert ledger.account("mine").charges == 4
 
 
 def test_what_is_settled_under_a_request_is_opened_no_more(book, pairs):
     ledger = book()
     data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
-    opened = Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6), Logistic()
-    first, second = (data.open_to_settle(*opened, request="r") for _ in range(2))  # two tries, side by side
+    priced = price_plan(Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6))
+
+    def opened(charge_id):
+        data.reserve(priced, charge_id=charge_id)
+        return data.open(priced, Logistic())
+
+    first, second = (opened("r") for _ in range(2))  # two tries, side by side
     assert first.reservation.settle("one") == second.reservation.settle("two") == "one"
     with pytest.raises(AlreadyReleased) as answered:
-        data.open_to_settle(*opened, request="r")
+        opened("r")
     assert answered.value.release == "one"
     assert ledger.account("mine").charges == 1
-    failed = data.open_to_settle(*opened, request="s")
+    failed = opened("s")
     failed.reservation.abandon()
     with pytest.raises(LedgerError, match="failed after it was charged"):
-        data.open_to_settle(*opened, request="s")
+        opened("s")
     assert ledger.account("mine").charges == 2
 
 
@@ -344,7 +359,7 @@ def test_groups_of_another_length_are_refused_before_the_charge(book, pairs):
 
 def test_a_selection_refuses_labels_of_another_type_before_the_charge(book, pairs):
     ledger = book()
-    chosen = DPSelectCV(
+    chosen = DPRandomizedSearch(
         DPLogisticRegression(bounds=BOUNDS, solver=GradientDescent(n_steps=2)),
         {"alpha": [0.1, 1.0]},
         epsilon=1.0,

@@ -12,6 +12,7 @@ import pytest
 
 from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian
+from discreet.accounting.priced_plan import price_plan
 from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning, Unsupported
 from discreet.ledger import place
 from tests.crash.names import HOW, SHARED, second_name
@@ -25,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def charge(path: Path) -> None:
-    Ledger(path).reserve("census", [Gaussian(20.0)], Budget(0.4, 1e-7))
+    Ledger(path).reserve("census", price_plan([Gaussian(20.0)], Budget(0.4, 1e-7)))
 
 
 def fits(path: Path) -> int:
@@ -70,33 +71,16 @@ def test_a_second_name_is_the_same_account_or_none(path: Path, how: str) -> None
         assert fits(path) == (fits(other) if how in SHARED else 1)
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_a_ledger_that_records_no_place_yet_is_bound_where_it_has_one_name(path: Path, how: str) -> None:
+def test_a_ledger_that_records_no_place_waits_for_its_owners_word(path: Path) -> None:
     forget(path)
-    with second_name(path, how) as other:
-        if how in SHARED:
-            charge(other)
-        elif how == "mounted file":
-            with pytest.raises(LedgerUnavailable, match="mount the folder"):
-                charge(other)
-        else:
-            for name in (path, other):
-                with pytest.raises(LedgerUnavailable, match="hard links"):
-                    charge(name)
-                with pytest.raises(LedgerUnavailable, match="hard links"):
-                    fits(name)
-            other.unlink()
-        charge(path)
+    for use in (charge, fits, lambda one: Ledger(one).verify(), lambda one: Ledger(one).key()):
+        with pytest.raises(LedgerUnavailable, match="belongs to another place"):
+            use(path)
+    Ledger(path).bind()
+    charge(path)
     moved = path.rename(path.with_name("moved.db"))
     with pytest.raises(LedgerUnavailable, match="belongs to another place"):
         charge(moved)
-
-
-def test_reading_binds_nothing(path: Path) -> None:
-    forget(path)
-    assert fits(path) == 0
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'binding'").fetchone() == (0,)
 
 
 @pytest.mark.parametrize("where", ["home/other.db", "away/budget.db"])
@@ -220,6 +204,7 @@ def test_another_ledgers_key_is_refused(path: Path, tmp_path: Path, old: bool) -
     own = Ledger(path).key()
     if old:
         forget(path)
+        Ledger(path).bind()
         assert Ledger(path).key() == own  # the first use records it
     shutil.copy(tmp_path / "other.db.key", key_of(path))
     with pytest.raises(LedgerError, match="key of another ledger"):

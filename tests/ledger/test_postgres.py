@@ -18,6 +18,7 @@ import pytest
 
 from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
+from discreet.accounting.priced_plan import price_plan
 from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger import postgres
 from discreet.ledger.account import Account
@@ -41,8 +42,8 @@ def ledger(database) -> Ledger:
     return made
 
 
-def charge(ledger: Ledger, request: str | None = None):
-    return ledger.reserve("census", EVENTS, BUDGET, request)
+def charge(ledger: Ledger, charge_id: str | None = None):
+    return ledger.reserve("census", price_plan(EVENTS, BUDGET), charge_id)
 
 
 def exhaust(ledger: Ledger) -> int:
@@ -352,9 +353,9 @@ def work(url: str, folder: str, seed: int) -> None:
     for number in range(10**6):
         if os.path.exists(f"{folder}/stop"):
             return
-        request = f"request {rng.randrange(400)}"
+        charge_id = f"request {rng.randrange(400)}"
         try:
-            reservation = ledger.reserve("census", SMALL, SMALL_BUDGET, request)
+            reservation = ledger.reserve("census", price_plan(SMALL, SMALL_BUDGET), charge_id)
             if rng.random() < 0.03:
                 reservation.abandon()
                 continue
@@ -365,7 +366,7 @@ def work(url: str, folder: str, seed: int) -> None:
             if "failed after it was charged" in str(error):
                 continue
             raise
-        os.write(seen, f"{request}={kept}\n".encode())
+        os.write(seen, f"{charge_id}={kept}\n".encode())
 
 
 @pytest.mark.thorough
@@ -424,21 +425,21 @@ def still_whole(ledger: Ledger, before: list[Entry]) -> list[Entry]:
 
 def is_exhausted(ledger: Ledger) -> bool:
     account = ledger.account("census")
-    return not account.charged(account.charge(SMALL, SMALL_BUDGET)).is_within
+    return not account.charged(account.charge(price_plan(SMALL, SMALL_BUDGET))).is_within
 
 
 def assert_released_once(ledger: Ledger, folder: Path) -> None:
     """Every release that anybody saw has one entry, and is the only one of its request."""
     lines = [line for path in folder.glob("*.seen") for line in path.read_text().splitlines()]
     assert len(lines) > 50
-    requests = [entry.request for entry in ledger.entries() if entry.kind == "charge"]
+    requests = [entry.charge_id for entry in ledger.entries() if entry.kind == "charge"]
     assert len(requests) == len(set(requests)) == ledger.spent("census").fits
     with store_of(ledger).reading() as at:
-        kept = dict(at.rows("SELECT request, body FROM release"))
+        kept = dict(at.rows("SELECT charge_id, body FROM release"))
     for line in set(lines):
-        request, _, release = line.partition("=")
-        assert request in requests
-        assert kept[request] == release
+        charge_id, _, release = line.partition("=")
+        assert charge_id in requests
+        assert kept[charge_id] == release
 
 
 @pytest.mark.thorough
@@ -560,7 +561,7 @@ class House:
         name = f"data set {self.fits}"
         self.owned.grant(name, 3.0, 1e-6)
         self.used.key()
-        done = self.used.reserve(name, EVENTS, BUDGET, name)
+        done = self.used.reserve(name, price_plan(EVENTS, BUDGET), name)
         self.used.recognize(name, Fingerprint(f"first {name}", (2 * self.fits,)))
         self.used.recognize(name, Fingerprint(f"then {name}", (2 * self.fits + 1,)))
         assert done.settle("released") == "released"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import Ledger, Plan, Release
-from discreet.accounting import rdp
+from discreet import Ledger
+from discreet.accounting import Plan, Release, rdp
 from discreet.accounting.events import (
     ZCDP,
     BoundedRange,
@@ -21,6 +21,7 @@ from discreet.accounting.events import (
     PureDP,
     TotalVariation,
 )
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, Unsupported
 from discreet.ledger.account import Account
@@ -132,7 +133,7 @@ def test_deltas_of_no_use_are_refused(delta):
 @pytest.mark.parametrize("name", REFERENCES)
 def test_charges_are_just_above_the_references(name, orders):
     event, neighbors, reference = REFERENCES[name]
-    charge = charge_of([event], Budget(1e3, 1e-6, neighbors), orders, 1e-6)
+    charge = charge_of(price_plan([event], Budget(1e3, 1e-6, neighbors)), orders, 1e-6)
     slack = mpmath.mpf(SLACK.get(name, 1e-8))
     with mpmath.workdps(60):
         for order, charged in zip(orders, (charge.low, charge.high), strict=True):
@@ -144,13 +145,13 @@ def test_charges_are_just_above_the_references(name, orders):
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_high_orders_neither_overflow_nor_vanish(neighbors):
     event, orders = PoissonSampled(66, Gaussian(4.0, 50)), (800, 2400)
-    charge = charge_of([event], Budget(1e3, 1e-6, neighbors), orders, 1e-6)
+    charge = charge_of(price_plan([event], Budget(1e3, 1e-6, neighbors)), orders, 1e-6)
     reference = sampled_gaussian if neighbors == "add_remove" else replaced_gaussian
     with mpmath.workdps(40):
         for order, charged in zip(orders, (charge.low, charge.high), strict=True):
             exact = units(50 * reference(Fraction(66, 2**16), 4.0, order))
             assert exact <= charged <= exact * (1 + mpmath.mpf(1e-7)) + 2
-    highest = charge_of([event, PureDP(2.0)], Budget(1e3, 1e-6, neighbors), (8000, 24000), 1e-6)
+    highest = charge_of(price_plan([event, PureDP(2.0)], Budget(1e3, 1e-6, neighbors)), (8000, 24000), 1e-6)
     assert charge.low < charge.high < highest.high <= NEVER
 
 
@@ -158,7 +159,7 @@ def test_high_orders_neither_overflow_nor_vanish(neighbors):
 def test_gaussian_charges_are_exact(listed):
     events = [Gaussian(z, count) for z, count in listed]
     total = sum(count / Fraction(z) ** 2 for z, count in listed)
-    charge = charge_of(events, Budget(1e9, 1e-6), (2, 6), 1e-6)
+    charge = charge_of(price_plan(events, Budget(1e9, 1e-6)), (2, 6), 1e-6)
     assert charge.gaussian == min(math.ceil(total * UNIT), NEVER)
 
 
@@ -176,7 +177,7 @@ def test_gaussian_charges_are_exact(listed):
 )
 def test_very_many_tiny_pure_events_are_not_undercharged(event, reference):
     orders = (2, 6)
-    charge = charge_of([event], Budget(1e3, 0.0), orders, 0.1)
+    charge = charge_of(price_plan([event], Budget(1e3, 0.0)), orders, 0.1)
     with mpmath.workdps(60):
         for order, charged in zip(orders, (charge.low, charge.high), strict=True):
             exact = units(reference(order))
@@ -198,24 +199,24 @@ def test_log_moments_of_pure_events_neither_cancel_nor_fall_short(moments, refer
 
 def test_what_has_no_price_in_a_currency_never_fits_there():
     orders = (15, 45)
-    assert charge_of([], Budget(1.0, 1e-6), orders, 1e-6) == FREE
-    mixed = charge_of([Gaussian(50.0), PureDP(0.01)], Budget(1.0, 1e-6), orders, 1e-6)
+    assert charge_of(price_plan([], Budget(1.0, 1e-6)), orders, 1e-6) == FREE
+    mixed = charge_of(price_plan([Gaussian(50.0), PureDP(0.01)], Budget(1.0, 1e-6)), orders, 1e-6)
     assert mixed.gaussian == NEVER > mixed.low
-    assumed = charge_of([PureDP(0.1), TotalVariation(1e-9)], Budget(1.0, 1e-6), orders, 1e-6)
+    assumed = charge_of(price_plan([PureDP(0.1), TotalVariation(1e-9)], Budget(1.0, 1e-6)), orders, 1e-6)
     assert assumed.gaussian == assumed.low == assumed.high == NEVER
     assert 0.0999 * UNIT <= assumed.epsilon < UNIT
-    no_delta = charge_of([Gaussian(50.0)], Budget(1.0, 1e-6), orders, 0.0)
+    no_delta = charge_of(price_plan([Gaussian(50.0)], Budget(1.0, 1e-6)), orders, 0.0)
     assert no_delta.epsilon == no_delta.delta == NEVER
     for events, budget in (([NonPrivate()], Budget(1.0, 1e-6)), ([Gaussian(1.0)], Budget(math.inf, 1e-6))):
         with pytest.raises(Unsupported):
-            charge_of(events, budget, orders, 1e-6)
+            charge_of(price_plan(events, budget), orders, 1e-6)
 
 
 @pytest.mark.parametrize("fit_delta", [1e-6, 9.999999e-7, 1e-7 / 3, 1e-19, 1e-22])
 def test_the_epsilon_that_is_added_holds_at_the_delta_that_is_added(fit_delta):
     cap_delta = 1e-6
     event = Gaussian(6.0)
-    charge = charge_of([event], Budget(1e3, fit_delta), (15, 45), cap_delta)
+    charge = charge_of(price_plan([event], Budget(1e3, fit_delta)), (15, 45), cap_delta)
     with mpmath.workdps(60):
         claimed = mpmath.mpf(charge.epsilon) / UNIT
         delta = min(mpmath.mpf(charge.delta) * mpmath.mpf(cap_delta) / WHOLE_DELTA, mpmath.mpf(1))
@@ -226,16 +227,16 @@ def test_the_epsilon_that_is_added_holds_at_the_delta_that_is_added(fit_delta):
 def test_more_delta_than_the_cap_has_no_price_for_adding_up():
     """In the other currencies it has: their price does not depend on the claim."""
     for fit_delta in (math.nextafter(1e-6, 1) * (1 + 1e-14), 1e-5, 0.5):
-        charge = charge_of([Gaussian(6.0)], Budget(1e3, fit_delta), (15, 45), 1e-6)
+        charge = charge_of(price_plan([Gaussian(6.0)], Budget(1e3, fit_delta)), (15, 45), 1e-6)
         assert charge.epsilon == charge.delta == NEVER
         assert (charge.gaussian, charge.low) == (
             math.ceil(Fraction(UNIT, 36)),
-            charge_of([Gaussian(6.0)], Budget(1e3, 1e-6), (15, 45), 1e-6).low,
+            charge_of(price_plan([Gaussian(6.0)], Budget(1e3, 1e-6)), (15, 45), 1e-6).low,
         )
 
 
 def test_a_pure_fit_adds_no_delta():
-    charge = charge_of([PureDP(0.25, 2)], Budget(0.5, 0.0), (2, 6), 1e-6)
+    charge = charge_of(price_plan([PureDP(0.25, 2)], Budget(0.5, 0.0)), (2, 6), 1e-6)
     assert (charge.epsilon, charge.delta) == (UNIT // 2, 0)
 
 
@@ -251,8 +252,10 @@ EVENTS = st.one_of(
 @given(st.lists(EVENTS, min_size=2, max_size=5), st.integers(1, 4))
 def test_charges_of_a_list_are_the_sum_of_its_charges(events, cut):
     budget, orders = Budget(1e6, 1e-6), (15, 45)
-    whole = charge_of(events, budget, orders, 1e-6)
-    parts = charge_of(events[:cut], budget, orders, 1e-6) + charge_of(events[cut:], budget, orders, 1e-6)
+    whole = charge_of(price_plan(events, budget), orders, 1e-6)
+    parts = charge_of(price_plan(events[:cut], budget), orders, 1e-6) + charge_of(
+        price_plan(events[cut:], budget), orders, 1e-6
+    )
     for name in ("gaussian", "low", "high"):
         one, two = getattr(whole, name), getattr(parts, name)
         assert one <= two <= one * (1 + 1e-9) + 2
@@ -265,7 +268,7 @@ def test_charges_grow_with_the_count_and_fall_with_the_noise(z, count, factor, m
 
     def charges(noise, many):
         events = [Gaussian(noise, many)], [Laplace(noise, many, 1)], [PoissonSampled(3000, PureDP(1 / noise, many))]
-        return [charge_of(listed, budget, orders, 1e-6) for listed in events]
+        return [charge_of(price_plan(listed, budget), orders, 1e-6) for listed in events]
 
     for less, more_of_it in zip(charges(z * factor, count), charges(z, count + more), strict=True):
         assert less.gaussian <= more_of_it.gaussian
@@ -285,7 +288,7 @@ def test_gaussian_fits_within_the_cap_are_within_epsilon_and_half_of_delta(cap, 
     square = Fraction(0)
     for size in sizes:
         event = Gaussian(1 / (size * limit))
-        after = account.charged(account.charge([event], Budget(1e6, delta)))
+        after = account.charged(account.charge(price_plan([event], Budget(1e6, delta))))
         if after.spent.gaussian <= after.caps.gaussian:
             account, square = after, square + 1 / Fraction(event.noise_multiplier) ** 2
     with mpmath.workdps(60):
@@ -307,7 +310,7 @@ def test_as_many_fits_as_a_cap_takes_are_within_it_by_privacy_loss_distributions
     from dp_accounting.pld import PLDAccountant
 
     account = Account.opened("a", 1.0, 1e-5, "add_remove", "record")
-    charge = account.charge([event], Budget(1e6, 1e-5, "add_remove"))
+    charge = account.charge(price_plan([event], Budget(1e6, 1e-5, "add_remove")))
     fits = 0
     while account.charged(charge).is_within:
         account, fits = account.charged(charge), fits + 1
@@ -347,7 +350,7 @@ def fits_granted(cap, fit, most, plan=ONE_PLAN):
     ledger.grant("a", *cap)
     for done in range(most):
         try:
-            ledger.reserve("a", plan, Budget(*fit))
+            ledger.reserve("a", price_plan(plan, Budget(*fit)))
         except BudgetExceeded:
             return done
     return most

@@ -13,8 +13,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
-from discreet import DPLogisticRegression, DPRidge, DPSelectCV, Ledger, LedgerError, PrivateData
-from discreet.datasets.hospital import hospital
+from discreet import DPLogisticRegression, DPRandomizedSearch, DPRidge, Ledger
+from discreet.curator import PrivateData
+from discreet.datasets import hospital
+from discreet.errors import LedgerError
 from discreet.ledger.default_ledger import kept
 
 PASSWORD = "hunter2"
@@ -54,7 +56,9 @@ def estimators(url: str) -> list[Any]:
     later = DPLogisticRegression(bounds=TABLE.bounds).set_params(ledger=url, dataset="stays")
     assigned = DPRidge(bounds=TABLE.bounds)
     assigned.ledger = url
-    selection = DPSelectCV(DPLogisticRegression(bounds=TABLE.bounds), {"alpha": [0.1]}, ledger=url, dataset="stays")
+    selection = DPRandomizedSearch(
+        DPLogisticRegression(bounds=TABLE.bounds), {"alpha": [0.1]}, ledger=url, dataset="stays"
+    )
     search = GridSearchCV(model, {"alpha": [0.1, 1.0]}, cv=KFold(2))
     return [model, later, assigned, selection, make_pipeline(model), search, clone(model), copy.deepcopy(selection)]
 
@@ -109,7 +113,7 @@ def test_what_is_neither_a_url_nor_a_path_is_refused_unseen(
         lambda: Ledger(address),
         lambda: Ledger.create(address),
         lambda: DPLogisticRegression(ledger=address),
-        lambda: DPSelectCV().set_params(ledger=address),
+        lambda: DPRandomizedSearch().set_params(ledger=address),
         lambda: PrivateData(TABLE.X, TABLE.y, TABLE.bounds, ledger=address, dataset="stays"),
     ]
     for use in uses:

@@ -7,8 +7,10 @@ from dataclasses import astuple
 import pytest
 
 import discreet.ledger.ledger
-from discreet import Budget, Ledger, Plan, Release
+from discreet import Budget, Ledger
+from discreet.accounting import Plan, Release
 from discreet.accounting.events import Gaussian, Laplace, PoissonSampled
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger.chain import GENESIS, Entry
@@ -43,8 +45,8 @@ def stopped_clock(monkeypatch):
     monkeypatch.setattr(discreet.ledger.ledger, "_nonce", lambda: "0")
 
 
-def charge(ledger: Ledger, dataset: str = "census", request: str | None = None, label: str = ""):
-    return ledger.reserve(dataset, EVENTS, BUDGET, request, label=label)
+def charge(ledger: Ledger, dataset: str = "census", charge_id: str | None = None, label: str = ""):
+    return ledger.reserve(dataset, price_plan(EVENTS, BUDGET), charge_id, label=label)
 
 
 def exhaust(ledger: Ledger, dataset: str = "census") -> int:
@@ -126,8 +128,8 @@ def busy_day(ledger: Ledger) -> list[str]:
     charge(ledger, "north", "one", "first")
     charge(ledger, "south").abandon()
     charge(ledger, "census", "two").settle("released")
-    ledger.reserve("pure", [Laplace(4.0)], Budget(0.25))
-    ledger.reserve("persons", SAMPLED, Budget(1.9, 1e-8, "add_remove"), unit="person")
+    ledger.reserve("pure", price_plan([Laplace(4.0)], Budget(0.25)))
+    ledger.reserve("persons", price_plan(SAMPLED, Budget(1.9, 1e-8, "add_remove")), unit="person")
     ledger.grant("census", 4.0)
     refused = []
     for dataset in ("north", "south", "census"):
@@ -156,7 +158,7 @@ def test_charges_until_the_cap(ledger):
     assert spent.epsilon <= 3.0 < spent.summed_epsilon
     account = ledger.account("census")
     assert account.is_within
-    assert not account.charged(account.charge(EVENTS, BUDGET)).is_within
+    assert not account.charged(account.charge(price_plan(EVENTS, BUDGET))).is_within
     ledger.verify(prices=True)
 
 
@@ -165,10 +167,10 @@ def test_a_refusal_changes_nothing_and_a_raise_opens_again(ledger):
     exhaust(ledger)
     before = everything(ledger)
     with pytest.raises(BudgetExceeded, match="Nothing was charged, no record was read"):
-        charge(ledger, request="again")
+        charge(ledger, charge_id="again")
     assert everything(ledger) == before
     ledger.grant("census", 6.0)
-    assert charge(ledger, request="again").release is None
+    assert charge(ledger, charge_id="again").release is None
 
 
 @pytest.mark.few(1)
@@ -212,14 +214,14 @@ def test_parts_are_declared_once_and_of_the_whole(ledger):
 def test_no_delta_means_pure_fits(ledger):
     ledger.grant("pure", 1.0)
     for _ in range(4):
-        ledger.reserve("pure", [Laplace(4.0)], Budget(0.25))
+        ledger.reserve("pure", price_plan([Laplace(4.0)], Budget(0.25)))
     assert ledger.spent("pure").left == 0.0
     for events, budget in (([Laplace(1e4)], Budget(1e-4)), (EVENTS, BUDGET)):
         with pytest.raises(BudgetExceeded):
-            ledger.reserve("pure", events, budget)
+            ledger.reserve("pure", price_plan(events, budget))
     ledger.grant("strict", 1.0)
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("strict", [Gaussian(1e6)], Budget(0.5, 1e-12))
+        ledger.reserve("strict", price_plan([Gaussian(1e6)], Budget(0.5, 1e-12)))
     ledger.verify(prices=True)
 
 
@@ -227,17 +229,17 @@ def test_the_first_fit_may_have_the_whole_cap(ledger):
     """Too dear for every share of delta, it settles the account on adding up."""
     ledger.grant("census", 1.0, 1e-6)
     price = Budget(1.0, 1e-6)
-    ledger.reserve("census", Plan([Release("noisy_gradient", 10)]), price)
+    ledger.reserve("census", price_plan(Plan([Release("noisy_gradient", 10)]), price))
     assert ledger.account("census").adds
     assert ledger.spent("census").share == 1.0
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("census", [Gaussian(1e3)], Budget(0.01, 1e-9))
+        ledger.reserve("census", price_plan([Gaussian(1e3)], Budget(0.01, 1e-9)))
     ledger.verify(prices=True)
 
 
 def test_what_costs_nothing_is_free(ledger):
     ledger.grant("census", **CAP)
-    ledger.reserve("census", [], Budget(1.0, 1e-7))
+    ledger.reserve("census", price_plan([], Budget(1.0, 1e-7)))
     assert ledger.spent("census").fits == 0
     ledger.verify(prices=True)
 
@@ -250,11 +252,11 @@ def test_wrong_questions(ledger):
         with pytest.raises(LedgerError, match="no data set"):
             use("sensus")
     with pytest.raises(LedgerError, match="registered for replace_one per record"):
-        ledger.reserve("census", EVENTS, Budget(1.5, 1e-7, Neighbors.ADD_REMOVE))
+        ledger.reserve("census", price_plan(EVENTS, Budget(1.5, 1e-7, Neighbors.ADD_REMOVE)))
     with pytest.raises(LedgerError, match="registered for replace_one per record"):
-        ledger.reserve("census", EVENTS, BUDGET, unit="person")
+        ledger.reserve("census", price_plan(EVENTS, BUDGET), unit="person")
     with pytest.raises(Unsupported, match="more than their budget"):
-        ledger.reserve("census", EVENTS, Budget(0.1, 1e-7))
+        ledger.reserve("census", price_plan(EVENTS, Budget(0.1, 1e-7)))
     assert len(ledger.entries()) == 1
 
 
@@ -263,21 +265,21 @@ def test_wrong_questions(ledger):
 
 def test_a_request_is_charged_once_and_released_once(ledger):
     ledger.grant("census", **CAP)
-    first, again = charge(ledger, request="mine"), charge(ledger, request="mine")
+    first, again = charge(ledger, charge_id="mine"), charge(ledger, charge_id="mine")
     assert (first.entry, first.head, first.release) == (again.entry, again.head, again.release)
     assert first.release is None
     assert again.settle("its release") == "its release"
     assert first.settle("another release") == "its release"
     first.abandon()  # too late: it was released
-    assert charge(ledger, request="mine").release == "its release"
+    assert charge(ledger, charge_id="mine").release == "its release"
     assert ledger.spent("census").fits == 1
 
 
 def test_a_failed_request_stays_failed(ledger):
     ledger.grant("census", **CAP)
-    failed = charge(ledger, request="mine")
+    failed = charge(ledger, charge_id="mine")
     failed.abandon()
-    for late in (lambda: charge(ledger, request="mine"), lambda: failed.settle("late")):
+    for late in (lambda: charge(ledger, charge_id="mine"), lambda: failed.settle("late")):
         with pytest.raises(LedgerError, match="failed after it was charged"):
             late()
     assert ledger.spent("census").fits == 1
@@ -286,11 +288,11 @@ def test_a_failed_request_stays_failed(ledger):
 def test_a_request_is_for_one_thing(ledger):
     ledger.grant("census", **CAP)
     ledger.grant("other", **CAP)
-    charge(ledger, request="mine")
+    charge(ledger, charge_id="mine")
     with pytest.raises(LedgerError, match="for something else"):
         charge(ledger, "other", "mine")
     with pytest.raises(LedgerError, match="for something else"):
-        ledger.reserve("census", [Gaussian(6.0)], BUDGET, "mine")
+        ledger.reserve("census", price_plan([Gaussian(6.0)], BUDGET), "mine")
     assert ledger.spent("other").fits == 0
 
 
@@ -304,7 +306,7 @@ def test_a_request_has_a_printable_name(ledger):
     ledger.grant("census", **CAP)
     for name in ("\ud800", "\0", "", " ", "two\nlines", "x" * 201, 7, b"bytes"):
         with pytest.raises(Unsupported, match="short, printable"):
-            charge(ledger, request=name)
+            charge(ledger, charge_id=name)
     assert ledger.spent("census").fits == 0
 
 
@@ -497,7 +499,7 @@ def test_one_request_from_many_threads(ledger):
     ledger.grant("census", **CAP)
 
     def ask(number: int) -> str:
-        return charge(ledger, request="the one").settle(f"release {number}")
+        return charge(ledger, charge_id="the one").settle(f"release {number}")
 
     with ThreadPoolExecutor(6) as pool:
         assert len(set(pool.map(ask, range(12)))) == 1
@@ -561,14 +563,14 @@ CHANGES = [
     "UPDATE account SET gaussian_cap = 0, low_cap = 0, high_cap = 0",
     "INSERT INTO entry SELECT seq + 1, kind, dataset, NULL, -1, 0, 0, 0, 0, body, hash, 'x' FROM entry WHERE seq = 2",
     "INSERT INTO entry SELECT seq + 1, kind, dataset, NULL, 1, 1, 1, 1, 1, body, prev, 'x' FROM entry WHERE seq = 2",
-    "INSERT INTO release (request, body) VALUES ('mine', 'another')",
-    "INSERT INTO release (request, body) VALUES ('never asked', 'x')",
+    "INSERT INTO release (charge_id, body) VALUES ('mine', 'another')",
+    "INSERT INTO release (charge_id, body) VALUES ('never asked', 'x')",
 ]
 
 
 def test_no_statement_changes_what_was_written(ledger):
     ledger.grant("census", **CAP)
-    charge(ledger, request="mine").settle("released")
+    charge(ledger, charge_id="mine").settle("released")
     ledger.recognize("census", Fingerprint("d", (1,)))
     before = everything(ledger)
     admitted = []

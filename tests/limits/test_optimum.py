@@ -13,10 +13,7 @@ from sklearn.linear_model import ElasticNet as SkElasticNet
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 
 from discreet import (
-    L1,
-    L2,
     Bounds,
-    Box,
     Budget,
     DPHuberRegressor,
     DPLinearRegression,
@@ -24,13 +21,12 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    ElasticNet,
-    GradientDescent,
-    GroupL2,
-    L2Ball,
-    PrivateData,
-    Squared,
 )
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
+from discreet.losses import Squared
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball
+from discreet.solvers import GradientDescent
 
 GAP = 1e-6
 
@@ -226,7 +222,7 @@ def linear(table, penalty, steps=5000):
     data = PrivateData(table.X, table.numbers, Bounds(1.0, target=(-1, 1)))
     budget = Budget(math.inf, 1e-6)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, penalty)
-    return solver.solve(data.open(plan, budget, loss), penalty).coefficients
+    return solver.solve(data.open(price_plan(plan, budget), loss), penalty).coefficients
 
 
 def test_lasso_finds_the_same_zeros(table):

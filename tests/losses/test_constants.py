@@ -6,21 +6,13 @@ import pytest
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
-from discreet.losses import (
-    Huber,
-    Logistic,
-    Poisson,
-    SmoothedHinge,
-    Softmax,
-    Squared,
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.losses.base import curvature, derivative, derivatives, value
+from discreet.losses.constants import (
     coordinate_gradient_bounds,
     coordinate_smoothness,
-    curvature,
-    derivative,
-    derivatives,
     gradient_bound,
     gradient_smoothness,
-    value,
 )
 
 FEATURE_BOUNDS = np.array([1.0, 0.25, 2.0])

@@ -7,19 +7,8 @@ import pytest
 from numba import njit
 
 from discreet.errors import Unsupported
-from discreet.losses import (
-    Huber,
-    Logistic,
-    Poisson,
-    SmoothedHinge,
-    Softmax,
-    Squared,
-    curvature,
-    derivative,
-    derivatives,
-    value,
-    values,
-)
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.losses.base import curvature, derivative, derivatives, value, values
 
 SCALAR = [
     Logistic(),

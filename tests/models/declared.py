@@ -10,8 +10,8 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    GradientDescent,
 )
+from discreet.solvers import GradientDescent
 
 CLASSIFIERS = [DPLogisticRegression, DPLinearSVC]
 REGRESSORS = [DPLinearRegression, DPRidge, DPHuberRegressor, DPPoissonRegressor]

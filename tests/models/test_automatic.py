@@ -7,10 +7,7 @@ import pytest
 from scipy import sparse
 
 from discreet import (
-    L1,
-    L2,
     Bounds,
-    Box,
     Budget,
     DPElasticNet,
     DPHuberRegressor,
@@ -20,20 +17,12 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    ElasticNet,
-    GroupL2,
-    Huber,
-    L2Ball,
-    Logistic,
-    NoPenalty,
-    Poisson,
-    SmoothedHinge,
-    Softmax,
-    Squared,
 )
 from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
-from discreet.models.defaults import automatic, choose_solver
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.models.solver_choice import automatic, choose_solver
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers import whitened_defaults as rules
 
 LIMIT = "without noise, full gradients reach the optimum"
@@ -146,11 +135,11 @@ def signal_of(n, p, relation, epsilon=1.0, delta=1e-6):
 @pytest.mark.parametrize(
     ("loss", "least", "solver"),
     [
-        (Logistic(), rules.PLAIN_CLASSES, "whitened"),
-        (SmoothedHinge(0.5), rules.PLAIN_CLASSES, "whitened"),
-        (Softmax(3), rules.PLAIN_CLASSES, "whitened"),
-        (Squared(), rules.PLAIN_NUMBERS, "whitened_newton"),
-        (Huber(0.3), rules.PLAIN_NUMBERS, "whitened_newton"),
+        (Logistic(), rules.PLAIN_CLASSES, "gd"),
+        (SmoothedHinge(0.5), rules.PLAIN_CLASSES, "gd"),
+        (Softmax(3), rules.PLAIN_CLASSES, "gd"),
+        (Squared(), rules.PLAIN_NUMBERS, "newton"),
+        (Huber(0.3), rules.PLAIN_NUMBERS, "newton"),
     ],
 )
 def test_the_form_follows_the_signal(loss, least, solver, relation):
@@ -160,19 +149,19 @@ def test_the_form_follows_the_signal(loss, least, solver, relation):
     for count, seen in ((n, True), (n - 1, False)):
         budget = Budget(1.0, 1e-6, relation)
         made, _ = choose_solver("auto", a_domain(loss, count, relation=relation), loss, NoPenalty(), budget)
-        assert made.settings()["name"] == (solver if seen else "whitened")
-        assert getattr(made, "form", "full") == ("full" if seen else "plain")
+        assert made.settings()["name"] == ("whitened" if seen else "declared")
+        assert made.settings()["solver"]["name"] == (solver if seen else "gd")
 
 
 def test_the_form_follows_the_storage_and_the_width():
     budget = Budget(1.0, 1e-6, "zero_out")
     for facts, form in (
-        ({}, "full"),
-        ({"sparse": True}, "diagonal"),
-        ({"p": rules.WIDEST + 1, "n": 10**6}, "diagonal"),
+        ({}, "whitened"),
+        ({"sparse": True}, "standardized"),
+        ({"p": rules.WIDEST + 1, "n": 10**6}, "standardized"),
     ):
         made, _ = choose_solver("auto", a_domain(Logistic(), **facts), Logistic(), NoPenalty(), budget)
-        assert made.form == form
+        assert made.name == form
 
 
 def test_a_private_n_counts_as_the_usual_one():

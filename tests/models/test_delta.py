@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from discreet import Bounds, DPLogisticRegression, DPSelectCV, InvalidBudget, Ledger, private_score
+from discreet import Bounds, DPLogisticRegression, DPRandomizedSearch, Ledger, private_score
+from discreet.budget import InvalidBudget
 from discreet.models.fitting import LARGEST_DEFAULT_DELTA, budget_of
 from discreet.models.forecast.forecast import forecast
 
@@ -32,7 +33,7 @@ def asked(kind, delta, **settings):
     if kind == "quote":
         return large.set_params(**settings).quote(X, y)
     if kind == "select":
-        return DPSelectCV(model, {"alpha": [1e-3, 1e-2]}, delta=delta, mean_runs=3, **settings).fit(X, y)
+        return DPRandomizedSearch(model, {"alpha": [1e-3, 1e-2]}, delta=delta, mean_runs=3, **settings).fit(X, y)
     if kind == "score":
         return private_score(model.set_params(ledger=False).fit(X, y), X, y, epsilon=1.0, delta=delta, **settings)
     return forecast(large.set_params(**settings), N, seeds=2, epsilons=[1.0], n_grid=[N])

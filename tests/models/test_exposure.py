@@ -12,7 +12,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from discreet import Bounds, DPLogisticRegression, DPRidge, DPSelectCV, Ledger, PrivacyWarning
+from discreet import Bounds, DPLogisticRegression, DPRandomizedSearch, DPRidge, Ledger
+from discreet.errors import PrivacyWarning
 from discreet.models import exposure
 
 BOUNDS = Bounds(features=1.0, classes=(0, 1), target=(0, 1))
@@ -39,9 +40,11 @@ def unwarned(monkeypatch):
 
 
 @pytest.mark.parametrize("rows", [X, X[:3], 1e9 * X])
-@pytest.mark.parametrize("kind", [DPLogisticRegression, DPRidge, DPSelectCV])
+@pytest.mark.parametrize("kind", [DPLogisticRegression, DPRidge, DPRandomizedSearch])
 def test_an_exact_score_is_called_a_release_whatever_the_rows(kind, rows):
-    fitted = (DPSelectCV(model(), ALPHAS, mean_runs=20) if kind is DPSelectCV else model(kind)).fit(X, y)
+    fitted = (DPRandomizedSearch(model(), ALPHAS, mean_runs=20) if kind is DPRandomizedSearch else model(kind)).fit(
+        X, y
+    )
     [found] = warned(lambda: fitted.score(rows, y[: len(rows)]), "private_score")
     assert found.filename == __file__
 
@@ -69,7 +72,7 @@ def test_a_search_without_a_ledger_warns_once_at_its_caller(name):
 
 
 def test_a_selection_inside_a_cross_validation_is_counted_as_one_fit():
-    chosen = DPSelectCV(model(), ALPHAS, mean_runs=3)
+    chosen = DPRandomizedSearch(model(), ALPHAS, mean_runs=3)
     assert len(warned(lambda: cross_val_score(chosen, X, y, cv=2, scoring="accuracy"), "whole budget")) == 1
 
 
@@ -96,13 +99,15 @@ def test_a_search_that_is_charged_or_public_is_silent(tmp_path):
 def test_a_single_fit_is_silent():
     assert not warned(lambda: model().fit(X, y), "")
     assert not warned(lambda: make_pipeline(FunctionTransformer(), model()).fit(X, y), "")
-    assert not warned(lambda: DPSelectCV(model(), ALPHAS, mean_runs=3).fit(X, y), "")
+    assert not warned(lambda: DPRandomizedSearch(model(), ALPHAS, mean_runs=3).fit(X, y), "")
 
 
 def test_an_error_filter_stops_a_search_before_anything_is_released():
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)
-        with pytest.raises(PrivacyWarning, match="DPSelectCV"):
+        with pytest.raises(PrivacyWarning, match="DPRandomizedSearch"):
             cross_val_score(model(), X, y, cv=2, scoring="accuracy", error_score="raise")
-        with pytest.raises(PrivacyWarning, match="DPSelectCV"):  # and again: a warning that raised was not shown
+        with pytest.raises(
+            PrivacyWarning, match="DPRandomizedSearch"
+        ):  # and again: a warning that raised was not shown
             GridSearchCV(model(), ALPHAS, cv=2, error_score="raise").fit(X, y)

@@ -5,21 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    Bounds,
-    DiscreetError,
-    DPLinearSVC,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    DPRidge,
-    GradientDescent,
-    GroupL2,
-    InvalidBudget,
-    MissingBounds,
-    StochasticGradientDescent,
-    Unsupported,
-)
+from discreet import Bounds, DiscreetError, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge
+from discreet.budget import InvalidBudget
 from discreet.curator.observer import observe
+from discreet.errors import MissingBounds, Unsupported
+from discreet.penalties import GroupL2
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 from tests.models.declared import CLASSIFIERS, GD, REGRESSORS, every, fit, make
 
 # -------------------------------------------------------------------------------------------- certificates
@@ -150,7 +141,7 @@ def test_a_wrong_n_is_refused_where_n_is_public(kind, small_table):
         ({"epsilon": 0.0}, InvalidBudget, "epsilon must be"),
         ({"delta": 1.0}, InvalidBudget, "delta must lie"),
         ({"neighbors": "swap"}, InvalidBudget, "replace_one"),
-        ({"solver": "newton"}, Unsupported, "auto, whitened, gd, sgd"),
+        ({"solver": "newton"}, Unsupported, "auto, agd, cd, exponential"),
         ({"bounds": [(0, 1)]}, MissingBounds, "1 feature ranges are declared for 3 columns"),
         ({"bounds": {"a": (0, 1)}}, MissingBounds, "data frame"),
     ],

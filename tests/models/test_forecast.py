@@ -21,17 +21,16 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    GradientDescent,
-    InvalidBudget,
-    MissingBounds,
-    Unsupported,
 )
+from discreet.budget import InvalidBudget
 from discreet.curator.lattice.entropy import current_entropy
-from discreet.models import forecast as forecasting
+from discreet.errors import MissingBounds, Unsupported
+from discreet.models.forecast import forecast as forecasting
 from discreet.models.forecast.forecast import point_of
 from discreet.models.forecast.forecast_result import summary
 from discreet.models.forecast.setting import setting_of
 from discreet.models.forecast.synthetic import Classes, Counts, Numbers, Stream, indicator_groups, rehearsal
+from discreet.solvers import GradientDescent
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 3}
 
@@ -199,7 +198,7 @@ def test_the_rehearsal_is_as_noisy_as_the_plan(relation, delta):
     """Calibrated on the smaller table, the noise multiplier over n is the larger table's."""
     from dataclasses import replace
 
-    from discreet import calibrate
+    from discreet.accounting import calibrate
 
     estimator = DPLogisticRegression(0.5, delta, neighbors=relation, solver=GradientDescent(n_steps=20, clip=0.5))
     setting = setting_of(estimator, 4)

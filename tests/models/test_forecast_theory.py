@@ -6,25 +6,19 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from discreet import (
-    Bounds,
-    Budget,
-    CoordinateDescent,
-    DPLogisticRegression,
-    DPRidge,
-    GradientDescent,
-    GreedyCoordinateDescent,
-    Logistic,
-    ObjectivePerturbation,
-    OutputPerturbation,
-    Poisson,
-    Softmax,
-    Squared,
-)
+from discreet import Bounds, Budget, DPLogisticRegression, DPRidge
+from discreet.losses import Logistic, Poisson, Softmax, Squared
 from discreet.models.forecast.forecast import point_of
 from discreet.models.forecast.risk_bounds import certain, theory_of
 from discreet.models.forecast.setting import setting_of
 from discreet.penalties import L2, NoPenalty
+from discreet.solvers import (
+    CoordinateDescent,
+    GradientDescent,
+    GreedyCoordinateDescent,
+    ObjectivePerturbation,
+    OutputPerturbation,
+)
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 2}
 DIAMETER, P, FITS = 2.0, 4, 40

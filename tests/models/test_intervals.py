@@ -16,26 +16,32 @@ from scipy import stats
 import discreet
 from discreet import (
     Bounds,
-    CoordinateDescent,
     DPHuberRegressor,
     DPLasso,
     DPLinearRegression,
     DPLinearSVC,
     DPLogisticRegression,
-    GradientDescent,
+    DPRidge,
     Ledger,
-    OutputPerturbation,
-    StochasticGradientDescent,
-    Unsupported,
-    VarianceReducedDescent,
 )
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.observer import observe
+from discreet.errors import Unsupported
 from discreet.models.fitting import Fitted
 from discreet.models.intervals import log_concave_quantile
 from discreet.models.persistence import UnreadableModel
-from discreet.solvers import whitened_newton
+from discreet.solvers import (
+    CoordinateDescent,
+    GradientDescent,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Standardized,
+    StochasticGradientDescent,
+    VarianceReducedDescent,
+    Whitened,
+    newton,
+)
 
 
 class Quick:
@@ -88,6 +94,10 @@ CASES = {
     "svrg": (logistic(VarianceReducedDescent(n_epochs=3, n_inner=3, batch_size=500)), "classes"),
     "cd": (logistic("cd"), "classes"),
     "cd blocks": (logistic(CoordinateDescent(n_inner=12, block_size=3, schedule="cyclic")), "classes"),
+    "stage cd": (logistic(Standardized(CoordinateDescent(n_inner=30, schedule="cyclic"))), "classes"),
+    "stage gd": (DPRidge(4.0, bounds=1.0, target=(-2, 2), solver=Standardized(GradientDescent(n_steps=8))), "numbers"),
+    "stage sgd": (logistic(Whitened(StochasticGradientDescent(n_steps=15, batch_size=500))), "classes"),
+    "stage svrg": (logistic(Whitened(VarianceReducedDescent(n_epochs=3, n_inner=3, batch_size=500))), "classes"),
     "output": (logistic("output"), "classes"),
     "output steps": (logistic(OutputPerturbation(n_steps=10)), "classes"),
     "output pure": (logistic("output", 4.0, delta=0.0), "classes"),
@@ -104,8 +114,8 @@ class Filters:
     """Records the filters of a noisy run, then plays them back."""
 
     def __init__(self, monkeypatch):
-        self.kept, self.own, self.replays = [], whitened_newton.filter_weights, False
-        monkeypatch.setattr(whitened_newton, "filter_weights", self)
+        self.kept, self.own, self.replays = [], newton.filter_weights, False
+        monkeypatch.setattr(newton, "filter_weights", self)
 
     def __call__(self, *numbers):
         if self.replays:
@@ -189,7 +199,7 @@ def test_objective_perturbation_is_bounded():
     X, y = a_table("classes", 800, 3)
     model = logistic("objective", 4.0).fit(X, y)
     settings = {key: value for key, value in model.certificate_.solver.items() if key != "name"}
-    limit = logistic(discreet.ObjectivePerturbation(**settings), math.inf).fit(X, y)
+    limit = logistic(ObjectivePerturbation(**settings), math.inf).fit(X, y)
     found = []
     with remembered_prices():
         for seed in range(40):
@@ -250,7 +260,7 @@ def test_a_request_asked_again_keeps_them(tmp_path):
     X, y = a_table("classes", 400, 3)
     ledger = Ledger.create(tmp_path / "ledger.db")
     ledger.grant("people", 10.0, 1e-3)
-    first, again = (logistic("gd", 1.0, ledger=ledger, dataset="people").fit(X, y, request="one") for _ in range(2))
+    first, again = (logistic("gd", 1.0, ledger=ledger, dataset="people").fit(X, y, charge_id="one") for _ in range(2))
     np.testing.assert_array_equal(again.coef_, first.coef_)
     np.testing.assert_array_equal(again.coef_noise_, first.coef_noise_)
     np.testing.assert_array_equal(again.intercept_noise_, first.intercept_noise_)

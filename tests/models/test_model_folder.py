@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import DPLogisticRegression, DPRidge, GradientDescent, Ledger
+from discreet import DPLogisticRegression, DPRidge, Ledger
 from discreet.errors import Unsupported
 from discreet.models.model_folder import is_folder, new_folder
 from discreet.models.persistence import UnreadableModel
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Category, Number, Target
 from discreet.schema.schema import Schema
+from discreet.solvers import GradientDescent
 from tests.curator.tables.shown import SECRET
 
 SOLVER = GradientDescent(n_steps=1, clip=1.0)

@@ -9,15 +9,15 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import has_fit_parameter
 
-import discreet
 from discreet import DiscreetError, DPLinearRegression, DPLogisticRegression, DPRidge
 from discreet.models.parameters import ADVICE, UnknownParameter
-from discreet.models.persistence import _MODELS
+from discreet.models.registry import MODELS
+from tests.public_names import public
 
 WORDS = ("class_weight", "C", "random_state", "max_iter", "tol", "sample_weight", "n_jobs", "normalize", "l1_ratio")
 
 
-@pytest.mark.parametrize("cls", _MODELS.values(), ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", [MODELS[name] for name in MODELS], ids=lambda cls: cls.__name__)
 @pytest.mark.parametrize("word", [*ADVICE, "no_such_word"])
 def test_a_word_of_another_library_is_explained(cls, word):
     if word in inspect.signature(cls).parameters:
@@ -48,14 +48,14 @@ def test_advice_names_what_exists():
     text = " ".join(ADVICE.values())
     for name in ("GradientDescent", "StochasticGradientDescent", "ElasticNet", "Box", "Bounds", "DPRidge", "DPLasso"):
         assert name in text
-        assert hasattr(discreet, name)
+        assert name in public()
 
 
 def test_signatures_are_what_they_were():
-    for cls in _MODELS.values():
+    for cls in [MODELS[name] for name in MODELS]:
         kinds = {parameter.kind for parameter in inspect.signature(cls).parameters.values()}
         assert kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
-        assert list(inspect.signature(cls.fit).parameters) == ["self", "X", "y", "groups", "request"]
+        assert list(inspect.signature(cls.fit).parameters) == ["self", "X", "y", "groups", "charge_id"]
         assert not has_fit_parameter(cls(), "sample_weight")
         assert cls.fit.__doc__
 

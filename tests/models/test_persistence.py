@@ -18,9 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import discreet
 from discreet import (
-    L1,
     Bounds,
-    Box,
     DiscreetError,
     DPHuberRegressor,
     DPLinearRegression,
@@ -28,15 +26,11 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    ElasticNet,
-    GradientDescent,
-    GroupL2,
-    L2Ball,
-    NoPenalty,
-    StochasticGradientDescent,
-    Unsupported,
 )
+from discreet.errors import Unsupported
 from discreet.models.persistence import UnreadableModel, _array_bytes, load, save
+from discreet.penalties import L1, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 
 GD = GradientDescent(n_steps=3)
 MODELS = {

@@ -9,20 +9,13 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 
-from discreet import (
-    BudgetExceeded,
-    DPLogisticRegression,
-    Ledger,
-    MissingBounds,
-    PrivateScore,
-    Unsupported,
-    private_score,
-    public_score,
-)
+from discreet import BudgetExceeded, DPLogisticRegression, Ledger, private_score, public_score
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.metrics import noisy_sums, roc
 from discreet.curator.metrics.noise_bounds import Noise, Spectrum
+from discreet.errors import MissingBounds, Unsupported
+from discreet.models import PrivateScore
 from discreet.models.scoring.released import released
 from tests.models.scored import METRICS, RELATIONS, Stream, by_hand, model_of, table
 

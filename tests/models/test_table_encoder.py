@@ -12,12 +12,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from discreet import DPLogisticRegression, GradientDescent
+from discreet import DPLogisticRegression
 from discreet.curator.tables.layout import Layout
 from discreet.errors import Unsupported
 from discreet.models.table_encoder import SchemaEncoder, coefficients, make_private_pipeline
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
 from discreet.schema.schema import Schema
+from discreet.solvers import GradientDescent
 from tests.curator.tables.shown import SECRET, assert_discreet, watched
 from tests.curator.tables.test_cells import boxed
 

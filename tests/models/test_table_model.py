@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from discreet import DPLogisticRegression, DPRidge, GradientDescent
+from discreet import DPLogisticRegression, DPRidge
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.tables.sources import FrameSource
 from discreet.curator.tables.table_files import open_table
@@ -20,6 +21,7 @@ from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
+from discreet.solvers import GradientDescent
 from tests.curator.tables.test_cells import Refuses, boxed
 
 SOLVER = GradientDescent(n_steps=3, clip=0.5)
@@ -280,8 +282,8 @@ def test_large_numbers_are_the_categories_they_are_written_as():
 
 def test_settings_that_contradict_the_schema():
     with pytest.raises(Unsupported, match="schema brings the bounds"):
-        TableModel(schema(), DPLogisticRegression(bounds=1.0))
-    with pytest.raises(Unsupported, match="not fitted"):
+        TableModel(schema(), DPLogisticRegression(bounds=1.0)).fit(table())
+    with pytest.raises(NotFittedError, match="not fitted"):
         TableModel(schema()).predict(table())
     given = Schema({"age": Number((0, 99))}, Target("income", range=(0, 5e3)))
     model = TableModel(given, DPRidge(1.0, 1e-5, solver=SOLVER)).fit(table())

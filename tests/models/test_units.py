@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import (
-    DPHuberRegressor,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    DPRidge,
-    Unsupported,
-)
+from discreet import DPHuberRegressor, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, DPRidge
+from discreet.errors import Unsupported
 from tests.models.declared import CLASSIFIERS, GD, every, fit, make
 
 # --------------------------------------------------------------------------------------------------- units

@@ -13,9 +13,9 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    GradientDescent,
 )
 from discreet.models.persistence import load
+from discreet.solvers import GradientDescent
 
 RANGES = [(-1.0, 1.0), (0.0, 3.0), (-2.0, 0.5)]
 LOW, HIGH = np.array(RANGES).T

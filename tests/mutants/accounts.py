@@ -8,10 +8,11 @@ MUTANTS = (
         "The records are read, and then the fit is charged.",
         (
             Edit(
-                "curator/private_data.py",
-                "        reservation = self.reserve(events, budget, promised, **words)\n",
-                "        self._PrivateData__admitted(loss, None, _Opened(plan, budget, noise_multiplier, domain.n))\n"
-                "        reservation = self.reserve(events, budget, promised, **words)\n",
+                "models/lifecycle.py",
+                "        reservation = self.data.reserve(self.plan, claims, **words)\n",
+                "        from discreet.curator.private_data import _Opened\n"
+                "        self.data._PrivateData__admitted(self.loss, None, _Opened(self.plan, None))\n"
+                "        reservation = self.data.reserve(self.plan, claims, **words)\n",
             ),
         ),
         ("tests/crash/test_reading.py::test_the_charge_is_on_disk_before_the_first_record_is_read",),
@@ -47,7 +48,7 @@ MUTANTS = (
     Mutant(
         "a failed request is free",
         "A request whose run failed may be run again under the same charge.",
-        (Edit("ledger/ledger.py", "            at.run(_KEEP, request, None, request)\n", "            pass\n"),),
+        (Edit("ledger/ledger.py", "            charges.keep(at, charge_id, None)\n", "            pass\n"),),
         (
             "tests/crash/test_kills.py::test_a_fit_that_fails_stays_charged_and_its_request_is_refused_for_good[file-RuntimeError]",
         ),
@@ -59,13 +60,14 @@ MUTANTS = (
         (
             Edit(
                 "curator/private_data.py",
-                "        if reservation.release is not None:\n            raise AlreadyReleased(reservation.release)\n",
+                "            if reservation.release is not None:\n"
+                "                raise AlreadyReleased(reservation.release)\n",
                 "",
             ),
             Edit(
                 "models/fitting.py",
-                "    return Fitted.from_text(curator.reservation.settle(fitted.text()))\n",
-                "    curator.reservation.settle(fitted.text())\n    return fitted\n",
+                "    return Fitted.from_text(reservation.settle(fitted.text()))\n",
+                "    reservation.settle(fitted.text())\n    return fitted\n",
             ),
         ),
         ("tests/ledger/test_fits.py::test_the_same_request_is_the_same_model_for_one_charge",),
@@ -118,11 +120,14 @@ MUTANTS = (
         "The certificate tells by a digest which records it was.",
         (
             Edit(
-                "curator/private_data.py",
-                "            facts=self.__facts(domain),\n",
-                "            facts=self.__facts(domain)\n"
-                "            | ({} if reservation is None else\n"
-                "               {'seen': fingerprint_of(self.__X, reservation.ledger.key()).stores()[0]}),\n",
+                "models/lifecycle.py",
+                "            promised = promise(self.plan, self.data.facts(self.plan), claim)\n",
+                "            from discreet.curator.records.row_hashes import fingerprint_of\n"
+                "            facts = self.data.facts(self.plan)\n"
+                "            if reservation is not None:\n"
+                "                rows = self.data._PrivateData__X\n"
+                "                facts['seen'] = fingerprint_of(rows, reservation.ledger.key()).stores()[0]\n"
+                "            promised = promise(self.plan, facts, claim)\n",
             ),
         ),
         ("tests/ledger/test_leaks.py::test_nothing_that_an_analyst_sees_depends_on_the_records[plain]",),

@@ -65,7 +65,7 @@ MUTANTS = (
     Mutant(
         "a cell counted as often as it is named",
         "A row that names a cell twice is in it twice.",
-        (Edit("curator/kernels/counts.py", " and seen[cell] != row:", ":"),),
+        (Edit("curator/kernels/moments.py", " and seen[cell] != row:", ":"),),
         ("tests/curator/queries/test_counts.py::test_the_sum_is_that_of_pythons_integers",),
         "a compiled kernel disagrees with its source",
     ),
@@ -73,8 +73,8 @@ MUTANTS = (
         "cells beyond the last one",
         "The number of a cell is not checked, and memory behind the counts is written.",
         (
-            Edit("curator/kernels/counts.py", "cell >= 0 and cell < out.size and seen", "cell >= 0 and seen"),
-            Edit("curator/kernels/counts.py", "cell = cells[i, e]", "cell = min(cells[i, e], out.size - 1)"),
+            Edit("curator/kernels/moments.py", "cell >= 0 and cell < out.size and seen", "cell >= 0 and seen"),
+            Edit("curator/kernels/moments.py", "cell = cells[i, e]", "cell = min(cells[i, e], out.size - 1)"),
         ),
         ("tests/curator/queries/test_counts.py::test_the_sum_is_that_of_pythons_integers",),
         "a compiled kernel disagrees with its source",

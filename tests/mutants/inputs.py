@@ -39,10 +39,10 @@ MUTANTS = (
         (
             Edit(
                 "models/regression.py",
-                "        self._fit(X, y, groups, *self._facts(), request)\n",
+                "        self._fit(X, y, groups, *self._facts(), charge_id)\n",
                 "        if self.target is None and declared(self.bounds).target is None:\n"
                 "            self.target = (float(min(y)), float(max(y)))\n"
-                "        self._fit(X, y, groups, *self._facts(), request)\n",
+                "        self._fit(X, y, groups, *self._facts(), charge_id)\n",
             ),
         ),
         ("tests/models/test_facts.py::test_targets_must_be_declared[DPLinearRegression]",),

@@ -11,7 +11,7 @@ MUTANTS = (
         "The noise is divided by n, as for a mean, and added to a sum.",
         (
             Edit(
-                "curator/answers/sums.py",
+                "curator/queries/gradients.py",
                 "exact + drawn.reshape(exact.shape))",
                 "exact + drawn.reshape(exact.shape) // session.largest_n)",
             ),
@@ -40,7 +40,7 @@ MUTANTS = (
         "One vector of noise serves every class.",
         (
             Edit(
-                "curator/answers/sums.py",
+                "curator/queries/gradients.py",
                 "drawn = session.noise(release, unit, w.size)\n",
                 "drawn = np.tile(session.noise(release, unit, len(w)), w.size // len(w))\n",
             ),
@@ -53,7 +53,7 @@ MUTANTS = (
         "The last column, the intercept's, is released as it is.",
         (
             Edit(
-                "curator/answers/sums.py",
+                "curator/queries/gradients.py",
                 "exact + drawn.reshape(exact.shape))",
                 "exact + drawn.reshape(exact.shape) * (np.arange(len(w)) < len(w) - 1))",
             ),
@@ -169,9 +169,9 @@ MUTANTS = (
         "Under add_remove the bought number of records is exact.",
         (
             Edit(
-                "curator/answers/sums.py",
-                "released = session.release(release, unit, exact, exact + drawn)\n",
-                "released = session.release(release, unit, exact, exact + 0 * drawn)\n",
+                "curator/queries/counts.py",
+                "return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)",
+                "return float(session.release(release, unit, exact, exact + 0 * drawn)[0] * unit.step)",
             ),
         ),
         ("tests/mutants/test_killers.py::test_a_bought_number_has_the_noise_of_its_lattice[noisy_count]",),
@@ -221,11 +221,11 @@ MUTANTS = (
         "Where the sample is empty nothing is released: the step says that nobody was drawn.",
         (
             Edit(
-                "curator/answers/sums.py",
-                "            exact = session.engine.gradient_sum(query)\n",
-                "            if query.units is not None and query.units.size == 0:\n"
-                "                return np.zeros(w.shape)\n"
-                "            exact = session.engine.gradient_sum(query)\n",
+                "curator/queries/gradients.py",
+                "    exact = query.over(session.engine)\n",
+                "    if query.units is not None and query.units.size == 0:\n"
+                "        return np.zeros(w.shape)\n"
+                "    exact = query.over(session.engine)\n",
             ),
         ),
         ("tests/privacy/test_replay.py::test_the_only_record_removed[sgd-dense]",),
@@ -237,9 +237,9 @@ MUTANTS = (
         (
             Edit(
                 "solvers/agd.py",
-                "        return Measured(self.curator.noisy_gradient(self.w, clip=clip, rho=rho), rho)\n",
-                "        found = self.curator.noisy_gradient(self.w, clip=clip, rho=rho)\n"
-                "        return Measured(found / max(float(np.linalg.norm(found)), 1e-300), rho)\n",
+                "    return Measured(curator.noisy_gradient(w, clip=clip, rho=rho), rho)\n",
+                "    found = curator.noisy_gradient(w, clip=clip, rho=rho)\n"
+                "    return Measured(found / max(float(np.linalg.norm(found)), 1e-300), rho)\n",
             ),
         ),
         ("tests/solvers/agd/test_agd.py::test_the_measured_gradient_keeps_its_length",),

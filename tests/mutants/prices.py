@@ -28,15 +28,9 @@ MUTANTS = (
         "Two threads that ask at once are both given the last answer.",
         (
             Edit(
-                "curator/answers/sums.py",
-                "        with session.lock:\n"
-                "            if w.shape != self.domain.shape:\n"
-                '                raise PlanViolation(f"weights must have shape {self.domain.shape}")\n'
-                "            release = session.spend(name, clip, rho=rho)\n",
-                "        if w.shape != self.domain.shape:\n"
-                '            raise PlanViolation(f"weights must have shape {self.domain.shape}")\n'
-                "        release = session.spend(name, clip, rho=rho)\n"
-                "        with session.lock:\n",
+                "curator/curator.py",
+                "        with self._session.lock:\n            return question(",
+                "        if True:\n            return question(",
             ),
         ),
         ("tests/curator/test_plan_is_kept.py::test_two_threads_cannot_share_the_last_answer",),
@@ -79,9 +73,9 @@ MUTANTS = (
         "Objective perturbation's curvature takes the bound on a row once, where it enters twice.",
         (
             Edit(
-                "accounting/perturbation_constants.py",
-                "loss.sharpness * bound * bound * steepest",
-                "loss.sharpness * bound * steepest",
+                "losses/logistic.py",
+                "self.sharpness * bound * bound * steepest",
+                "self.sharpness * bound * steepest",
             ),
         ),
         (
@@ -121,12 +115,12 @@ MUTANTS = (
         (
             Edit(
                 "models/selection/search_price.py",
-                "(RepeatedSelection(kinds((*releases, scored)), law.mean, law.shape),)",
-                "kinds((*releases, scored))[0]",
+                "(RepeatedSelection(kinds(listed), law.mean, law.shape),)",
+                "kinds(listed)[0]",
             ),
             Edit(
                 "models/selection/search_price.py",
-                "mu = selection.run_mu(law, total.epsilon, total.delta)",
+                "mu = repeated_selection.run_mu(law, total.epsilon, total.delta)",
                 "mu = gaussian.mu_of(total.epsilon, total.delta)",
             ),
         ),
@@ -162,7 +156,13 @@ MUTANTS = (
     Mutant(
         "another delta in the certificate",
         "The certificate states a smaller delta than the noise was calibrated for.",
-        (Edit("curator/wall.py", "        delta=budget.delta,\n", "        delta=budget.delta**2,\n"),),
+        (
+            Edit(
+                "accounting/certificate.py",
+                "            delta=priced.budget.delta,\n",
+                "            delta=priced.budget.delta**2,\n",
+            ),
+        ),
         ("tests/models/test_facts.py::test_a_given_delta_is_the_delta_used",),
         "certificate_.delta == 1e-7",
     ),
@@ -171,7 +171,7 @@ MUTANTS = (
         "The text of the certificate shows a rounded delta, which may be smaller than the one used.",
         (
             Edit(
-                "accounting/certificate.py",
+                "accounting/certificate_text.py",
                 "delta = {certificate.delta!r}, per {unit}",
                 "delta = {certificate.delta:.0e}, per {unit}",
             ),

@@ -31,12 +31,12 @@ MUTANTS = (
         "The mean gradient is clipped in place of each record's.",
         (
             Edit(
-                "curator/answers/sums.py",
-                "            exact = session.engine.gradient_sum(query)\n",
-                "            loose = vars(query) | {'bound': unit.bound * session.engine.n_units}\n"
-                "            exact = session.engine.gradient_sum(GradientQuery(**loose))\n"
-                "            most = unit.bound * session.engine.n_units / max(1.0, float(np.linalg.norm(exact)))\n"
-                "            exact = np.trunc(exact * min(1.0, most)).astype(np.int64)\n",
+                "curator/queries/gradients.py",
+                "    exact = query.over(session.engine)\n",
+                "    loose = vars(query) | {'bound': unit.bound * session.engine.n_units}\n"
+                "    exact = GradientQuery(**loose).over(session.engine)\n"
+                "    most = unit.bound * session.engine.n_units / max(1.0, float(np.linalg.norm(exact)))\n"
+                "    exact = np.trunc(exact * min(1.0, most)).astype(np.int64)\n",
             ),
         ),
         (f"{_REPLAY}[logistic-gd-zero_out-dense]",),
@@ -73,11 +73,11 @@ MUTANTS = (
         "The penalty's gradient is added for each record, outside of what is clipped.",
         (
             Edit(
-                "curator/answers/sums.py",
-                "            exact = session.engine.gradient_sum(query)\n",
-                "            exact = session.engine.gradient_sum(query)\n"
-                "            pull = 0.1 * session.engine.n_units * np.atleast_2d(w.T) / unit.step\n"
-                "            exact = exact + np.rint(pull).astype(np.int64)\n",
+                "curator/queries/gradients.py",
+                "    exact = query.over(session.engine)\n",
+                "    exact = query.over(session.engine)\n"
+                "    pull = 0.1 * session.engine.n_units * np.atleast_2d(w.T) / unit.step\n"
+                "    exact = exact + np.rint(pull).astype(np.int64)\n",
             ),
         ),
         (f"{_REPLAY}[logistic-gd-add_remove-dense]",),

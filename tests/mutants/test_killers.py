@@ -6,18 +6,21 @@ import threading
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, CoordinateDescent, DPLogisticRegression, Ledger, MissingBounds, PrivateData, audit
+from discreet import Bounds, Budget, DPLogisticRegression, Ledger, audit
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
-from discreet.accounting.perturbation_constants import perturbation_of
+from discreet.accounting.objective_perturbation import perturbation_of
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
+from discreet.curator import PrivateData
 from discreet.curator.records.admission import grouping
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, MissingBounds
 from discreet.ledger import sqlite
 from discreet.losses import Logistic, Squared
+from discreet.solvers import CoordinateDescent
 from discreet.solvers.coordinate_geometry import Geometry
 from tests.replaying import window
 
@@ -77,7 +80,9 @@ def test_a_planned_sample_is_drawn():
     n, count = 400, 25
     data = PrivateData(np.ones((n, 1)), np.ones(n), Bounds(1.0, classes=(0, 1)), fit_intercept=False)
     with window() as seen:
-        curator = data.open(Plan([Release("noisy_gradient", count, 0.25, clip=0.25)]), Budget(1.0, 1e-6), Logistic())
+        curator = data.open(
+            price_plan(Plan([Release("noisy_gradient", count, 0.25, clip=0.25)]), Budget(1.0, 1e-6)), Logistic()
+        )
         for _ in range(count):
             curator.noisy_gradient(np.zeros(1), clip=0.25)
     drawn = np.array([abs(int(answer.exact[0, 0])) / answer.unit.bound for answer in seen])
@@ -93,7 +98,7 @@ def test_a_bought_number_has_the_noise_of_its_lattice(query):
     count = 300
     data = PrivateData(np.ones((5, 1)), np.ones(5), Bounds(1.0, classes=(0, 1)), fit_intercept=False)
     with window() as seen:
-        curator = data.open(Plan([Release(query, count)]), Budget(1.0, 1e-6, "add_remove"), Logistic())
+        curator = data.open(price_plan(Plan([Release(query, count)]), Budget(1.0, 1e-6, "add_remove")), Logistic())
         for _ in range(count):
             curator.noisy_count() if query == "noisy_count" else curator.noisy_share_within(np.zeros(1), 0, clip=0.25)
     noises = np.array([float((answer.noisy - answer.exact)[0]) / 2.0**answer.unit.m for answer in seen])
@@ -136,7 +141,7 @@ def fit_with(solver, epsilon=1.0, **settings):
 @pytest.mark.thorough
 @pytest.mark.statistical
 def test_the_audit_of_a_transcript_refutes_nothing():
-    solver = CoordinateDescent(n_outer=1, n_inner=3, geometry=Geometry(clip=0.25), step=1e-4)
+    solver = CoordinateDescent(n_outer=1, n_inner=3, geometry=Geometry(clip=0.25), relative_step=1e-4)
     found = audit.transcript(fit_with(solver, alpha=0.0), *few(), runs=250, confidence=SURE)
     assert not found.refuted, str(found)
 

@@ -9,7 +9,8 @@ from numba import njit
 from scipy.optimize import minimize
 
 from discreet.errors import Unsupported
-from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty, prox_coordinate
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+from discreet.penalties.base import prox_coordinate
 
 PENALTIES = [
     NoPenalty(),

@@ -13,9 +13,10 @@ from scipy import stats
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
-from discreet.curator import private_data, session
+from discreet.curator import session
 from discreet.curator.private_data import PrivateData
 from discreet.losses import Logistic
+from tests.priced import at_noise
 
 RUNS = 20_000
 CLIP = 0.25
@@ -26,8 +27,7 @@ def releases(X, y, neighbors, monkeypatch, *, narrow=1.0):
     """RUNS noisy sums of one clipped gradient (first coordinate), at noise multiplier ``narrow``."""
     plan = Plan([Release("noisy_gradient", RUNS, clip=CLIP)])
     data = PrivateData(X, y, Bounds(features=1.0, classes=(0, 1)), fit_intercept=False)
-    monkeypatch.setattr(private_data, "calibrate", lambda plan, budget: narrow)
-    curator = data.open(plan, Budget(1.0, 1e-6, neighbors), Logistic())
+    curator = data.open(at_noise(plan, Budget(1.0, 1e-6, neighbors), narrow), Logistic())
     w = np.zeros(1)
     return np.array([curator.noisy_gradient(w, clip=CLIP)[0] for _ in range(RUNS)])
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy, chacha20_blocks, current_entropy, use_entropy
 from discreet.curator.lattice.noise import discrete_laplace, exponential_choice, poisson_sample, rounded_gaussian
 from discreet.curator.private_data import PrivateData
@@ -89,7 +90,7 @@ def test_the_operating_system_is_asked_and_nothing_else(monkeypatch):
 
 def curator(count=1):
     data = PrivateData(np.ones((4, 2)), [0, 1, 1, 0], bounds_for(Logistic()))
-    return data.open(Plan([Release("noisy_gradient", count, clip=1.0)]), ZERO_OUT, Logistic())
+    return data.open(price_plan(Plan([Release("noisy_gradient", count, clip=1.0)]), ZERO_OUT), Logistic())
 
 
 def fresh(_=None):

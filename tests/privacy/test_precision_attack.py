@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds
 from discreet.budget import Budget
@@ -71,7 +72,7 @@ def test_this_is_the_curators_expression(pure):
         data = PrivateData(np.ones((records, 1)), [0] * records, bounds)
         budget = Budget(EPSILON, 0.0 if pure else DELTA, "add_remove")
         with use_entropy(SeededEntropy(11)):
-            answer = data.open(COUNT, budget, Logistic()).noisy_count()
+            answer = data.open(price_plan(COUNT, budget), Logistic()).noisy_count()
         assert answer == lattice_release(records, 1, SeededEntropy(11), pure)[0]
 
 
@@ -81,7 +82,9 @@ def test_a_gradient_is_released_by_the_same_expression():
     X = np.array([[1.0, -0.5]])
     budget = Budget(EPSILON, DELTA, "zero_out")
     with use_entropy(SeededEntropy(5)):
-        answer = PrivateData(X, [1], bounds).open(plan, budget, Logistic()).noisy_gradient(np.zeros(3), clip=1.0)
+        answer = (
+            PrivateData(X, [1], bounds).open(price_plan(plan, budget), Logistic()).noisy_gradient(np.zeros(3), clip=1.0)
+        )
     unit = unit_for(calibrate(plan, budget), 1, 1.0, 1)
     integers = np.rint(answer / unit.step).astype(np.int64)
     assert (integers * unit.step == answer).all()
@@ -122,6 +125,6 @@ def test_real_curators_answers_too():
     answers = []
     for records in (0, 1):
         data = PrivateData(np.ones((records, 1)), [0] * records, bounds)
-        curator = data.open(plan, Budget(draws**0.5, DELTA, "add_remove"), Logistic())
+        curator = data.open(price_plan(plan, Budget(draws**0.5, DELTA, "add_remove")), Logistic())
         answers.append(np.array([curator.noisy_count() for _ in range(draws)]))
     assert haney(*answers, level=1e-6) == 0

@@ -2,7 +2,8 @@
 
 import pytest
 
-from discreet import DPLogisticRegression, GradientDescent
+from discreet import DPLogisticRegression
+from discreet.solvers import GradientDescent
 from discreet.testing import Data, assert_fresh_noise, assert_replay, neighbor_pairs, replay
 from tests.testing.small_fits import ESTIMATORS, bounds_of, fit_of, prices_remembered, table
 

@@ -9,16 +9,22 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import Bounds, Budget, DPLogisticRegression, Logistic, Neighbors, NoPenalty, PrivateData
+from discreet import Bounds, Budget, DPLogisticRegression, Neighbors
 from discreet.accounting.plan import Plan, Release
-from discreet.curator import private_data, session
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData, session
 from discreet.curator.engines import base
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, unit_for
+from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records import admission
-from discreet.solvers.gradient_loop import Descent
+from discreet.losses import Logistic
+from discreet.models import fitting
+from discreet.penalties import NoPenalty
+from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.testing import fresh_noise, neighbor_pairs, replay
+from tests.priced import priced_at
 from tests.testing.small_fits import bounds_of, fit_of, prices_remembered, table
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -48,9 +54,9 @@ def kinds(fit, data, relation="replace_one", *, bounds=None, only=""):
 
 
 def patched_sum(monkeypatch, change):
-    """Let ``change(engine, query, honest)`` stand in for the dense engine's sum."""
-    honest = DenseEngine.gradient_sum
-    monkeypatch.setattr(DenseEngine, "gradient_sum", lambda self, query: change(self, query, honest))
+    """Let ``change(engine, query, honest)`` stand in for a gradient's sum over an engine."""
+    honest = GradientQuery.over
+    monkeypatch.setattr(GradientQuery, "over", lambda self, engine: change(engine, self, lambda e, q: honest(q, e)))
 
 
 def patched_records(monkeypatch, change):
@@ -106,8 +112,8 @@ def test_clip_after_the_sum(monkeypatch, relation):
     """The mean gradient is clipped instead of each record's."""
 
     def clipped_late(engine, query, honest):
-        reach = np.where(engine._records.norms > 0, 1, 0)
-        loose = DenseEngine(replace(engine._records, norms=reach))
+        reach = np.where(engine.records.norms > 0, 1, 0)
+        loose = DenseEngine(replace(engine.records, norms=reach))
         total = honest(loose, query)
         norm, most = math.sqrt(float(np.sum(total.astype(float) ** 2))), query.bound * engine.n_units
         return total if norm <= most else (total * (most / norm)).astype(np.int64)
@@ -276,7 +282,7 @@ def test_the_exact_sum_used_beside_the_noisy_one(monkeypatch):
         return SimpleNamespace(coefficients=-gradient / max(1, drawn[-1]), noise=None)
 
     monkeypatch.setattr(noise, "poisson_sample", seen)
-    monkeypatch.setattr(Descent, "solve", solve)
+    monkeypatch.setattr(StochasticGradientDescent, "solve", solve)
     monkeypatch.setattr("discreet.solvers.gradient_loop.count_release", lambda domain: ())
     data = table("logistic")
     reports = [
@@ -292,7 +298,7 @@ def early_stopping_fit(X, y, groups=None):
     """A toy solver that looks at the training loss, in the clear, to decide when to stop."""
     bounds, budget = bounds_of("logistic"), Budget(2.0, 1e-5)
     plan = Plan([Release("noisy_gradient", 5, clip=0.05)])
-    opened = PrivateData(X, y, bounds).open(plan, budget, Logistic())
+    opened = PrivateData(X, y, bounds).open(price_plan(plan, budget), Logistic())
     w = np.zeros(opened.domain.shape)
     for _ in range(5):
         w = NoPenalty().prox(w - opened.noisy_gradient(w, clip=0.05) / len(y), 1.0)
@@ -335,7 +341,7 @@ def test_the_same_noise_for_every_class(monkeypatch):
 
 
 def test_no_noise(monkeypatch):
-    monkeypatch.setattr(private_data, "calibrate", lambda plan, budget: 0.0)
+    monkeypatch.setattr(fitting, "price_plan", priced_at(0.0))
     assert not fresh_noise(fit_of("logistic"), table("logistic")).ok
 
 

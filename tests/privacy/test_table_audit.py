@@ -11,25 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import (
-    Boolean,
-    Category,
-    DPLogisticRegression,
-    Ledger,
-    Number,
-    Ordinal,
-    Schema,
-    TableModel,
-    Target,
-    make_private_pipeline,
-)
+from discreet import DPLogisticRegression, Ledger, Schema, TableModel
 from discreet.curator.metrics.predictions import Released
 from discreet.curator.tables import cells
 from discreet.curator.tables.layout import Layout
 from discreet.curator.tables.sources import FrameSource
 from discreet.curator.tables.table_files import open_table
 from discreet.errors import DiscreetError, LedgerError, Unsupported
-from discreet.models import base
+from discreet.models import base, make_private_pipeline
+from discreet.schema import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.cell_meaning import MISSING_TEXTS
 
 MISSING = frozenset(MISSING_TEXTS)
@@ -128,10 +118,10 @@ def test_a_failure_after_a_purchase_was_an_answer(tmp_path):
     schema = Schema({"a": Number("private", within=(0, 1e-289))}, PLAIN.target)
     estimator = DPLogisticRegression(epsilon=20.0, delta=1e-6, ledger=ledger, dataset="x")
     try:
-        TableModel(schema, estimator).fit(table, request="once")
+        TableModel(schema, estimator).fit(table, charge_id="once")
     except DiscreetError:
         with pytest.raises(LedgerError):
-            TableModel(schema, estimator).fit(table, request="once")
+            TableModel(schema, estimator).fit(table, charge_id="once")
 
 
 def test_rows_are_encoded_and_predicted_alike_in_any_company():

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import DPLogisticRegression, DPRidge, GradientDescent
+from discreet import DPLogisticRegression, DPRidge
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.tables import cells as cells_module
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
+from discreet.solvers import GradientDescent
 from discreet.testing import Pair, assert_fresh_noise, assert_replay
 from tests.replaying import worst_ratio
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from discreet.datasets.hospital import hospital
+from discreet.datasets import hospital
 from discreet.models import DPLogisticRegression
 from discreet.report.model_report import Coefficient, ModelReport, outlook
 from tests.report import samples

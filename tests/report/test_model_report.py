@@ -13,11 +13,10 @@ from discreet.models.intervals import ALL_NOISE, covers, rounded
 from discreet.report import guarantee_section as promises
 from discreet.report.budget_section import plan_section, shares
 from discreet.report.coefficients_section import Coefficient, _rows, coefficient_figure, in_order
-from discreet.report.css import DARK, LIGHT
 from discreet.report.forecast_curves import outlook_section
 from discreet.report.html import number, round_ticks, short
 from discreet.report.model_report import Fact, ModelReport, certificate_in, outlook
-from discreet.report.page import POLICY
+from discreet.report.page import POLICY, part
 from tests.report import samples
 
 ALL = {"plain": samples.plain, "hard": samples.hard, "not_private": samples.not_private}
@@ -298,6 +297,11 @@ def luminance(color):
 def contrast(one, other):
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+LIGHT, DARK = (
+    dict(re.findall(r"--(\w+): (#\w{6});", block)) for block in re.findall(r":root \{(.*?)\}", part("page.css"), re.S)
+)
 
 
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])

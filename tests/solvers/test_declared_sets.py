@@ -5,22 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
+from discreet import Bounds, DPHuberRegressor, DPLogisticRegression, DPRidge
+from discreet.errors import Unsupported
+from discreet.penalties import Box, L2Ball
+from discreet.solvers import (
     AdaptiveDescent,
-    Bounds,
-    Box,
     CoordinateDescent,
-    DPHuberRegressor,
-    DPLogisticRegression,
-    DPRidge,
     ExponentialMechanism,
     GradientDescent,
     GreedyCoordinateDescent,
-    L2Ball,
     ObjectivePerturbation,
     OutputPerturbation,
+    Standardized,
     StochasticGradientDescent,
-    Unsupported,
     VarianceReducedDescent,
 )
 from discreet.testing import seeded
@@ -45,10 +42,12 @@ BY_PENALTY = {
     "svrg": VarianceReducedDescent(n_epochs=2),
     "agd": AdaptiveDescent(),
     "cd": CoordinateDescent(n_outer=2),
-    "cd, last": CoordinateDescent(average=False),
+    "cd, last": CoordinateDescent(average="last"),
     "cd, blocks": CoordinateDescent(block_size=2),
     "gcd": GreedyCoordinateDescent(n_steps=3),
     "whitened": "whitened",
+    "standardized, gd": Standardized(GradientDescent(n_steps=5)),
+    "standardized, cd": Standardized(CoordinateDescent(n_inner=12)),
     "output": OutputPerturbation(regularization=0.1),
     "objective": ObjectivePerturbation(regularization=1.0),
     "exponential": ExponentialMechanism(regularization=1.0),
@@ -84,7 +83,7 @@ def classified(solver, penalty="l2", epsilon=1.0, delta=1e-5, **settings):
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("name", BY_PENALTY)
 def test_every_solver_stays_in_a_penaltys_set_or_refuses_it(name, penalty):
-    fits = name in FITS or (name.startswith("cd") and penalty != "ball")
+    fits = name in FITS or (name.startswith(("cd", "standardized")) and penalty != "ball")
     for seed in range(2):
         with seeded(seed):
             if fits:

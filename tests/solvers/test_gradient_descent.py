@@ -5,20 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    L2,
-    Bounds,
-    Budget,
-    GradientDescent,
-    Huber,
-    Logistic,
-    NoPenalty,
-    PrivateData,
-    SmoothedHinge,
-    StochasticGradientDescent,
-)
+from discreet import Bounds, Budget
 from discreet.accounting.gaussian import mu_of
-from discreet.losses import derivative
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
+from discreet.losses import Huber, Logistic, SmoothedHinge
+from discreet.losses.base import derivative
+from discreet.penalties import L2, NoPenalty
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 
 LIMIT = Budget(math.inf, 1e-6)  # no noise, clipped in the L2 norm
 
@@ -26,7 +20,7 @@ LIMIT = Budget(math.inf, 1e-6)  # no noise, clipped in the L2 norm
 def opened(solver, X, y, loss, budget, bounds, penalty=None, **options):
     data = PrivateData(X, y, bounds, **options)
     domain = data.domain(budget.neighbors, loss)
-    return data.open(solver.plan(domain, loss, penalty or NoPenalty()), budget, loss)
+    return data.open(price_plan(solver.plan(domain, loss, penalty or NoPenalty()), budget), loss)
 
 
 def plain_descent(A, targets, loss, penalty, *, n_steps, step, clip, weight, average):
@@ -46,7 +40,7 @@ def plain_descent(A, targets, loss, penalty, *, n_steps, step, clip, weight, ave
 
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.4)], ids=["logistic", "huber"])
 @pytest.mark.parametrize("clip", [10.0, 0.3], ids=["loose", "tight"])
-@pytest.mark.parametrize("momentum", ["none", "heavy_ball", "nesterov"])
+@pytest.mark.parametrize("momentum", [0.0, 0.7, "nesterov"])
 @pytest.mark.parametrize("average", ["last", "uniform"])
 def test_without_noise_it_is_plain_gradient_descent(small_table, loss, clip, momentum, average):
     n_steps, step, penalty = 12, 0.4, L2(0.01)
@@ -56,8 +50,8 @@ def test_without_noise_it_is_plain_gradient_descent(small_table, loss, clip, mom
     curator = opened(solver, small_table.X, y, loss, LIMIT, bounds, penalty)
     root = math.sqrt(step * 0.01)
     weight = {
-        "none": lambda t: 0.0,
-        "heavy_ball": lambda t: 0.7,
+        0.0: lambda t: 0.0,
+        0.7: lambda t: 0.7,
         "nesterov": lambda t: min(t / (t + 3), (1 - root) / (1 + root)),
     }[momentum]
     expected = plain_descent(
@@ -111,7 +105,7 @@ def test_lecture_constants(small_table):
     domain = data.domain(Budget(1.0).neighbors, Logistic())
     solver = GradientDescent.lecture(domain, Logistic(), n_steps=25, radius=3.0, budget=Budget(1.0, 1e-6))
     bound = 1.0 * 2.0  # |f'| <= 1, three features and the intercept in [-1, 1]
-    assert (solver.n_steps, solver.radius, solver.average, solver.momentum) == (25, 3.0, "uniform", "none")
+    assert (solver.n_steps, solver.radius, solver.average, solver.momentum) == (25, 3.0, "uniform", 0.0)
     assert solver.clip == pytest.approx(bound)
     noise = 2 * bound * 5 / mu_of(1.0, 1e-6) / len(small_table.X)  # replace_one, sqrt(25) = 5
     assert solver.step_size == pytest.approx(3.0 / math.sqrt(25 * (bound**2 + 4 * noise**2)))
@@ -133,7 +127,7 @@ def lecture_excess(*, n, p, n_steps, epsilon, radius, runs):
         data = PrivateData(X, y, bounds, fit_intercept=False)
         domain = data.domain(budget.neighbors, loss)
         solver = GradientDescent.lecture(domain, loss, n_steps=n_steps, radius=radius, budget=budget)
-        curator = data.open(solver.plan(domain, loss, NoPenalty()), budget, loss)
+        curator = data.open(price_plan(solver.plan(domain, loss, NoPenalty()), budget), loss)
         w = solver.solve(curator, NoPenalty()).coefficients
         excess.append((radius * lipschitz - w.sum()) / (radius * lipschitz))
     mu = math.sqrt(n_steps) / curator.noise_multiplier

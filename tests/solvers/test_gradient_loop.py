@@ -8,23 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet import (
-    L1,
-    L2,
-    Domain,
-    GradientDescent,
-    Huber,
-    L2Ball,
-    Logistic,
-    Neighbors,
-    NoPenalty,
-    Softmax,
-    Squared,
-    StochasticGradientDescent,
-    Unsupported,
-)
+from discreet import Budget, Neighbors
+from discreet.accounting import Plan, Release
+from discreet.bounds import Domain
+from discreet.errors import Unsupported
+from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.losses.constants import gradient_bound, gradient_smoothness
-from discreet.solvers.gradient_loop import Averager, nesterov_weight, project
+from discreet.penalties import L1, L2, L2Ball, NoPenalty
+from discreet.solvers import GradientDescent, StochasticGradientDescent
+from discreet.solvers.base import Watched
+from discreet.solvers.gradient_loop import Averager, momentum_weight, project
 
 
 def domain(p=3, n=100, neighbors=Neighbors.REPLACE_ONE, n_outputs=1):
@@ -40,6 +33,8 @@ class Answers:
         p = domain.n_features
         self._curvature, self._center = np.linspace(0.1, 1.0, p), np.linspace(-1, 2, p)
         self._gradient = gradient
+        self.budget, self.noise_multiplier = Budget(1.0, 1e-6), 1.0
+        self.plan = Plan([Release("noisy_gradient", 1)])
 
     def noisy_gradient(self, w, *, clip):
         self.asked.append(w.copy())
@@ -77,15 +72,16 @@ def test_averages_are_what_they_say(n_steps):
     np.testing.assert_allclose(averaged("uniform", iterates), iterates.mean(axis=0))
     np.testing.assert_allclose(averaged("polynomial", iterates), np.average(iterates, axis=0, weights=weights))
     np.testing.assert_allclose(averaged("suffix", iterates), iterates[n_steps // 2 :].mean(axis=0))
+    np.testing.assert_allclose(averaged("tail", iterates), iterates[n_steps // 2 + 1 :].mean(axis=0))
     np.testing.assert_array_equal(averaged("last", iterates), iterates[-1])
 
 
-@pytest.mark.parametrize("mode", ["last", "uniform", "suffix", "polynomial"])
+@pytest.mark.parametrize("mode", ["last", "uniform", "suffix", "tail", "polynomial"])
 def test_averages_of_a_constant_are_that_constant(mode):
     np.testing.assert_allclose(averaged(mode, np.full((7, 2), 3.25)), 3.25, rtol=1e-15)
 
 
-@pytest.mark.parametrize("mode", ["last", "uniform", "suffix", "polynomial"])
+@pytest.mark.parametrize("mode", ["last", "uniform", "suffix", "tail", "polynomial"])
 def test_averaging_leaves_the_path_alone(mode):
     paths = []
     for average in ("last", mode):
@@ -147,7 +143,7 @@ def test_plain_steps():
 
 def test_heavy_ball_is_a_constant_weight():
     curator = Answers(domain())
-    w = solve(GradientDescent(n_steps=5, step_size=0.5, momentum="heavy_ball", momentum_weight=0.6), curator)
+    w = solve(GradientDescent(n_steps=5, step_size=0.5, momentum=0.6), curator)
     v = previous = np.zeros(3)
     for _ in range(5):
         point = v + 0.6 * (v - previous)
@@ -156,12 +152,12 @@ def test_heavy_ball_is_a_constant_weight():
 
 
 def test_nesterov_weights():
-    assert nesterov_weight(0, 0.5, 0.0) == 0
-    assert [nesterov_weight(t, 0.5, 0.0) for t in (1, 3, 97)] == [1 / 4, 1 / 2, 97 / 100]
+    assert momentum_weight("nesterov", 0, 0.5, 0.0) == 0
+    assert [momentum_weight("nesterov", t, 0.5, 0.0) for t in (1, 3, 97)] == [1 / 4, 1 / 2, 97 / 100]
     root = math.sqrt(0.5 * 0.02)
-    assert nesterov_weight(10**6, 0.5, 0.02) == pytest.approx((1 - root) / (1 + root))
-    assert nesterov_weight(1, 0.5, 0.02) == 1 / 4
-    assert nesterov_weight(5, 10.0, 10.0) == 0  # never negative
+    assert momentum_weight("nesterov", 10**6, 0.5, 0.02) == pytest.approx((1 - root) / (1 + root))
+    assert momentum_weight("nesterov", 1, 0.5, 0.02) == 1 / 4
+    assert momentum_weight("nesterov", 5, 10.0, 10.0) == 0  # never negative
 
 
 def test_nesterov_asks_at_the_extrapolated_point():
@@ -305,7 +301,7 @@ def test_a_batch_as_large_as_the_data_is_full():
 
 def test_progress_counts_steps():
     seen = []
-    GradientDescent(n_steps=3).solve(Answers(domain()), NoPenalty(), lambda done, planned: seen.append((done, planned)))
+    GradientDescent(n_steps=3).solve(Answers(domain()), NoPenalty(), Watched(lambda *steps: seen.append(steps)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 

@@ -13,7 +13,7 @@ from discreet.curator.records.recoding import Recoding
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers.probability_calibration import REACH, SHARE, calibrate
-from discreet.solvers.whitened import WhitenedDescent
+from tests.solvers.whitened.cases import descent
 
 RNG = np.random.default_rng(5)
 TRUE = np.array([1.4, -0.8, 0.5, 0.0])
@@ -23,7 +23,7 @@ Y = (RNG.random(20_000) < 1 / (1 + np.exp(0.7 - 2 * X @ TRUE))).astype(int)
 
 def fitted(seed=0, epsilon=4.0, **settings):
     with use_entropy(SeededEntropy(seed)):
-        solver = WhitenedDescent(n_steps=8, **settings)
+        solver = descent(n_steps=8, **settings)
         return DPLogisticRegression(epsilon, bounds=1.0, classes=(0, 1), ledger=False, solver=solver).fit(X, Y)
 
 
@@ -34,13 +34,13 @@ def slope(model):
 
 
 def test_margins_come_back_to_scale():
-    assert slope(fitted(calibrate=False)) < 0.75  # the negative control: clipping makes margins too large
+    assert slope(fitted(calibrate_probabilities=False)) < 0.75  # the negative control: clipping makes margins too large
     assert slope(fitted()) == pytest.approx(1.0, abs=0.06)
     assert np.abs(fitted().coef_[0] - 2 * TRUE).max() < 0.25
 
 
 def test_directions_stay():
-    plain, scaled = fitted(calibrate=False, epsilon=50.0), fitted(epsilon=50.0)
+    plain, scaled = fitted(calibrate_probabilities=False, epsilon=50.0), fitted(epsilon=50.0)
     assert np.corrcoef(plain.coef_[0], scaled.coef_[0])[0, 1] > 0.999
 
 
@@ -54,13 +54,13 @@ def gradients(plan: Plan) -> int:
 
 def test_the_plan_has_one_gradient_more_where_it_is_used():
     counts = {
-        "logistic": (WhitenedDescent(), domain(), Logistic()),
-        "asked not to": (WhitenedDescent(calibrate=False), domain(), Logistic()),
-        "no intercept": (WhitenedDescent(), domain(intercept=False), Logistic()),
-        "hinge": (WhitenedDescent(), domain(), SmoothedHinge(0.5)),
-        "softmax": (WhitenedDescent(), domain(outputs=3), Softmax(3)),
-        "plain": (WhitenedDescent(form="plain"), domain(), Logistic()),
-        "diagonal": (WhitenedDescent(form="diagonal"), domain(), Logistic()),
+        "logistic": (descent(), domain(), Logistic()),
+        "asked not to": (descent(calibrate_probabilities=False), domain(), Logistic()),
+        "no intercept": (descent(), domain(intercept=False), Logistic()),
+        "hinge": (descent(), domain(), SmoothedHinge(0.5)),
+        "softmax": (descent(), domain(outputs=3), Softmax(3)),
+        "plain": (descent("plain"), domain(), Logistic()),
+        "diagonal": (descent("diagonal"), domain(), Logistic()),
     }
     found = {name: gradients(solver.plan(where, loss, NoPenalty())) for name, (solver, where, loss) in counts.items()}
     assert found == {name: 13 if name == "logistic" else 12 for name in counts}

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from scipy import sparse
@@ -17,10 +15,9 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    GradientDescent,
-    StochasticGradientDescent,
 )
-from discreet.curator import private_data, wall
+from discreet.accounting.pricing import remembered_prices
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import Data
 
 N, P = 40, 3
@@ -83,6 +80,5 @@ def fit_of(name: str, kind: str = "gd", relation: str = "replace_one", **setting
 @contextmanager
 def prices_remembered() -> Iterator[None]:
     """Pricing reads no data and takes most of a small fit's time: each plan is priced once."""
-    calibrate, epsilon_of = lru_cache(private_data.calibrate), lru_cache(wall.epsilon_of)
-    with mock.patch.object(private_data, "calibrate", calibrate), mock.patch.object(wall, "epsilon_of", epsilon_of):
+    with remembered_prices():
         yield

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet import DPLogisticRegression, GradientDescent
+from discreet import DPLogisticRegression
+from discreet.solvers import GradientDescent
 from discreet.testing import noiseless, seeded
 from tests.testing.small_fits import bounds_of, fit_of, prices_remembered, table
 

@@ -7,28 +7,17 @@ anew with both accountants and refuses a claim that is below the price.
 import hashlib
 import json
 import math
-import textwrap
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import textbook
-from discreet.accounting.cell_counts import CHECKED, checked_in
+from discreet import __version__
+from discreet.accounting import certificate_text, textbook
+from discreet.accounting.cell_counts import CHECKED, ESTIMATED
 from discreet.accounting.coverage import not_covered, weaknesses
-from discreet.accounting.events import (
-    ZCDP,
-    Event,
-    NonPrivate,
-    PerturbedMinimum,
-    PoissonSampled,
-    RepeatedSelection,
-    TotalVariation,
-    event_from_dict,
-    to_dict,
-)
-from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.events import ZCDP, Event, NonPrivate, event_from_dict, to_dict
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
@@ -36,20 +25,9 @@ from discreet.errors import AccountingError
 
 FORMAT = 3
 UNITS = ("record", "person")
-ARITHMETICS = ("exact lattice", "idealised")
-BOUGHT = "bought_ranges"
-"""Among the public facts: ranges that were released with noise, under this certificate."""
+ARITHMETICS = ("exact lattice", "idealized")
 LATER = ("trace", "created", "ledger")
 """The fields that are not known before records are read; ``BOUGHT`` is the fourth thing that is not."""
-
-ESTIMATED = (BOUGHT, CHECKED)
-"""Among the public facts: what was estimated with privacy budget, and not declared."""
-
-_RELATIONS = {
-    Neighbors.REPLACE_ONE: "any one {unit} is exchanged for any other",
-    Neighbors.ZERO_OUT: "any one {unit} is blanked",
-    Neighbors.ADD_REMOVE: "any one {unit} is added or removed",
-}
 
 
 @dataclass(frozen=True)
@@ -65,34 +43,53 @@ class Verification:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """The guarantee of a fitted model.
+    """Guarantee of a fitted model, with all that it rests on.
 
     Parameters
     ----------
-    epsilon, delta, neighbors, unit
-        The claim: (epsilon, delta)-DP under the relation, for each ``"record"`` or each ``"person"``.
-        The delta printed is the delta used.
-    model, solver
-        What was fitted, and the solver's public settings.
-    events
+    epsilon, delta : float
+        The claim: (epsilon, delta)-DP. The delta printed is the delta used.
+    neighbors : Neighbors
+        The relation.
+    events : tuple of Event
         Everything that was released.
-    accountants
+    unit : {"record", "person"}, default="record"
+        Whom the claim protects.
+    model : str, default=""
+        What was fitted.
+    solver : dict
+        The solver's public settings.
+    accountants : dict
         What each accountant says of the events at this delta.
-    assumed_public
+    assumed_public : dict
         The declared facts on which the guarantee rests, and where they come from.
-    noise_multiplier
+    noise_multiplier : float, default=0.0
         Noise over sensitivity under the relation.
-    arithmetic
-        ``"exact lattice"`` where the proof covers the bits that ran, ``"idealised"`` where it is of real numbers.
-    entropy
+    arithmetic : str, default="exact lattice"
+        ``"exact lattice"`` where the proof covers the bits that ran, ``"idealized"`` where it is of real numbers.
+    entropy : str, default="os.urandom"
         Where the noise came from.
-    not_private
+    library_version : str, default=""
+        The version of discreet.
+    notes : tuple of str, default=()
+        Remarks for the reader.
+    created : str, default=None
+        The date.
+    not_private : tuple of str, default=()
         Reasons why there is no guarantee at all, such as seeded noise. An infinite epsilon and an
         event without noise are found without being listed.
-    trace
+    trace : tuple of Charge, default=()
         For adaptive runs: what each answer cost, in which round, and what the filter refused.
-    ledger
+    ledger : dict, default=None
         Where the fit was charged: the ledger's name, the data set, the entry and the chain's head. None: nowhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import Certificate, DPRidge
+    >>> certificate = DPRidge(bounds=1.0, target=(0, 1), delta=1e-6).fit(np.eye(3), np.ones(3)).certificate_
+    >>> certificate.epsilon, certificate.stamp
+    (1.0, 'PRIVATE')
     """
 
     epsilon: float
@@ -128,6 +125,47 @@ class Certificate:
             raise AccountingError("a certificate names a ledger, a data set, an entry and its head, or none of them")
         if self.unit not in UNITS or self.arithmetic not in ARITHMETICS:
             raise AccountingError(f"unit must be one of {UNITS} and arithmetic one of {ARITHMETICS}")
+
+    @classmethod
+    def of(
+        cls,
+        priced: PricedPlan,
+        facts: Mapping[str, Any],
+        *,
+        notes: tuple[str, ...] = (),
+        idealized: tuple[str, ...] = (),
+        noise_multiplier: float | None = None,
+        **known: Any,
+    ) -> "Certificate":
+        """Return what may be claimed of a priced plan.
+
+        Parameters
+        ----------
+        priced
+            The releases, their budget and their price.
+        facts
+            The declared facts and the ``"unit"``; None where something was not declared.
+        notes, idealized
+            Remarks; and why the proof is of real numbers, where it is.
+        noise_multiplier
+            None: that of the plan.
+        known
+            Further fields by name.
+        """
+        return cls(
+            epsilon=priced.budget.epsilon,
+            delta=priced.budget.delta,
+            neighbors=priced.budget.neighbors,
+            events=priced.events,
+            unit=facts["unit"],
+            accountants=priced.price.accountants,
+            assumed_public={key: value for key, value in facts.items() if key != "unit" and value is not None},
+            noise_multiplier=priced.noise_multiplier if noise_multiplier is None else noise_multiplier,
+            arithmetic="idealized" if idealized else "exact lattice",
+            library_version=__version__,
+            notes=(*notes, *idealized),
+            **known,
+        )
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -167,11 +205,43 @@ class Certificate:
         return not_covered(has_ledger=self.ledger is not None)
 
     def group(self, size: int) -> tuple[float, float]:
-        """The (epsilon, delta) that holds for ``size`` records (persons) together."""
+        """Return the (epsilon, delta) that holds for ``size`` records (persons) together.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+
+        Returns
+        -------
+        tuple of float
+            Epsilon and delta.
+
+        Examples
+        --------
+        >>> round(certificate.group(2)[0], 6)
+        2.0
+        """
         return textbook.group(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
 
     def verify(self) -> Verification:
-        """Price the events again, with both accountants; raise AccountingError if the claim is below."""
+        """Price the events again, with both accountants.
+
+        Returns
+        -------
+        Verification
+            What is claimed, and what was found.
+
+        Raises
+        ------
+        AccountingError
+            If the claim is below what the events cost.
+
+        Examples
+        --------
+        >>> certificate.verify().epsilon <= certificate.epsilon
+        True
+        """
         try:
             found = epsilon_of(self.events, self.delta, self.neighbors)
         except ArithmeticError:  # numbers that nobody would choose, such as noise of 1e-300
@@ -187,11 +257,21 @@ class Certificate:
         return Verification(self.epsilon, found.epsilon, self.delta, found.accountants, self.is_private)
 
     def public_digest(self) -> str:
-        """The SHA-256 of all that is known before records are read: what a ledger chains when it charges the fit.
+        """Return the SHA-256 of all that is known before records are read: what a ledger chains with the charge.
 
         Left out is what the fit itself releases, or what follows from the charge: ``LATER``, and the values of ranges
         and counts that were estimated with privacy budget; of which columns they are is in it. A new field is in it
         unless it is named there.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+
+        Examples
+        --------
+        >>> len(certificate.public_digest())
+        64
         """
         known = {name: value for name, value in self._stored().items() if name not in LATER}
         known["assumed_public"] = {
@@ -201,7 +281,18 @@ class Certificate:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> str:
-        """The certificate as JSON: sorted, without NaN or infinity as numbers, floats exact."""
+        """Return the certificate as JSON: sorted, without NaN or infinity as numbers, floats exact.
+
+        Returns
+        -------
+        str
+            The text.
+
+        Examples
+        --------
+        >>> Certificate.from_json(certificate.to_json()) == certificate
+        True
+        """
         return json.dumps(_encoded(self._stored()), sort_keys=True, indent=2, allow_nan=False)
 
     def _stored(self) -> dict[str, Any]:
@@ -214,7 +305,28 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> "Certificate":
-        """The inverse of ``to_json``. Unknown or missing fields and a stamp that does not follow are refused."""
+        """Read what ``to_json`` wrote. Unknown or missing fields and a stamp that does not follow are refused.
+
+        Parameters
+        ----------
+        text : str
+            The JSON.
+
+        Returns
+        -------
+        Certificate
+            The certificate.
+
+        Raises
+        ------
+        AccountingError
+            If the text is no certificate.
+
+        Examples
+        --------
+        >>> Certificate.from_json(certificate.to_json()).epsilon
+        1.0
+        """
         try:
             stored = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
         except ValueError:
@@ -236,19 +348,35 @@ class Certificate:
             raise AccountingError("the certificate's stamp does not follow from its contents: do not rely on it")
         return certificate
 
-    def with_notes(self, *notes: str) -> "Certificate":
-        """A copy with more notes."""
-        return replace(self, notes=(*self.notes, *notes))
-
     def text(self) -> str:
-        """The certificate for a person."""
-        return _joined(_lines(self))
+        """Return the certificate for a person.
+
+        Returns
+        -------
+        str
+            Several lines.
+
+        Examples
+        --------
+        >>> "PRIVATE" in certificate.text()
+        True
+        """
+        return certificate_text.text(self)
 
     def summary(self) -> str:
-        """What matters first, for a person."""
-        title = f"Privacy certificate: {self.headline}"
-        found = (*_claim_lines(self), *_bought_lines(self), *_check_lines(self))
-        return _joined((title, "", *found, *_ledger_lines(self.ledger), *_coverage_lines(self)))
+        """Return what matters first, for a person.
+
+        Returns
+        -------
+        str
+            The headline, the claim and what it does not cover.
+
+        Examples
+        --------
+        >>> "epsilon" in certificate.summary()
+        True
+        """
+        return certificate_text.summary(self)
 
     def __str__(self) -> str:
         return self.text()
@@ -258,124 +386,6 @@ def _columns_of(key: str, fact: Any) -> list[str]:
     """Return the columns of which something was estimated; all keys of what is no such fact."""
     within = fact.get("columns", fact) if key == CHECKED and isinstance(fact, Mapping) else fact
     return sorted(map(str, within)) if isinstance(within, (Mapping, list)) else [str(within)]
-
-
-def _joined(lines: Iterable[str]) -> str:
-    """Return the lines as one text; a line break within a value is written out, so that it cannot forge a line."""
-    return "\n".join("\\n".join(line.splitlines()) for line in lines)
-
-
-def _claim_lines(certificate: Certificate) -> list[str]:
-    if not certificate.is_private:
-        return ["  Guarantee     none: do not release this model"]
-    unit, factor = certificate.unit, math.exp(min(certificate.epsilon, 700.0))
-    return [
-        f"  Guarantee     epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta!r}, per {unit}",
-        f"  Meaning       When {_RELATIONS[certificate.neighbors].format(unit=unit)}, no outcome becomes more than",
-        f"                {factor:.4g} times as likely, up to a probability of {certificate.delta!r}.",
-    ]
-
-
-def _check_lines(certificate: Certificate) -> list[str]:
-    found = checked_in(certificate.assumed_public, certificate.unit)
-    lines = [] if found is None else found.lines()
-    return [f"  {'Checks' if i == 0 else '':<14}{line}" for i, line in enumerate(lines)]
-
-
-def _bought_lines(certificate: Certificate) -> list[str]:
-    bought = certificate.assumed_public.get(BOUGHT, {})
-    return [f"  Bought        {name} from {low:.6g} to {high:.6g}" for name, (low, high) in bought.items()]
-
-
-def _lines(certificate: Certificate) -> list[str]:
-    unit = certificate.unit
-    lines = [f"Privacy certificate: {certificate.headline}", "", *_claim_lines(certificate)]
-    if certificate.is_private:
-        lines.append(f"  Neighbors     {certificate.neighbors}")
-        together, slack = certificate.group(5)
-        if slack < 1:
-            lines.append(f"  Five {unit}s{'':<{7 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
-    lines.append(f"  Model         {certificate.model or 'not named'}")
-    lines += [f"    {name:<22}{value}" for name, value in certificate.solver.items()]
-    lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
-    lines.append("  Released")
-    released = [event for event in certificate.events if not isinstance(event, TotalVariation)]
-    lines += [f"    {_phrase(event)}" for event in released] or ["    nothing"]
-    lines += [f"  {_phrase(event)}" for event in certificate.events if isinstance(event, TotalVariation)]
-    lines += _trace_lines(certificate.trace)
-    lines.append(
-        "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
-    )
-    lines += [*_bought_lines(certificate), *_check_lines(certificate)]
-    lines.append("  Taken as public, not measured")
-    public = {name: value for name, value in certificate.assumed_public.items() if name not in ESTIMATED}
-    lines += [line for name, value in public.items() for line in _fact_lines(name, value)] or ["    nothing"]
-    lines += _ledger_lines(certificate.ledger) + _coverage_lines(certificate)
-    lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")
-    lines += [f"  Note          {note}" for note in certificate.notes]
-    made = " ".join(part for part in (certificate.library_version, certificate.created) if part)
-    return [*lines, f"  Made by       discreet {made}".rstrip()]
-
-
-def _fact_lines(name: str, value: Any, indent: str = "    ") -> list[str]:
-    """A fact in a line; a schema in a line for each of its columns; many ranges by how many are alike."""
-    if isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
-        within = [_fact_lines(key, item, indent + "  ") for key, item in value.items()]
-        return [f"{indent}{name}", *(line for lines in within for line in lines)]
-    if isinstance(value, dict):
-        value = ", ".join(f"{key} {item}" for key, item in value.items()) or "not declared"
-    elif isinstance(value, list) and len(value) > 12:
-        alike = Counter(map(str, value))
-        few = [f"{count} x {item}" for item, count in alike.items()]
-        value = ", ".join(few) if len(few) < 5 else f"{len(value)}, from {value[0]} to {value[-1]}"
-    return [f"{indent}{name:<22}{value}"]
-
-
-def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:
-    """A line a query: how often it was answered, what that cost, how often it was refused."""
-    lines = []
-    for query in dict.fromkeys(charge.query for charge in trace):
-        paid = [charge.rho for charge in trace if charge.query == query and charge.answered]
-        refused = sum(1 for charge in trace if charge.query == query and not charge.answered)
-        said = f"{len(paid)} answers for rho {math.fsum(paid):.4g}" + (f", {refused} refused" if refused else "")
-        lines.append(f"    {query:<22}{said}")
-    rounds = max((charge.round for charge in trace), default=0)
-    return [f"  Spent         in {rounds} rounds", *lines] if lines else []
-
-
-def _ledger_lines(ledger: Mapping[str, Any] | None) -> list[str]:
-    if ledger is None:
-        return ["  Ledger        none: what else was released of these records is not known"]
-    entry = f"entry {ledger['entry']} of ledger {ledger['ledger']}"
-    return [f"  Ledger        charged to {ledger['dataset']!r}, {entry}", f"                head {ledger['head']}"]
-
-
-def _coverage_lines(certificate: Certificate) -> list[str]:
-    wrapped = [line for said in certificate.not_covered for line in textwrap.wrap(said, 104)]
-    return [f"  {'Not covered' if place == 0 else '':<14}{line}" for place, line in enumerate(wrapped)]
-
-
-def _phrase(event: Event) -> str:
-    if isinstance(event, PoissonSampled):
-        return f"{_phrase(event.event)}, each on a fresh sample with probability {event.numerator}/65536"
-    if isinstance(event, TotalVariation):
-        return (
-            f"ASSUMED: whatever the data, the draw's law is within {event.distance!r} of the intended one in total\n"
-            "                variation. This is not proved, nor does it follow from how long the sampler ran;\n"
-            "                the guarantee rests on it."
-        )
-    if isinstance(event, RepeatedSelection):
-        runs = ", or ".join(" and ".join(map(_phrase, run)) for run in event.runs)
-        law = Stopping(event.mean, event.shape)
-        return f"the best of a secret number of runs ({law.name}, mean {law.mean:g}), a run at most {runs}"
-    stored = to_dict(event)
-    if isinstance(event, PerturbedMinimum):
-        stored = {name: value for name, value in stored.items() if name not in ("reach", "outputs") or value != 1}
-        stored["kind"] = f"minimum of an objective with {stored.pop('noise')} noise inside"
-        stored["slopes"] = event.slopes.replace("_", "-")
-    kind, count = stored.pop("kind"), stored.pop("count", 1)
-    settings = ", ".join(f"{name} {value}" for name, value in stored.items() if value is not None)
-    return f"{count} x {kind.replace('_', ' ')}" + (f" ({settings})" if settings else "")
 
 
 def _is_reference(ledger: Any) -> bool:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast, get_args
 
 from discreet.accounting.number_of_runs import Stopping
 from discreet.errors import AccountingError
@@ -37,8 +37,21 @@ def reciprocal_up(value: float) -> float:
     return math.nextafter(answer, math.inf)
 
 
+class _Released:
+    """What every event says of itself."""
+
+    @property
+    def inner(self) -> "Event":
+        """What was released of each sample; the event itself where all records were seen."""
+        return cast("Event", self)
+
+    def describe(self) -> str:
+        """Return the event for a person."""
+        return _phrase(to_dict(self.inner))
+
+
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(_Released):
     """``count`` adaptive releases of a vector with Gaussian noise: exactly sqrt(count)/noise_multiplier-GDP."""
 
     kind: ClassVar[str] = "gaussian"
@@ -51,7 +64,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(_Released):
     """``count`` releases with Laplace noise of scale noise_multiplier times the L1-sensitivity.
 
     Each is pure (1/noise_multiplier)-DP. ``dimension`` is that of each answer; None (not said) and
@@ -97,7 +110,7 @@ class Laplace:
 
 
 @dataclass(frozen=True)
-class BoundedRange:
+class BoundedRange(_Released):
     """``count`` selections by the exponential mechanism (or Gumbel noise), each of range ``epsilon``.
 
     Bounded range: the log-ratios of one pair of neighbors lie in an interval of length epsilon. Each
@@ -114,7 +127,7 @@ class BoundedRange:
 
 
 @dataclass(frozen=True)
-class PureDP:
+class PureDP(_Released):
     """``count`` releases of which each is epsilon-DP and nothing more is known (e.g. permute-and-flip)."""
 
     kind: ClassVar[str] = "pure"
@@ -127,10 +140,11 @@ class PureDP:
 
 
 @dataclass(frozen=True)
-class ZCDP:
+class ZCDP(_Released):
     """A release (or a whole filter) that is rho-zCDP."""
 
     kind: ClassVar[str] = "zcdp"
+    count: ClassVar[int] = 1
     rho: float
 
     def __post_init__(self) -> None:
@@ -142,7 +156,7 @@ SLOPES = ("logistic", "one_signed", "two_signed", "softmax")
 
 
 @dataclass(frozen=True)
-class PerturbedMinimum:
+class PerturbedMinimum(_Released):
     """The exact minimizer of a sum of convex losses of linear models, plus (lambda/2) ||w||^2 + b.w with a random b.
 
     Its privacy loss has a part from the noise and a part from the curvature (the density's Jacobian), so that it
@@ -167,6 +181,7 @@ class PerturbedMinimum:
     """
 
     kind: ClassVar[str] = "perturbed_minimum"
+    count: ClassVar[int] = 1
     noise_multiplier: float
     curvature: float
     slopes: str = "two_signed"
@@ -181,9 +196,16 @@ class PerturbedMinimum:
         if self.slopes not in SLOPES or self.noise not in ("gaussian", "gamma") or self.reach < 1:
             raise AccountingError(f"slopes are one of {', '.join(SLOPES)}, noise gaussian or gamma, reach at least 1")
 
+    def describe(self) -> str:
+        """Return the event for a person."""
+        stored = to_dict(self) | {"slopes": self.slopes.replace("_", "-")}
+        stored = {name: value for name, value in stored.items() if name not in ("reach", "outputs") or value != 1}
+        stored["kind"] = f"minimum of an objective with {stored.pop('noise')} noise inside"
+        return _phrase(stored)
+
 
 @dataclass(frozen=True)
-class TotalVariation:
+class TotalVariation(_Released):
     """An assumption, not a release: what was released came from a law within this distance of the intended one.
 
     A sampler that is only approximate (a Markov chain stopped after finitely many steps) adds
@@ -191,24 +213,34 @@ class TotalVariation:
     """
 
     kind: ClassVar[str] = "total_variation"
+    count: ClassVar[int] = 1
     distance: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distance", _require_positive(self.distance, "distance"))
 
+    def describe(self) -> str:
+        """Return the assumption for a person."""
+        return (
+            f"ASSUMED: whatever the data, the draw's law is within {self.distance!r} of the intended one in total\n"
+            "                variation. This is not proved, nor does it follow from how long the sampler ran;\n"
+            "                the guarantee rests on it."
+        )
+
 
 @dataclass(frozen=True)
-class NonPrivate:
+class NonPrivate(_Released):
     """A release without noise. Its price is infinite."""
 
     kind: ClassVar[str] = "non_private"
+    count: ClassVar[int] = 1
 
 
 Sampleable = Gaussian | Laplace | BoundedRange | PureDP
 
 
 @dataclass(frozen=True)
-class PoissonSampled:
+class PoissonSampled(_Released):
     """Each of the inner event's ``count`` releases sees its own, fresh Poisson sample of the records.
 
     The sampling probability is numerator/2^16, exactly. One sample that serves several releases is a
@@ -233,9 +265,23 @@ class PoissonSampled:
         """The exact probability with which a record is drawn."""
         return Fraction(self.numerator, SAMPLING_DENOMINATOR)
 
+    @property
+    def count(self) -> int:
+        """How many samples are drawn, each for a release."""
+        return self.event.count
+
+    @property
+    def inner(self) -> "Event":
+        """What was released of each sample."""
+        return self.event
+
+    def describe(self) -> str:
+        """Return the event for a person."""
+        return f"{self.event.describe()}, each on a fresh sample with probability {self.numerator}/65536"
+
 
 @dataclass(frozen=True)
-class RepeatedSelection:
+class RepeatedSelection(_Released):
     """The best outcome of a random, secret number of runs, and nothing of the others (``repeated_selection.py``).
 
     Parameters
@@ -249,6 +295,7 @@ class RepeatedSelection:
     """
 
     kind: ClassVar[str] = "repeated_selection"
+    count: ClassVar[int] = 1
     runs: tuple[tuple["Event", ...], ...]
     mean: float
     shape: float | None = 0.0
@@ -259,13 +306,18 @@ class RepeatedSelection:
             raise AccountingError("the shape of a selection is a number, or None for Poisson")
         if not self.runs or not all(isinstance(run, tuple) and run for run in self.runs):
             raise AccountingError("a selection lists the events of at least one kind of run")
-        if any(
-            isinstance(event, (RepeatedSelection, TotalVariation, NonPrivate)) for run in self.runs for event in run
-        ):
+        refused = (RepeatedSelection, TotalVariation, NonPrivate)
+        if any(isinstance(event, refused) for run in self.runs for event in run):
             raise AccountingError("the runs of a selection are private, exact and select nothing themselves")
         if self.shape is not None:
             object.__setattr__(self, "shape", float(self.shape))
         Stopping(self.mean, self.shape)
+
+    def describe(self) -> str:
+        """Return the event for a person."""
+        runs = ", or ".join(" and ".join(event.describe() for event in run) for run in self.runs)
+        law = Stopping(self.mean, self.shape)
+        return f"the best of a secret number of runs ({law.name}, mean {law.mean:g}), a run at most {runs}"
 
 
 Event = (
@@ -281,15 +333,7 @@ Event = (
     | NonPrivate
 )
 
-_KINDS: dict[str, type[Any]] = {
-    cls.kind: cls
-    for cls in (
-        *(Gaussian, Laplace, PoissonSampled, BoundedRange, PureDP, ZCDP, PerturbedMinimum, RepeatedSelection),
-        *(TotalVariation, NonPrivate),
-    )
-}
-
-_UNCOUNTED = (ZCDP, PerturbedMinimum, RepeatedSelection, TotalVariation, NonPrivate)
+_KINDS: dict[str, type[Any]] = {cls.kind: cls for cls in get_args(Event)}
 
 
 def to_dict(event: Event) -> dict[str, Any]:
@@ -301,6 +345,13 @@ def to_dict(event: Event) -> dict[str, Any]:
             value = [[to_dict(inner) for inner in run] for run in value]
         answer[item.name] = to_dict(value) if item.name == "event" else value
     return answer
+
+
+def _phrase(stored: dict[str, Any]) -> str:
+    """The fields of an event in a line."""
+    kind, count = stored.pop("kind"), stored.pop("count", 1)
+    settings = ", ".join(f"{name} {value}" for name, value in stored.items() if value is not None)
+    return f"{count} x {kind.replace('_', ' ')}" + (f" ({settings})" if settings else "")
 
 
 def event_from_dict(stored: Mapping[str, Any]) -> Event:
@@ -329,24 +380,16 @@ def unwrapped(event: Event) -> Event:
     return event
 
 
-def count_of(event: Event) -> int:
-    """How many releases an event stands for."""
-    inner = event.event if isinstance(event, PoissonSampled) else event
-    return inner.count if isinstance(inner, (Gaussian, Laplace, BoundedRange, PureDP)) else 1
-
-
 def merged(events: Iterable[Event]) -> tuple[Event, ...]:
     """The same releases with equal events joined into one of a larger count, in order of appearance."""
     counts: dict[Event, int] = {}
     for event in map(unwrapped, events):
         one = with_count(event, 1)
-        counts[one] = counts.get(one, 0) + count_of(event)
+        counts[one] = counts.get(one, 0) + event.count
     answer: list[Event] = []
     for event, count in counts.items():
-        if isinstance(event, _UNCOUNTED):
-            answer += [event] * count
-        else:
-            answer.append(with_count(event, count))
+        many = with_count(event, count)
+        answer += [many] if many.count == count else [event] * count
     return tuple(answer)
 
 
@@ -354,6 +397,4 @@ def with_count(event: Event, count: int) -> Event:
     """The same event, that many times; events without a count are returned as they are."""
     if isinstance(event, PoissonSampled):
         return replace(event, event=replace(event.event, count=count))
-    if isinstance(event, _UNCOUNTED):
-        return event
-    return replace(event, count=count)
+    return replace(event, count=count) if isinstance(event, (Gaussian, Laplace, BoundedRange, PureDP)) else event

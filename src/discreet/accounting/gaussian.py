@@ -14,10 +14,11 @@ which neither overflows nor loses digits to e^epsilon. Every function rounds to 
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from scipy.special import erfcx, log_ndtr
 
+from discreet.accounting.root_finding import find_root
 from discreet.errors import AccountingError
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -91,7 +92,7 @@ def epsilon_of(mu: float, delta: float) -> float:
     low, high = 0.0, 0.5 * mu * mu + mu * math.sqrt(-2 * target)  # the zCDP bound
     while log_delta_of(high, mu) > target:
         high *= 2
-    return _bisect(lambda epsilon: log_delta_of(epsilon, mu) > target, low, high)[1]
+    return find_root(lambda epsilon: log_delta_of(epsilon, mu) > target, low, high, width=2 * _ULP)[1]
 
 
 def mu_of(epsilon: float, delta: float) -> float:
@@ -104,20 +105,7 @@ def mu_of(epsilon: float, delta: float) -> float:
         low /= 2
     while log_delta_of(epsilon, high) <= target:
         high *= 2
-    return _bisect(lambda mu: log_delta_of(epsilon, mu) <= target, low, high)[0]
-
-
-def _bisect(is_low: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """A bracket of relative width about 1e-15: ``is_low`` holds at the first end, fails at the second."""
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if not low < middle < high or high - low <= 2 * _ULP * high:
-            break
-        if is_low(middle):
-            low = middle
-        else:
-            high = middle
-    return low, high
+    return find_root(lambda mu: log_delta_of(epsilon, mu) <= target, low, high, width=2 * _ULP)[0]
 
 
 def mu_of_noise(counts_and_multipliers: Iterable[tuple[int, float]]) -> float:

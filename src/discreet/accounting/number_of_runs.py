@@ -15,6 +15,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.root_finding import find_root
 from discreet.errors import AccountingError
 
 Array = NDArray[np.float64]
@@ -56,11 +57,8 @@ class Stopping:
         """The parameter with (about) the declared mean; ``log_mean`` is that of this double."""
         if self.shape == 1:
             return 1 / self.mean
-        low, high = -750.0, 0.0  # of log gamma; the mean falls
-        for _ in range(100):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if _log_mean(middle, self._eta) > math.log(self.mean) else (low, middle)
-        return math.exp(high)
+        wanted = math.log(self.mean)  # the mean falls with log gamma
+        return math.exp(find_root(lambda log: _log_mean(log, self._eta) > wanted, -750.0, 0.0, steps=100)[1])
 
     @property
     def _eta(self) -> float:

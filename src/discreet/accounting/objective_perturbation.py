@@ -55,24 +55,88 @@ larger than a Gaussian's at small t, and the event must never be composed as one
 
 For replace_one no such theorem is known: logistic is priced as one_signed.
 
+**Slopes and curvature of a loss** (``perturbation_of``). With R the bound on a row's norm, C the clip on a record's
+gradient and lambda the regularization of the sum:
+
+* logistic of sharpness k: |f'| = v C/r for a row of norm r <= R with v in [0, 1], and f'' = k |f'| (1 - |f'|), so
+  f'' r^2 <= k C^2 v (r/C - v) <= k C^2 v (q - v) with q = max(1, R/C); beyond the clip the curvature is 0.
+* the others: f'' r^2 <= sup f'' R^2, whatever the slope; the record fixes the sign of f' where ``one_signed``.
+* softmax: the Hessian is (diag(p) - p p^T) (x) x x^T, with eigenvalues at most R^2/2.
+
 **Gamma noise**, density proportional to exp(-||b||/(z a L)): | ||b_D|| - ||b_D'|| | <= a L, so that the loss is at
 most T + 1/z, always: pure epsilon.
 """
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from discreet.accounting.events import Event, Gaussian, PerturbedMinimum, PureDP, reciprocal_up
 from discreet.accounting.privacy_loss import Array, LossBound, Tail
+from discreet.accounting.root_finding import find_root
+from discreet.bounds import Domain
 from discreet.budget import Neighbors
-from discreet.errors import AccountingError
+from discreet.errors import AccountingError, Unsupported
+from discreet.losses.base import Loss
+from discreet.losses.constants import gradient_bound
 
-_UP = 1 + 2.0**-50
+_UP = 1 + 2.0**-50  # above an exact quotient, whose few roundings are less than that
 _LOWEST, _HIGHEST = -8.0, 36.0  # scores between which the logistic loss is resolved
 _NODE = 0.04
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """What the price of noise inside an objective needs in addition to the noise: see ``PerturbedMinimum``.
+
+    Parameters
+    ----------
+    curvature : float
+        The objective's strong convexity over a record's smoothness.
+    slopes : str, default="two_signed"
+        The kind of the records' slopes.
+    reach : float, default=1.0
+        The largest slope, in units of the clip.
+    outputs : int, default=1
+        The number of outputs of the model.
+
+    Examples
+    --------
+    >>> from discreet.accounting import Perturbation
+    >>> Perturbation(curvature=10.0).outputs
+    1
+    """
+
+    curvature: float
+    slopes: str = "two_signed"
+    reach: float = 1.0
+    outputs: int = 1
+
+
+def record_bound(loss: Loss, domain: Domain, clip: float | None) -> float:
+    """The bound on a record's gradient: the clip, or what the declared bounds imply where that is less."""
+    if clip is None:
+        return gradient_bound(loss, domain) * _UP
+    return min(clip, loss.lipschitz_for(domain.target_bound) * domain.row_norm) * _UP
+
+
+def perturbation_of(loss: Loss, domain: Domain, clip: float | None, regularization: float) -> Perturbation:
+    """The curvature beta/lambda and the slopes at ``regularization`` lambda > 0, in the form of the sum."""
+    bound, slopes = record_bound(loss, domain, clip), loss.perturbation_slopes
+    if loss.n_outputs > 1:
+        if slopes != "softmax":
+            raise Unsupported("objective perturbation is proven for one output and for softmax: use solver='gd'")
+        if clip is not None and clip < gradient_bound(loss, domain):
+            raise Unsupported(
+                "clipped softmax gradients are no gradients of a convex loss, which objective perturbation needs: "
+                "leave out the clip, or declare a smaller row_norm"
+            )
+    curvature = (loss.perturbed_curvature(domain.row_norm, bound) / regularization) * _UP
+    reach = max(1.0, domain.row_norm / bound) if slopes == "logistic" else 1.0
+    return Perturbation(curvature, slopes, reach=reach, outputs=loss.n_outputs)
 
 
 def determinant_term(event: PerturbedMinimum) -> float:
@@ -121,16 +185,14 @@ def loss_bound(event: PerturbedMinimum, neighbors: Neighbors) -> LossBound:
 
 def _vertex_bound(tails: tuple[Tail, ...], shift: float) -> LossBound:
     """A sum of tails from where it falls below 1, by bisection: any point from the shift on is a valid start."""
-    low, high = shift, shift + max(tail.mu * (6 + math.log(tail.weight + 1) + tail.mu) for tail in tails)
-    for _ in range(60):
-        middle = np.array([0.5 * (low + high)])
-        total = sum(tail.weight * _upper(tail.scores(middle)) for tail in tails)
-        low, high = (float(middle[0]), high) if total >= 1 else (low, float(middle[0]))
-    return LossBound(np.array([low]), np.array([_LOWEST]), tails)
 
+    def is_vacuous(loss: float) -> bool:
+        scores = ((tail.weight, float(tail.scores(np.array([loss]))[0])) for tail in tails)
+        return sum(weight * (0.5 * math.erfc(score / math.sqrt(2))) for weight, score in scores) >= 1
 
-def _upper(scores: Array) -> float:
-    return 0.5 * math.erfc(float(scores[0]) / math.sqrt(2))
+    high = shift + max(tail.mu * (6 + math.log(tail.weight + 1) + tail.mu) for tail in tails)
+    start, _ = find_root(is_vacuous, shift, high, steps=60)
+    return LossBound(np.array([start]), np.array([_LOWEST]), tails)
 
 
 def _logistic_bound(mu: float, curvature: float, reach: float) -> LossBound:

@@ -21,6 +21,7 @@ from discreet.accounting.events import (
     TotalVariation,
     reciprocal_up,
 )
+from discreet.accounting.objective_perturbation import Perturbation as Perturbation
 from discreet.budget import Budget
 from discreet.errors import PlanViolation, Unsupported
 
@@ -28,41 +29,37 @@ MECHANISMS = ("additive", "laplace", "exponential", "permute_and_flip", "noisy_m
 
 
 @dataclass(frozen=True)
-class Perturbation:
-    """What objective perturbation's price needs beside its noise: see ``PerturbedMinimum``."""
-
-    curvature: float
-    slopes: str = "two_signed"
-    reach: float = 1.0
-    outputs: int = 1
-
-
-@dataclass(frozen=True)
 class Release:
-    """``count`` answers to one kind of query.
+    """Answers to one kind of query.
 
     Parameters
     ----------
-    query
+    query : str
         The curator's method that will be asked.
-    count
+    count : int
         How many times. Zero is allowed and costs nothing.
-    sampling_probability
+    sampling_probability : float or Fraction, default=1
         Each answer sees a fresh Poisson sample of the records; rounded up to a multiple of 2^-16, and
         the curator draws with exactly that.
-    relative_noise
+    relative_noise : float, default=1.0
         This release's noise multiplier, in units of the plan's.
-    clip
+    clip : float, default=None
         The bound on a record's contribution, where the query has one.
-    mechanism
+    mechanism : str, default="additive"
         ``"additive"`` noise (Gaussian, or Laplace for a pure plan), ``"laplace"`` noise in any plan, or a
         selection: ``"exponential"`` (of bounded range 1/noise_multiplier), ``"permute_and_flip"`` or
         ``"noisy_max"`` (both pure 1/noise_multiplier); ``"objective"`` is noise inside an objective that is
         minimized, whose price needs a ``perturbation``.
-    dimension
+    dimension : int, default=None
         The number of coordinates of an answer, where known; matters to scalar Laplace answers only.
-    perturbation
+    perturbation : Perturbation, default=None
         For ``"objective"``: the curvature and the slopes of the records' losses.
+
+    Examples
+    --------
+    >>> from discreet.accounting import Release
+    >>> Release("noisy_gradient", 100, sampling_probability=0.01, clip=1.0).sampling_numerator
+    656
     """
 
     query: str
@@ -118,9 +115,21 @@ class Release:
 class Plan:
     """All the releases of a fit. The curator answers these, and nothing else.
 
-    ``least_noise`` gives, for a budget, a noise multiplier below which the plan is not run: the constants of
-    a paper's theorem, where an experiment wants them. The tight calibration is never undercut.
-    ``total_variation`` is how far the law of a draw by an approximate sampler is assumed to be from the intended one.
+    Parameters
+    ----------
+    releases : iterable of Release
+        What will be asked.
+    least_noise : callable, default=None
+        Gives, for a budget, a noise multiplier below which the plan is not run: the constants of
+        a paper's theorem, where an experiment wants them. The tight calibration is never undercut.
+    total_variation : float, default=0.0
+        How far the law of a draw by an approximate sampler is assumed to be from the intended one.
+
+    Examples
+    --------
+    >>> from discreet.accounting import Plan, Release
+    >>> Plan([Release("noisy_gradient", 100), Release("noisy_count", 1)]).count
+    101
     """
 
     releases: tuple[Release, ...]
@@ -168,10 +177,22 @@ class Plan:
 
 @dataclass(frozen=True)
 class AdaptivePlan(Plan):
-    """Queries that may be asked in any order and number, each with a rho of its own, within one total: a zCDP filter.
+    """Queries in any order and number, each with a rho of its own, within one total: a zCDP filter.
 
-    The releases name the queries, their mechanisms and clips; their counts do not matter. ``papers_total`` takes the
-    total from the textbook's conversion rho + 2 sqrt(rho ln(1/delta)) = epsilon, which is less.
+    Parameters
+    ----------
+    queries : iterable of Release
+        The queries, their mechanisms and clips; their counts do not matter.
+    papers_total : bool, default=False
+        Take the total from the textbook's conversion rho + 2 sqrt(rho ln(1/delta)) = epsilon, which is less.
+
+    Examples
+    --------
+    >>> from discreet import Budget
+    >>> from discreet.accounting import AdaptivePlan, Release
+    >>> plan = AdaptivePlan([Release("noisy_gradient", 1)])
+    >>> round(plan.total(Budget(1.0, 1e-6)), 3)
+    0.024
     """
 
     papers_total: bool = False

@@ -47,7 +47,6 @@ from discreet.accounting.events import (
     PureDP,
     RepeatedSelection,
     TotalVariation,
-    count_of,
     unwrapped,
 )
 from discreet.budget import Neighbors
@@ -89,7 +88,7 @@ def interval_for(events: Iterable[Event], neighbors: Neighbors, reach: float) ->
     events = tuple(events)
     variance = math.fsum(_draws(event) * _step(event) ** 2 for event in events)
     wanted = min(_COARSEST, math.sqrt(variance / sum(map(_draws, events))) / 16)
-    rounded = sum(count_of(event) for event in events if _is_rounded_up(event, neighbors))
+    rounded = sum(event.count for event in events if _is_rounded_up(event, neighbors))
     if rounded:
         wanted = min(wanted, 5e-3 * math.sqrt(variance) / rounded)
     widest = max(_width(event) for event in events)
@@ -99,18 +98,18 @@ def interval_for(events: Iterable[Event], neighbors: Neighbors, reach: float) ->
 def rounding_slack(events: Iterable[Event], neighbors: Neighbors) -> float:
     """By how much the rounding of pure events to the grid may raise epsilon: up to h for each."""
     events = tuple(events)
-    rounded = sum(count_of(event) for event in events if _is_rounded_up(event, neighbors))
+    rounded = sum(event.count for event in events if _is_rounded_up(event, neighbors))
     return rounded * interval_for(events, neighbors, _reach(events, neighbors)) if rounded else 0.0
 
 
 def _draws(event: Event) -> int:
     """How many distributions are convolved: full-batch Gaussian releases are one."""
-    return 1 if isinstance(unwrapped(event), Gaussian) else count_of(event)
+    return 1 if isinstance(unwrapped(event), Gaussian) else event.count
 
 
 def _width(event: Event) -> float:
     """About how far one Gaussian release's loss extends, at ten standard deviations; building it takes long."""
-    inner = event.event if isinstance(event, PoissonSampled) else event
+    inner = event.inner
     if isinstance(inner, PerturbedMinimum):
         mu = 1 / inner.noise_multiplier
         return 10 * mu + mu * mu + objective_perturbation.determinant_term(inner)
@@ -122,7 +121,7 @@ def _width(event: Event) -> float:
 
 def _is_rounded_up(event: Event, neighbors: Neighbors) -> bool:
     """Whether the event's losses are rounded up to the grid: those of randomized response, and of loss bounds."""
-    inner = event.event if isinstance(event, PoissonSampled) else event
+    inner = event.inner
     if isinstance(inner, Gaussian):
         return False
     if isinstance(inner, Laplace) and inner.dimension == 1:

@@ -39,7 +39,6 @@ from discreet.accounting.events import (
     PoissonSampled,
     PureDP,
     TotalVariation,
-    count_of,
     merged,
 )
 from discreet.accounting.plan import Plan
@@ -74,7 +73,7 @@ def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors | str
 @contextmanager
 def remembered_prices() -> Iterator[None]:
     """Inside the block no price is worked out twice: for the same fit many times over, as in an audit."""
-    token = _memory.set({})
+    token = _memory.set({} if (outer := _memory.get()) is None else outer)
     try:
         yield
     finally:
@@ -115,15 +114,57 @@ def _price(listed: tuple[Event, ...], delta: float, relation: Neighbors) -> Pric
 def price(
     plan: Plan, noise_multiplier: float, delta: float, neighbors: Neighbors | str = Neighbors.REPLACE_ONE
 ) -> float:
-    """The epsilon of a plan at a noise multiplier; delta = 0 means Laplace noise."""
+    """Return the epsilon of a plan at a noise multiplier; delta = 0 means Laplace noise.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is released.
+    noise_multiplier : float
+        Noise over sensitivity.
+    delta : float
+        Of the guarantee.
+    neighbors : Neighbors or str, default="replace_one"
+        The relation.
+
+    Returns
+    -------
+    float
+        Epsilon, by two accountants that agree.
+
+    Examples
+    --------
+    >>> from discreet.accounting import Plan, Release, price
+    >>> round(price(Plan([Release("noisy_gradient", 100)]), 40.0, 1e-6), 3)
+    1.061
+    """
     return epsilon_of(plan.events(noise_multiplier, pure=delta == 0), delta, neighbors).epsilon
 
 
 def calibrate(plan: Plan, budget: Budget) -> float:
-    """The noise multiplier at which the plan costs the budget: never less than is needed.
+    """Return the noise multiplier at which the plan costs the budget: never less than is needed.
 
     0.0 where epsilon is infinite, and where nothing is released. The price at the answer is at most
     the budget's epsilon and, but for the last thousandth, no less.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is released.
+    budget : Budget
+        What it may cost.
+
+    Returns
+    -------
+    float
+        Noise over sensitivity.
+
+    Examples
+    --------
+    >>> from discreet import Budget
+    >>> from discreet.accounting import Plan, Release, calibrate
+    >>> round(calibrate(Plan([Release("noisy_gradient", 100)]), Budget(1.0, 1e-6)), 1)
+    42.2
     """
     return _calibrated(plan, budget) if plan.least_noise is not None else _remembered(_calibrated, plan, budget)
 
@@ -153,7 +194,7 @@ def _calibrated(plan: Plan, budget: Budget) -> float:
         return price(plan, noise_multiplier, budget.delta, budget.neighbors)
 
     if budget.is_pure:
-        spent = math.fsum(count_of(event) * pure_dp.epsilon_of(event) for event in events)
+        spent = math.fsum(event.count * pure_dp.epsilon_of(event) for event in events)
         start = (spent - floor) / (budget.epsilon - floor)
         return solve(cost, budget.epsilon * _SHY, start, tolerance=1e-9)
     if all(isinstance(event, Gaussian) for event in events):

@@ -13,7 +13,6 @@ from discreet.accounting.events import (
     PerturbedMinimum,
     PoissonSampled,
     PureDP,
-    count_of,
     reciprocal_up,
     unwrapped,
 )
@@ -44,7 +43,7 @@ def _exact_epsilon(event: Event) -> Fraction:
 
 def composed(events: Iterable[Event]) -> float:
     """Basic composition, summed exactly and rounded up."""
-    total = sum((count_of(event) * _exact_epsilon(event) for event in events), Fraction(0))
+    total = sum((event.count * _exact_epsilon(event) for event in events), Fraction(0))
     epsilon = float(total)
     return epsilon if Fraction(epsilon) >= total else math.nextafter(epsilon, math.inf)
 
@@ -55,12 +54,12 @@ def composed_in_decimals(events: Iterable[Event]) -> float:
         context.prec, context.rounding = 50, decimal.ROUND_FLOOR
         total = decimal.Decimal(0)
         for event in events:
-            inner = event.event if isinstance(event, PoissonSampled) else event
+            inner = event.inner
             epsilon = _decimal_epsilon(inner)
             if isinstance(event, PoissonSampled):
                 q = decimal.Decimal(event.numerator) / 2**16
                 epsilon += (q + (1 - q) * (-epsilon).exp()).ln()
-            total += count_of(event) * epsilon
+            total += event.count * epsilon
         answer = float(total)
         return answer if decimal.Decimal(answer) <= total else math.nextafter(answer, 0.0)
 

@@ -28,6 +28,7 @@ from discreet.accounting.events import (
     TotalVariation,
     unwrapped,
 )
+from discreet.accounting.root_finding import find_root
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
 
@@ -64,15 +65,6 @@ def zcdp_of_pure(epsilon: float) -> float:
 def zcdp_of_bounded_range(epsilon: float) -> float:
     """Rho of a mechanism of bounded range: epsilon^2/8 (Hoeffding's lemma applied to the loss)."""
     return epsilon * epsilon / 8
-
-
-def kl_of_bounded_range(epsilon: float) -> float:
-    """The largest KL divergence at bounded range epsilon: u - 1 - ln u, u = epsilon/(1 - e^-epsilon).
-
-    It is the limit of order 1, hence a lower bound on the best rho. Documented, not used to price.
-    """
-    u = epsilon / -math.expm1(-epsilon)
-    return u - 1 - math.log(u)
 
 
 # --- conversions ---------------------------------------------------------------------------------
@@ -125,9 +117,7 @@ def zcdp_of_budget(epsilon: float, delta: float) -> float:
     low = high = loose_zcdp_of_budget(epsilon, delta)  # less, since the textbook's conversion is looser
     while epsilon_of_zcdp(high, delta) <= epsilon:
         high *= 2
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if epsilon_of_zcdp(middle, delta) <= epsilon else (low, middle)
+    low, _ = find_root(lambda rho: epsilon_of_zcdp(rho, delta) <= epsilon, low, high, steps=100)
     return low * (1 - 2.0**-32)  # as shy of the budget as any price (``pricing``)
 
 

@@ -31,6 +31,7 @@ from scipy.special import ndtr, ndtri
 from discreet.accounting import gaussian, lower_bounds, pure_dp, rdp
 from discreet.accounting.events import ZCDP, Event, Gaussian, RepeatedSelection
 from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.root_finding import find_root
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
 
@@ -197,7 +198,4 @@ def run_mu(stopping: Stopping, epsilon: float, delta: float) -> float:
         low /= 2
         if low < 1e-6 * high:
             raise Unsupported("this budget is too small for a selection: raise epsilon or delta, or lower mean_runs")
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if cost(middle) <= epsilon else (low, middle)
-    return low
+    return find_root(lambda mu: cost(mu) <= epsilon, low, high, steps=40)[0]

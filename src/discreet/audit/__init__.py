@@ -12,11 +12,6 @@ Audits run on synthetic data. What a finding says may depend on the records: nam
 audit on real ones, and keep the result with them.
 """
 
-from discreet.audit.audit_result import NOT_REFUTED, REFUTED, Audit
-from discreet.audit.gradient_audit import gradient
-from discreet.audit.model_audit import model
-from discreet.audit.one_run_audit import one_run
-from discreet.audit.replay_audit import replay
-from discreet.audit.transcript_audit import transcript
+from discreet.lazy_names import lazy_names
 
-__all__ = ["NOT_REFUTED", "REFUTED", "Audit", "gradient", "model", "one_run", "replay", "transcript"]
+__getattr__, __dir__, __all__ = lazy_names(__spec__)

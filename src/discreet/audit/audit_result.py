@@ -7,8 +7,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 REFUTED, NOT_REFUTED = "REFUTED", "NOT REFUTED"
 SYNTHETIC = "synthetic"
+SHOWN = 2000
 
 
 @dataclass(frozen=True)
@@ -19,33 +23,47 @@ class Sides:
     inside: tuple[float, ...]
     threshold: float
 
+    @classmethod
+    def of(cls, without: NDArray[np.float64], inside: NDArray[np.float64], threshold: float) -> "Sides":
+        """Keep the first scores of each side."""
+        first, second = (tuple(side.ravel()[:SHOWN].tolist()) for side in (without, inside))
+        return cls(first, second, threshold)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """The result of an audit. It can refute a claim; it never proves one.
+    """Result of an audit. It can refute a claim; it never proves one.
 
     Parameters
     ----------
-    level
+    level : str
         ``"replay"``, ``"gradient"``, ``"transcript"``, ``"model"`` or ``"one_run"``.
-    subject
+    subject : str
         What was audited.
-    neighbors
+    neighbors : str
         The relation of the two data sets.
-    claimed, delta
+    claimed, delta : float
         The claim.
-    bound
+    bound : float, default=None
         The lower bound on epsilon that the runs prove; None where the level is deterministic.
-    confidence
+    confidence : float, default=1.0
         The chance that a bound does not exceed the truth.
-    runs
+    runs : int, default=0
         On each side.
-    findings
+    findings : tuple of str, default=()
         What was found without statistics: each of them refutes.
-    data
+    data : str, default="synthetic"
         ``"synthetic"``, or the name that the user gave to what was audited on.
-    settings
+    settings : dict
         What else it takes to do the same again.
+    sides : Sides, default=None
+        The scores of the runs, for a picture.
+
+    Examples
+    --------
+    >>> from discreet.audit import Audit
+    >>> Audit(level="model", subject="a fit", neighbors="replace_one", claimed=1.0, delta=0.0, bound=1.3).verdict
+    'REFUTED'
     """
 
     level: str

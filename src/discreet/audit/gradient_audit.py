@@ -9,19 +9,19 @@ of (epsilon, delta) for one release; so whatever is wrong with any of them count
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.audit import statistical_bounds
 from discreet.audit.audit_result import Audit, Sides
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
-from discreet.curator.private_data import PrivateData
+from discreet.curator import PrivateData
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
 
@@ -29,14 +29,13 @@ CLIP = 0.25  # half of a canary's gradient at w = 0
 CANARIES = 20
 MECHANISMS = ("gaussian", "sampled", "laplace")
 SAMPLING = Fraction(1, 4)
-_SHOWN = 2000
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Which records the curator holds on each side."""
+    """The records that the curator holds."""
 
     X: Array
     y: Array
@@ -54,14 +53,15 @@ class _AtNoise(Plan):
         return float(self._noise_multiplier)  # type: ignore[attr-defined]
 
 
-def canaries(relation: Neighbors, count: int) -> tuple[Sample, Sample]:
-    """Two tables of canaries whose sums differ by the whole sensitivity in every coordinate."""
-    rows, ones = np.eye(count), np.ones(count)
+def canaries(relation: Neighbors, inside: NDArray[np.bool_]) -> Sample:
+    """A table of canaries, each in or out; a coordinate of the sum differs by the whole sensitivity between the two."""
+    rows, ones = np.eye(len(inside)), np.ones(len(inside))
     if relation is Neighbors.REPLACE_ONE:
-        return Sample(rows, 1 - ones), Sample(rows, ones)
+        return Sample(rows, np.where(inside, 1.0, 0.0))
     if relation is Neighbors.ZERO_OUT:
-        return Sample(np.full_like(rows, np.nan), ones), Sample(rows, ones)
-    return Sample(np.zeros((1, count)), ones[:1]), Sample(np.vstack([np.zeros((1, count)), rows]), np.ones(count + 1))
+        rows[~inside] = np.nan
+        return Sample(rows, ones)
+    return Sample(np.vstack([np.zeros(len(inside)), rows[inside]]), np.ones(1 + int(inside.sum())))
 
 
 def gradient(
@@ -77,16 +77,36 @@ def gradient(
 
     Parameters
     ----------
-    epsilon, delta, neighbors
-        The claim. ``mechanism="laplace"`` has no delta.
-    mechanism
+    epsilon : float, default=1.0
+        The claim.
+    delta : float, default=1e-6
+        Of the claim; ``mechanism="laplace"`` has none.
+    neighbors : str, default="replace_one"
+        The relation.
+    mechanism : {"gaussian", "sampled", "laplace"}, default="gaussian"
         ``"gaussian"``: the threshold halfway between the two sums, and the accuracy that Gaussian DP allows.
         ``"sampled"``: the same on a Poisson sample of a quarter of the records, against the trade-off of its privacy
         loss distribution. ``"laplace"``: the event beyond the farther sum, where the likelihood ratio is e^epsilon.
-    runs
+    runs : int, default=100_000
         On each side.
-    confidence
+    confidence : float, default=0.99
         The chance that the bound does not exceed the truth.
+
+    Returns
+    -------
+    Audit
+        Its bound and its verdict.
+
+    Raises
+    ------
+    Unsupported
+        If the mechanism is unknown, or Gaussian noise is asked for without a delta.
+
+    Examples
+    --------
+    >>> from discreet import audit
+    >>> audit.gradient(epsilon=1.0, runs=1000).refuted
+    False
     """
     if mechanism not in MECHANISMS:
         raise Unsupported(f"mechanism must be one of {', '.join(MECHANISMS)}")
@@ -94,11 +114,11 @@ def gradient(
         raise Unsupported("Gaussian noise needs a delta above 0: for delta=0 use Laplace noise, mechanism='laplace'")
     relation = Neighbors(neighbors)
     budget = Budget(epsilon, 0.0 if mechanism == "laplace" else delta, relation)
-    single = Plan([_release(1, mechanism)])
-    noise_multiplier = calibrate(single, budget)
+    single = price_plan(Plan([_release(1, mechanism)]), budget)
     releases = -(-runs // CANARIES)
     low, high = (
-        -_releases(side, releases, mechanism, budget, noise_multiplier) for side in canaries(relation, CANARIES)
+        -_releases(canaries(relation, np.full(CANARIES, inside)), releases, mechanism, single)
+        for inside in (False, True)
     )
     near, far = (CLIP if relation is Neighbors.REPLACE_ONE else 0.0) * -1, CLIP
     total = low.size
@@ -111,8 +131,7 @@ def gradient(
         threshold = 0.5 * (near + far)
         right = int((high >= threshold).sum()) + int((low < threshold).sum())
         accuracy = statistical_bounds.least_accuracy(right, 2 * total, confidence)
-        events = single.events(noise_multiplier, pure=False)
-        bound = statistical_bounds.accuracy_epsilon(accuracy, events, budget.delta, relation) or 0.0
+        bound = statistical_bounds.accuracy_epsilon(accuracy, single.events, budget.delta, relation) or 0.0
     return Audit(
         level="gradient",
         subject=f"one noisy gradient ({mechanism})",
@@ -123,8 +142,13 @@ def gradient(
         confidence=confidence,
         runs=total,
         findings=() if _is_fresh(low) and _is_fresh(high) else ("two releases have the same noise",),
-        settings={"mechanism": mechanism, "canaries": CANARIES, "clip": CLIP, "noise_multiplier": noise_multiplier},
-        sides=Sides(tuple(low.ravel()[:_SHOWN].tolist()), tuple(high.ravel()[:_SHOWN].tolist()), threshold),
+        settings={
+            "mechanism": mechanism,
+            "canaries": CANARIES,
+            "clip": CLIP,
+            "noise_multiplier": single.noise_multiplier,
+        },
+        sides=Sides.of(low, high, threshold),
     )
 
 
@@ -132,12 +156,12 @@ def _release(count: int, mechanism: str) -> Release:
     return Release("noisy_gradient", count, SAMPLING if mechanism == "sampled" else 1, clip=CLIP)
 
 
-def _releases(side: Sample, count: int, mechanism: str, budget: Budget, noise_multiplier: float) -> Array:
+def _releases(side: Sample, count: int, mechanism: str, single: PricedPlan) -> Array:
     """Noisy sums of the side's clipped gradients, one row a release, all at the same noise."""
     bounds = Bounds(features=1.0, classes=(0, 1), n=None)
-    plan = _AtNoise([_release(count, mechanism)], noise_multiplier)
+    plan = _AtNoise([_release(count, mechanism)], single.noise_multiplier)
     data = PrivateData(side.X, side.y, bounds, fit_intercept=False, ledger=False)
-    curator = data.open(plan, Budget(math.inf, budget.delta, budget.neighbors), Logistic())
+    curator = data.open(price_plan(plan, replace(single.budget, epsilon=math.inf)), Logistic())
     w = np.zeros(side.X.shape[1])
     return np.array([curator.noisy_gradient(w, clip=CLIP) for _ in range(count)])
 

@@ -19,7 +19,6 @@ from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 
 Array = NDArray[np.float64]
-_SHOWN = 2000
 
 
 def vector(output: Any) -> Array:
@@ -50,20 +49,50 @@ def model(
 
     Parameters
     ----------
-    fit
+    fit : callable
         Any function of (X, y) or (X, y, groups) with fresh randomness in every call; returns a model with ``coef_`` or
         an array.
-    data, neighbor
+    data, neighbor : sequence
         Two data sets that are neighbors under the claim's relation.
-    epsilon, delta, neighbors
+    epsilon : float
         The claim.
-    runs
+    delta : float, default=0.0
+        Of the claim.
+    neighbors : str, default="replace_one"
+        The relation.
+    runs : int, default=2000
         On each side; half of them are counted.
-    events
+    confidence : float, default=0.99
+        The chance that the bound does not exceed the truth.
+    events : sequence of Event, default=None
         What the claim says was released (a certificate's events): then the accuracy of a guess is enough, and the bound
         is much tighter where there is a formula for it. Else it follows from the rates of one event alone.
-    named
+    subject : str, default="a fit"
+        What is audited, for the result.
+    named : str, default="synthetic"
         What the data are called in the result; they should be synthetic.
+    progress : callable, default=None
+        Called with the number of runs done, and of all.
+
+    Returns
+    -------
+    Audit
+        Its bound and its verdict.
+
+    Raises
+    ------
+    Unsupported
+        If there are too few runs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import audit
+    >>> X, y = np.ones((4, 1)), np.zeros(4)
+    >>> def fit(X, y):  # the exact mean: not private at all
+    ...     return np.array([y.mean()])
+    >>> audit.model(fit, (X, y), (X, y + 1), epsilon=1.0, runs=50).refuted
+    True
     """
     if runs < 2:
         raise Unsupported("a black box needs runs to learn from and runs to count: at least 2 on each side")
@@ -98,7 +127,7 @@ def model(
         runs=runs - half,
         data=named,
         settings={"learned_on": half, "by_accuracy": by_accuracy},
-        sides=Sides(tuple(b[:_SHOWN].tolist()), tuple(d[:_SHOWN].tolist()), threshold),
+        sides=Sides.of(b, d, threshold),
     )
 
 

@@ -20,7 +20,21 @@ _MANY = 5
 
 
 class Data(NamedTuple):
-    """What a fit takes."""
+    """Records, targets and persons: what a fit takes.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Records and targets.
+    groups : array-like, default=None
+        The person behind each row.
+
+    Examples
+    --------
+    >>> from discreet.testing import Data
+    >>> Data([[0.0]], [1]).groups is None
+    True
+    """
 
     X: Any
     y: Any
@@ -28,7 +42,21 @@ class Data(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two data sets that differ in one record, or in all rows of one person."""
+    """Two data sets that differ in one record, or in all rows of one person.
+
+    Parameters
+    ----------
+    name : str
+        How they differ.
+    data, neighbor : Data
+        The two.
+
+    Examples
+    --------
+    >>> from discreet.testing import Data, Pair
+    >>> Pair("changed", Data([[0.0]], [1]), Data([[1.0]], [1])).name
+    'changed'
+    """
 
     name: str
     data: Data
@@ -44,20 +72,39 @@ class _Record(NamedTuple):
 def neighbor_pairs(
     X: Any, y: Any, groups: Any = None, *, relation: str = "replace_one", bounds: Bounds, sampled: bool = False
 ) -> Iterator[Pair]:
-    """Pairs of neighbors made from one data set.
+    """Yield pairs of neighbors made from one data set.
 
     Parameters
     ----------
-    X, y, groups
+    X, y, groups : array-like
         An array, a sparse matrix or a data frame; targets; who is behind each row. With ``groups`` whole
         persons change, their number of rows too.
-    relation
+    relation : str, default="replace_one"
         ``"replace_one"``, ``"zero_out"`` or ``"add_remove"``.
-    bounds
+    bounds : Bounds
         The declared ranges and the classes or target range: what is extreme.
-    sampled
+    sampled : bool, default=False
         For fits that draw Poisson samples. Samplers go through the units in order, and adding one shifts
         the numbers of those behind it: so under ``add_remove`` only the last unit comes and goes.
+
+    Yields
+    ------
+    Pair
+        Two neighbors.
+
+    Raises
+    ------
+    ValueError
+        If ``zero_out`` is asked for, and a feature cannot be missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import Bounds
+    >>> from discreet.testing import neighbor_pairs
+    >>> pairs = list(neighbor_pairs(np.eye(3), [0, 1, 0], bounds=Bounds(features=1.0, classes=(0, 1))))
+    >>> pairs[0].data.X.shape
+    (3, 3)
     """
     y = np.asarray(y)
     kind = Neighbors(relation)

@@ -12,20 +12,18 @@ The largest epsilon at which that chance is below 1 - confidence is refuted. No 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.root_finding import find_root
 from discreet.audit.audit_result import Audit, Sides
 from discreet.audit.gradient_audit import CLIP
+from discreet.audit.gradient_audit import canaries as canaries_of
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
-from discreet.curator.lattice.entropy import current_entropy
-from discreet.curator.private_data import PrivateData
+from discreet.curator import PrivateData, current_entropy
 from discreet.losses import Logistic
-
-_SHOWN = 2000
 
 
 def one_run(
@@ -41,20 +39,37 @@ def one_run(
 
     Parameters
     ----------
-    epsilon, delta, neighbors
+    epsilon : float, default=1.0
         The claim.
-    canaries
+    delta : float, default=1e-6
+        Of the claim.
+    neighbors : str, default="replace_one"
+        The relation.
+    canaries : int, default=1000
         Records with a feature of their own, each in or out (or its label one or the other) by a fair coin.
-    guessed
+    guessed : float, default=0.2
         The share of coins that is guessed: those of the most extreme coordinates.
+    confidence : float, default=0.99
+        The chance that the bound does not exceed the truth.
+
+    Returns
+    -------
+    Audit
+        Its bound and its verdict.
+
+    Examples
+    --------
+    >>> from discreet import audit
+    >>> audit.one_run(epsilon=4.0, canaries=200).runs
+    1
     """
     relation = Neighbors(neighbors)
     budget = Budget(epsilon, delta, relation)
-    plan = Plan([Release("noisy_gradient", 1, clip=CLIP)])
+    priced = price_plan(Plan([Release("noisy_gradient", 1, clip=CLIP)]), budget)
     coins = (current_entropy().words(canaries) >> np.uint64(63)).astype(bool)
-    X, y = _table(relation, coins)
-    data = PrivateData(X, y, Bounds(features=1.0, classes=(0, 1)), fit_intercept=False, ledger=False)
-    released = -data.open(plan, budget, Logistic()).noisy_gradient(np.zeros(canaries), clip=CLIP)
+    table = canaries_of(relation, coins)
+    data = PrivateData(table.X, table.y, Bounds(features=1.0, classes=(0, 1)), fit_intercept=False, ledger=False)
+    released = -data.open(priced, Logistic()).noisy_gradient(np.zeros(canaries), clip=CLIP)
     middle = 0.0 if relation is Neighbors.REPLACE_ONE else 0.5 * CLIP
     tried = np.argsort(-np.abs(released - middle))[: max(1, round(guessed * canaries))]
     right = int(((released[tried] >= middle) == coins[tried]).sum())
@@ -71,20 +86,10 @@ def one_run(
             "canaries": canaries,
             "guessed": len(tried),
             "right": right,
-            "noise_multiplier": calibrate(plan, budget),
+            "noise_multiplier": priced.noise_multiplier,
         },
-        sides=Sides(tuple(released[~coins][:_SHOWN].tolist()), tuple(released[coins][:_SHOWN].tolist()), middle),
+        sides=Sides.of(released[~coins], released[coins], middle),
     )
-
-
-def _table(relation: Neighbors, coins: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    rows, ones = np.eye(len(coins)), np.ones(len(coins))
-    if relation is Neighbors.REPLACE_ONE:
-        return rows, np.where(coins, 1.0, 0.0)
-    if relation is Neighbors.ZERO_OUT:
-        rows[~coins] = np.nan
-        return rows, ones
-    return np.vstack([np.zeros(len(coins)), rows[coins]]), np.ones(1 + int(coins.sum()))
 
 
 def chance_of(right: int, guessed: int, canaries: int, epsilon: float, delta: float) -> float:
@@ -97,11 +102,8 @@ def chance_of(right: int, guessed: int, canaries: int, epsilon: float, delta: fl
 
 def least_epsilon(right: int, guessed: int, canaries: int, delta: float, confidence: float) -> float:
     """The epsilon below which so many right guesses would be too much of a chance."""
-    low, high = 0.0, 64.0
-    if chance_of(right, guessed, canaries, low, delta) > 1 - confidence:
-        return 0.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        refuted = chance_of(right, guessed, canaries, middle, delta) <= 1 - confidence
-        low, high = (middle, high) if refuted else (low, middle)
-    return low
+
+    def is_refuted(epsilon: float) -> bool:
+        return chance_of(right, guessed, canaries, epsilon, delta) <= 1 - confidence
+
+    return find_root(is_refuted, 0.0, 64.0, steps=60)[0] if is_refuted(0.0) else 0.0

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy, Words, chacha20_blocks, use_entropy
-from discreet.curator.observer import Measurement, observe
+from discreet.curator import Measurement, SeededEntropy, SystemEntropy, Words, chacha20_blocks, observe, use_entropy
 
 Fit = Callable[..., Any]
 """Called with (X, y, groups); returns the fitted object."""

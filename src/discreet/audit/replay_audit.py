@@ -29,16 +29,37 @@ def replay(
 
     Parameters
     ----------
-    fit
+    fit : callable
         ``fit(X, y, groups)`` returns the fitted object.
-    X, y, groups
+    X, y, groups : array-like
         A small data set: a few rows are enough.
-    bounds
+    bounds : Bounds
         The declared ranges, with classes or target: what is extreme.
-    sampled
+    neighbors : str, default="replace_one"
+        The relation.
+    sampled : bool, default=False
         For fits that draw Poisson samples.
-    private
+    private : sequence of str, default=()
         Patterns of attributes that are not public and may differ.
+    subject : str, default="a fit"
+        What is audited, for the result.
+    named : str, default="synthetic"
+        What the data are called in the result; they should be synthetic.
+
+    Returns
+    -------
+    Audit
+        Its findings and its verdict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import Bounds, DPLogisticRegression, audit
+    >>> from discreet.solvers import GradientDescent
+    >>> bounds = Bounds(features=1.0, classes=(0, 1))
+    >>> model = DPLogisticRegression(delta=1e-6, bounds=bounds, solver=GradientDescent(n_steps=2))
+    >>> audit.replay(model.fit, np.eye(4), np.array([0, 1, 0, 1]), bounds=bounds).refuted
+    False
     """
     relation = Neighbors(neighbors)
     findings: list[str] = []

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.events import BoundedRange, Event, Gaussian, Laplace, PoissonSampled, PureDP
+from discreet.accounting.events import BoundedRange, Event, Gaussian, Laplace, PureDP
 from discreet.audit.deep_diff import differences
 from discreet.audit.recorder import Fit, Transcript, run
 from discreet.budget import Neighbors
-from discreet.curator.observer import Measurement
+from discreet.curator import Measurement
 
 CHOICES = ("linf", "range")
 """Norms of measurements that are choices: their answer is an index, not a sum with noise."""
@@ -32,7 +32,21 @@ _CHANCE = 1e-9
 
 @dataclass(frozen=True)
 class Finding:
-    """One way in which a fit gives away more than it says. ``kind`` names the rule that is broken."""
+    """One way in which a fit gives away more than it says.
+
+    Parameters
+    ----------
+    kind : str
+        The rule that is broken.
+    text : str
+        What was found.
+
+    Examples
+    --------
+    >>> from discreet.testing import Finding
+    >>> print(Finding("noise", "something was released without noise"))
+    noise: something was released without noise
+    """
 
     kind: str
     text: str
@@ -43,7 +57,23 @@ class Finding:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """What a replay found. ``ratio`` is the largest difference of exact sums over what the noise covers."""
+    """What a replay found.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+        Empty where nothing was found.
+    releases : int
+        How many answers were compared.
+    ratio : float, default=0.0
+        The largest difference of exact sums over what the noise covers.
+
+    Examples
+    --------
+    >>> from discreet.testing import ReplayReport
+    >>> ReplayReport((), releases=3).ok
+    True
+    """
 
     findings: tuple[Finding, ...]
     releases: int
@@ -73,17 +103,33 @@ def replay(
 
     Parameters
     ----------
-    fit
+    fit : callable
         Returns the fitted object. Its attributes are compared in depth and in bits.
-    data, neighbor
+    data, neighbor : sequence
         (X, y) or (X, y, groups), such as ``neighbor_pairs`` makes. For fits that draw Poisson samples under
         ``add_remove`` the changed unit must be the last (of persons: in the order of their names): with
         the same seed both runs then draw the same units, except for that one.
-    relation
+    relation : str, default="replace_one"
         The relation under which the two are neighbors.
-    private
+    private : sequence of str, default=()
         Patterns of attribute paths (``"diagnostics_.*"``) that are not public and may differ. Coefficients do
         not belong here: with the answers frozen even they are equal.
+    seed : int, default=0
+        Of the samples.
+
+    Returns
+    -------
+    ReplayReport
+        What differs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPRidge
+    >>> from discreet.testing import replay
+    >>> model = DPRidge(delta=1e-6, bounds=1.0, target=(0, 1), solver="gd")
+    >>> replay(model.fit, (np.eye(3), np.zeros(3)), (np.eye(3), np.array([1.0, 0, 0]))).ok
+    True
     """
     first = run(fit, data, seed=seed)
     second = run(fit, neighbor, seed=seed, forced=first.released)
@@ -107,7 +153,40 @@ def assert_replay(
     private: Sequence[str] = (),
     seed: int = 0,
 ) -> ReplayReport:
-    """``replay``, raising AssertionError with the findings if there are any."""
+    """Raise an AssertionError with the findings of ``replay``, if there are any.
+
+    Parameters
+    ----------
+    fit : callable
+        As in ``replay``.
+    data, neighbor : sequence
+        As in ``replay``.
+    relation : str, default="replace_one"
+        As in ``replay``.
+    private : sequence of str, default=()
+        As in ``replay``.
+    seed : int, default=0
+        As in ``replay``.
+
+    Returns
+    -------
+    ReplayReport
+        Without findings.
+
+    Raises
+    ------
+    AssertionError
+        If something differs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPRidge
+    >>> from discreet.testing import assert_replay
+    >>> model = DPRidge(delta=1e-6, bounds=1.0, target=(0, 1), solver="gd")
+    >>> assert_replay(model.fit, (np.eye(3), np.zeros(3)), (np.eye(3), np.array([1.0, 0, 0]))).releases > 0
+    True
+    """
     report = replay(fit, data, neighbor, relation, private=private, seed=seed)
     if not report.ok:
         raise AssertionError(str(report))
@@ -115,7 +194,30 @@ def assert_replay(
 
 
 def fresh_noise(fit: Fit, data: Sequence[Any], *, runs: int = 2) -> ReplayReport:
-    """Whether every release, output, coordinate and run has noise of its own, drawn from the operating system."""
+    """Look whether every release, output, coordinate and run has noise of its own, drawn from the operating system.
+
+    Parameters
+    ----------
+    fit : callable
+        As in ``replay``.
+    data : sequence
+        (X, y) or (X, y, groups).
+    runs : int, default=2
+        How many fits are compared.
+
+    Returns
+    -------
+    ReplayReport
+        Noise that is missing or comes twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPRidge
+    >>> from discreet.testing import fresh_noise
+    >>> fresh_noise(DPRidge(delta=1e-6, bounds=1.0, target=(0, 1), solver="gd").fit, (np.eye(3), np.zeros(3))).ok
+    True
+    """
     transcripts = [run(fit, data, seed=None) for _ in range(runs)]
     findings = list(_vacuous(transcripts[0]))
     seen = [measurement for transcript in transcripts for measurement in transcript.measurements]
@@ -129,7 +231,36 @@ def fresh_noise(fit: Fit, data: Sequence[Any], *, runs: int = 2) -> ReplayReport
 
 
 def assert_fresh_noise(fit: Fit, data: Sequence[Any], *, runs: int = 2) -> ReplayReport:
-    """``fresh_noise``, raising AssertionError if noise is missing or comes twice."""
+    """Raise an AssertionError if ``fresh_noise`` finds noise that is missing or comes twice.
+
+    Parameters
+    ----------
+    fit : callable
+        As in ``replay``.
+    data : sequence
+        (X, y) or (X, y, groups).
+    runs : int, default=2
+        How many fits are compared.
+
+    Returns
+    -------
+    ReplayReport
+        Without findings.
+
+    Raises
+    ------
+    AssertionError
+        If noise is missing or comes twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPRidge
+    >>> from discreet.testing import assert_fresh_noise
+    >>> model = DPRidge(delta=1e-6, bounds=1.0, target=(0, 1), solver="gd")
+    >>> assert_fresh_noise(model.fit, (np.eye(3), np.zeros(3))).ok
+    True
+    """
     report = fresh_noise(fit, data, runs=runs)
     if not report.ok:
         raise AssertionError(str(report))
@@ -254,7 +385,7 @@ def _realized(measurement: Measurement) -> Fraction:
 
 def _multipliers(event: Event) -> list[Any]:
     """The noise multipliers that an event pays for; None where it says nothing of noise."""
-    inner = event.event if isinstance(event, PoissonSampled) else event
+    inner = event.inner
     if isinstance(inner, (BoundedRange, PureDP)):
         return [1 / Fraction(inner.epsilon)] * inner.count
     return [inner.noise_multiplier] * inner.count if isinstance(inner, (Gaussian, Laplace)) else [None]

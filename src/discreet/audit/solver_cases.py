@@ -1,4 +1,4 @@
-"""Every solver as a subject of audits: public settings under which a canary shows all it can, and two neighbors.
+"""Registered solvers as subjects of audits: settings under which a canary shows all it can, and two neighbors.
 
 One feature, a handful of records, and steps so short that the weights stay near 0: there the canary's gradient is
 longer than the clip, whatever the noise did before, so that it contributes the whole sensitivity to every answer.
@@ -14,33 +14,23 @@ import numpy as np
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.models.classification import DPLogisticRegression
-from discreet.solvers.agd import AdaptiveDescent
-from discreet.solvers.cd import CoordinateDescent
-from discreet.solvers.coordinate_geometry import Geometry
-from discreet.solvers.gcd import GreedyCoordinateDescent
-from discreet.solvers.gd import GradientDescent
-from discreet.solvers.sgd import StochasticGradientDescent
-from discreet.solvers.svrg import VarianceReducedDescent
-from discreet.solvers.whitened import WhitenedDescent
+from discreet.solvers.base import Solver
+from discreet.solvers.registry import SOLVERS, audit_case
 
-CLIP = 0.25
-_SHORT = 1e-4
 ROWS = 2
 BOUNDS = Bounds(features=1.0, classes=(0, 1), n=None)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A solver, and how it is audited.
-
-    ``effort`` is the share of the asked runs that a subject gets: some fits take longer.
-    """
+    """A solver, and how it is audited: see ``AuditCase``."""
 
     name: str
-    solver: Any
+    solver: Solver | str
     level: str = "transcript"
     alpha: float = 0.0
     effort: float = 1.0
+    replays: bool = True
 
     def fit(self, epsilon: float, delta: float, relation: Neighbors) -> Callable[..., Any]:
         """A fit function at this claim."""
@@ -65,26 +55,15 @@ def _fit(
     return model.fit(X, y, groups)
 
 
-SUBJECTS = (
-    Subject("whitened", WhitenedDescent(n_steps=4, step=_SHORT)),
-    Subject("gd", GradientDescent(n_steps=5, clip=CLIP, step_size=_SHORT)),
-    Subject(
-        "sgd",
-        StochasticGradientDescent(n_steps=5, clip=CLIP, step_size=_SHORT, sampling_probability=0.5),
-        "model",
-    ),
-    Subject(
-        "svrg",
-        VarianceReducedDescent(n_epochs=2, n_inner=2, clip=CLIP, step_size=_SHORT, sampling_probability=0.5),
-        "model",
-    ),
-    Subject("cd", CoordinateDescent(n_outer=1, n_inner=5, geometry=Geometry(clip=CLIP), step=_SHORT)),
-    Subject("gcd", GreedyCoordinateDescent(n_steps=4, geometry=Geometry(clip=CLIP), step=_SHORT)),
-    Subject("agd", AdaptiveDescent(n_rounds=5, clip=CLIP, loss_bound=0.25), effort=0.1),
-    Subject("output", "output", alpha=0.5),
-    Subject("objective", "objective", "model", alpha=0.5, effort=0.5),
-    Subject("exponential", "exponential", "model", alpha=0.5),
-)
+def subject_named(name: str) -> Subject:
+    """Return the subject that a registered solver makes, as its own file says."""
+    case = audit_case(name)
+    return Subject(name, case.solver, case.level, case.alpha, case.effort, case.replays)
+
+
+def subjects() -> tuple[Subject, ...]:
+    """Return all that can be audited by name."""
+    return tuple(subject_named(name) for name in SOLVERS.names())
 
 
 def neighbors_of(relation: Neighbors) -> tuple[tuple[Any, Any], tuple[Any, Any]]:

@@ -1,6 +1,6 @@
 """The audit table: every solver under every relation, claimed against proved."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from discreet.audit.audit_result import Audit
 from discreet.audit.model_audit import model
@@ -40,16 +40,3 @@ def audited(
         subject=subject.name,
         progress=progress,
     )
-
-
-def markdown(audits: Iterable[Audit]) -> str:
-    """The table for the documentation."""
-    lines = ["| solver | relation | level | claimed epsilon | proved epsilon | runs a side | confidence | verdict |"]
-    lines.append("|---|---|---|---|---|---|---|---|")
-    for one in audits:
-        bound = "-" if one.bound is None else f"{one.bound:.2f}"
-        lines.append(
-            f"| {one.subject} | {one.neighbors} | {one.level} | {one.claimed:g} | {bound} | {one.runs} "
-            f"| {one.confidence:g} | {one.verdict} |"
-        )
-    return "\n".join(lines) + "\n"

@@ -21,8 +21,9 @@ from functools import partial
 from scipy.special import betaincinv, ndtri
 
 from discreet.accounting import gaussian, pld
-from discreet.accounting.events import ZCDP, BoundedRange, Event, Gaussian, Laplace, PoissonSampled, PureDP, count_of
+from discreet.accounting.events import ZCDP, BoundedRange, Event, Gaussian, Laplace, PoissonSampled, PureDP
 from discreet.accounting.pricing import epsilon_of, zcdp_of
+from discreet.accounting.root_finding import find_root
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 
@@ -65,11 +66,10 @@ def accuracy_epsilon(accuracy: float, events: Sequence[Event], delta: float, nei
         return gaussian.epsilon_of(2 * float(ndtri(accuracy)), delta)
     if wanted > _largest_distance(events):
         return math.inf
-    low, high = 2.0**-10, 2.0**10
-    for _ in range(20):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if distance(_scaled(events, middle)) >= wanted else (low, middle)
-    return epsilon_of(_scaled(events, high), delta, neighbors).epsilon
+    near = find_root(
+        lambda factor: distance(_scaled(events, factor)) >= wanted, 2.0**-10, 2.0**10, steps=20, ratio=True
+    )
+    return epsilon_of(_scaled(events, near[1]), delta, neighbors).epsilon
 
 
 def _largest_distance(events: Sequence[Event]) -> float:
@@ -78,13 +78,13 @@ def _largest_distance(events: Sequence[Event]) -> float:
     for event in events:
         if not isinstance(event, PoissonSampled):
             return 1.0
-        missed += count_of(event) * math.log1p(-min(float(event.probability), 1 - 1e-16))
+        missed += event.count * math.log1p(-min(float(event.probability), 1 - 1e-16))
     return -math.expm1(missed)
 
 
 def _distance_of(events: Sequence[Event], neighbors: Neighbors) -> Callable[[Sequence[Event]], float] | None:
     """A bound on the total variation distance of releases of these kinds; None where there is none."""
-    inner = [event.event if isinstance(event, PoissonSampled) else event for event in events]
+    inner = [event.inner for event in events]
     if any(isinstance(event, PoissonSampled) for event in events):
         known = all(isinstance(event, Gaussian) for event in inner)
         return partial(_sampled_distance, neighbors) if known else None

@@ -20,11 +20,10 @@ from discreet.accounting.events import PerturbedMinimum, PoissonSampled
 from discreet.accounting.pricing import remembered_prices
 from discreet.audit import statistical_bounds
 from discreet.audit.audit_result import SYNTHETIC, Audit, Sides
-from discreet.curator.observer import Measurement, observe
+from discreet.curator import Measurement, observe
 from discreet.errors import Unsupported
 
 Fit = Callable[..., Any]
-_SHOWN = 2000
 
 
 def transcript(
@@ -42,14 +41,40 @@ def transcript(
 
     Parameters
     ----------
-    fit
+    fit : callable
         ``fit(X, y, groups)`` returns an object with a ``certificate_``.
-    data, neighbor
+    data, neighbor : sequence
         (X, y) or (X, y, groups).
-    runs
+    runs : int, default=2000
         On each side; a run is two fits.
-    named
+    confidence : float, default=0.99
+        The chance that the bound does not exceed the truth.
+    subject : str, default="a fit"
+        What is audited, for the result.
+    named : str, default="synthetic"
         What the data are called in the result; they should be synthetic.
+    progress : callable, default=None
+        Called with the number of runs done, and of all.
+
+    Returns
+    -------
+    Audit
+        Its bound and its verdict.
+
+    Raises
+    ------
+    Unsupported
+        If samples, or noise inside an objective, hide what happened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPLogisticRegression, audit
+    >>> from discreet.solvers import GradientDescent
+    >>> model = DPLogisticRegression(delta=1e-6, bounds=1.0, classes=(0, 1), solver=GradientDescent(n_steps=2))
+    >>> X = np.eye(4)
+    >>> audit.transcript(model.fit, (X, np.array([0, 1, 0, 1])), (X, np.array([1, 1, 0, 1])), runs=20).refuted
+    False
     """
     claim: Certificate = fit(*data).certificate_
     if any(isinstance(event, (PoissonSampled, PerturbedMinimum)) for event in claim.events):
@@ -79,7 +104,7 @@ def transcript(
         runs=runs,
         data=named,
         settings={"releases": len(_written(fit, data)[0])},
-        sides=Sides(tuple(low[:_SHOWN].tolist()), tuple(high[:_SHOWN].tolist()), 0.0),
+        sides=Sides.of(low, high, 0.0),
     )
 
 

@@ -8,7 +8,6 @@ from discreet.cli.audit import audit
 from discreet.cli.budget import budget
 from discreet.cli.demo import demo
 from discreet.cli.errors import OneLineErrors
-from discreet.cli.experiment import experiment
 from discreet.cli.fit import fit
 from discreet.cli.forecast import forecast
 from discreet.cli.inspect import inspect
@@ -84,4 +83,3 @@ app.command()(selftest)
 app.command()(version)
 app.add_typer(audit, name="audit")
 app.add_typer(budget, name="budget")
-app.add_typer(experiment, name="experiment")

@@ -9,12 +9,10 @@ import typer
 
 from discreet.budget import Neighbors
 from discreet.cli.audit_options import (
-    AsJson,
     Confidence,
     Delta,
     Epsilon,
     Figure,
-    Relation,
     Relations,
     Runs,
     Solver,
@@ -28,21 +26,15 @@ from discreet.cli.audit_options import (
     sure,
     waiting,
 )
-from discreet.cli.audit_surface import surface
 from discreet.cli.audit_table import table
 from discreet.cli.errors import NO, Refused
+from discreet.cli.options import AsJson, Relation, echo_json
 
 if TYPE_CHECKING:
     from discreet.audit import Audit
     from discreet.audit.solver_cases import Subject
 
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
-
-DRAWS = ("exponential",)
-"""Solvers whose only release is a draw from a density: there is no sum under noise that a replay could compare."""
-
-HIDDEN = ("sgd", "svrg", "objective", "exponential")
-"""Solvers with randomness that no transcript shows (samples, noise inside an objective, draws): it has no score."""
 
 
 class Mechanism(StrEnum):
@@ -64,7 +56,7 @@ def _group() -> None:
     Exit code 0: not refuted. 1: refuted. 2: the request cannot be served.
 
     Begin with `discreet audit replay` (seconds, no statistics), then `discreet audit gradient`, then
-    `discreet audit surface` and `discreet audit table` (minutes).
+    `discreet audit table` (minutes).
     """
 
 
@@ -90,7 +82,7 @@ def replay(
     """
     from discreet.accounting.pricing import remembered_prices
 
-    chosen = [named(one) for one in solver] if solver else [one for one in subjects() if one.name not in DRAWS]
+    chosen = [named(one) for one in solver] if solver else [one for one in subjects() if one.replays]
     found: list[Audit] = []
     with remembered_prices(), counted("Replaying", len(chosen) * len(neighbors or Neighbors)) as done:
         for subject in chosen:
@@ -99,7 +91,7 @@ def replay(
                 found += [] if one is None else [one]
                 done(1)
     if as_json:
-        typer.echo(json.dumps([json.loads(one.to_json()) for one in found], indent=2))
+        echo_json([json.loads(one.to_json()) for one in found])
     elif len(found) == 1:
         typer.echo(str(found[0]))
     else:
@@ -119,7 +111,7 @@ def _replayed(
     from discreet.audit.solver_cases import BOUNDS
     from discreet.errors import DiscreetError
 
-    if subject.name in DRAWS:
+    if not subject.replays:
         raise Refused(f"{subject.name} releases a draw, not a sum: use `discreet audit model --solver {subject.name}`")
     X, y = np.linspace(-1, 1, 12).reshape(6, 2), np.arange(6) % 2.0
     groups = np.arange(6) // 2 if persons else None
@@ -199,7 +191,7 @@ def transcript(
     It judges answers by the law that is announced for them. It cannot follow randomness that no answer shows: samples
     (`sgd`, `svrg`), noise inside an objective, draws (`exponential`). Audit their models.
     """
-    if solver in HIDDEN:
+    if named(solver).level != "transcript":
         raise Refused(f"the transcript of {solver} does not show all of its randomness: use `discreet audit model`")
     _fits(
         "transcript", solver, neighbors, fitted_claim(epsilon, delta), runs, sure(confidence), as_json, drawable(figure)
@@ -293,5 +285,4 @@ def _tell(found: "Audit", as_json: bool, path: Path | None) -> None:
         raise typer.Exit(NO)
 
 
-audit.command()(surface)
 audit.command()(table)

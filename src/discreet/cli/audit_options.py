@@ -1,6 +1,5 @@
 """What the commands of ``discreet audit`` share: options, what they refuse, and signs of life."""
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -11,15 +10,13 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
 from discreet.cli.forecast import FORMATS
+from discreet.cli.options import check_claim
 
 if TYPE_CHECKING:
     from discreet.audit.solver_cases import Subject
 
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="The claim that is audited.")]
 Delta = Annotated[float, typer.Option("--delta", "-d", help="Its failure probability.")]
-Relation = Annotated[
-    Neighbors, typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed.")
-]
 Relations = Annotated[
     list[Neighbors] | None, typer.Option("--neighbors", help="A relation; repeatable. Default: all three.")
 ]
@@ -29,31 +26,31 @@ Runs = Annotated[int, typer.Option("--runs", "-n", min=50, help="On each side. T
 Confidence = Annotated[
     float, typer.Option("--confidence", help="The chance that a true claim is not refuted, at least.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Figure = Annotated[Path | None, typer.Option("--figure", help="Write the picture of the runs: .png, .svg or .pdf.")]
 
 
 def subjects() -> "tuple[Subject, ...]":
-    """All that can be audited by name."""
-    from discreet.audit.solver_cases import SUBJECTS
+    """Return all that can be audited by name, plug-ins too."""
+    from discreet.audit.solver_cases import subjects as all_subjects
+    from discreet.plugins import load_plugins
 
-    return SUBJECTS
+    load_plugins()
+    return all_subjects()
 
 
 def named(solver: str) -> "Subject":
-    """The subject of this name."""
-    for subject in subjects():
-        if subject.name == solver:
-            return subject
-    raise Refused(f"--solver must be one of {', '.join(subject.name for subject in subjects())}")
+    """Return the subject of this name."""
+    from discreet.audit.solver_cases import subject_named
+    from discreet.cli.choices import registered_solvers
+
+    if solver not in registered_solvers(wanted=solver):
+        raise Refused(f"--solver must be one of {', '.join(registered_solvers())}")
+    return subject_named(solver)
 
 
 def claim(epsilon: float, delta: float) -> tuple[float, float]:
     """A claim that could be refuted."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise Refused("--epsilon must be positive and finite")
-    if not 0 <= delta < 1:
-        raise Refused("--delta must lie in [0, 1), such as 1e-5")
+    check_claim(epsilon, delta)
     return epsilon, delta
 
 

@@ -3,23 +3,20 @@
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.audit_options import AsJson, Delta, Epsilon, Relations, Solvers, fitted_claim, named, subjects, sure
-from discreet.cli.errors import NO, Refused
+from discreet.cli.audit_options import Delta, Epsilon, Relations, Solvers, fitted_claim, named, subjects, sure
+from discreet.cli.errors import NO
+from discreet.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from discreet.audit import Audit
     from discreet.audit.solver_cases import Subject
-
-NAME = "audits"
-"""Of the markers between which a page holds the generated table."""
 
 _ROW = "{:<12} {:<12} {:<11} {:>7} {:>7} {:>7}  {}"
 
@@ -31,7 +28,6 @@ def table(
     delta: Delta = 1e-5,
     runs: Annotated[int, typer.Option("--runs", "-n", min=50, help="On each side; slow solvers get a share.")] = 2000,
     confidence: Annotated[float, typer.Option(help="Of each line by itself.")] = 0.999,
-    page: Annotated[Path | None, typer.Option(help="A Markdown page whose generated table is replaced.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit every solver under every relation, each at the level that suits it.
@@ -45,12 +41,9 @@ def table(
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from discreet.audit.solver_table import markdown
     from discreet.cli.console import Console
-    from discreet.experiments.coordinate_tables import into_page
 
     settings = {"epsilon": fitted_claim(epsilon, delta)[0], "delta": delta, "confidence": sure(confidence)}
-    _needs_markers(page)
     chosen, relations = [named(one) for one in solver or ()], tuple(neighbors or Neighbors)
     console, start = Console(stderr=as_json, highlight=False, markup=False), time.perf_counter()
     if not as_json:
@@ -68,11 +61,8 @@ def table(
             found.append(one)
             if not as_json:
                 bar.console.print(_line(one), soft_wrap=True)
-    if page is not None:
-        text = f"{markdown(found)}\n{_caption(found, runs)}"
-        page.write_text(into_page(page.read_text(encoding="utf-8"), text, NAME), encoding="utf-8")
     if as_json:
-        typer.echo(json.dumps([json.loads(one.to_json()) for one in found], indent=2))
+        echo_json([json.loads(one.to_json()) for one in found])
     else:
         refuted = sum(one.refuted for one in found)
         console.print(
@@ -110,21 +100,3 @@ def _audits(
 def _line(one: "Audit") -> str:
     bound = "-" if one.bound is None else f"{one.bound:.2f}"
     return _ROW.format(one.subject, one.neighbors, one.level, f"{one.claimed:g}", bound, one.runs, one.verdict)
-
-
-def _caption(found: "list[Audit]", runs: int) -> str:
-    from discreet import __version__
-
-    refuted = sum(one.refuted for one in found)
-    deltas = ", ".join(sorted({f"{one.delta:g}" for one in found}))
-    return (
-        f"`discreet audit table --runs {runs}`, version {__version__}, synthetic data, delta = {deltas}: "
-        f"{refuted} of {len(found)} claims refuted."
-    )
-
-
-def _needs_markers(page: Path | None) -> None:
-    """Refused before minutes of work rather than after them."""
-    start, end = f"<!-- {NAME}: generated -->", f"<!-- {NAME}: end -->"
-    if page is not None and not all(mark in page.read_text(encoding="utf-8") for mark in (start, end)):
-        raise Refused(f"the page needs the lines {start} and {end}")

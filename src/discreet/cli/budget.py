@@ -1,16 +1,15 @@
 """``discreet budget``: the ledger of what was released, for those who own the data."""
 
 import json
-import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.budget_address import Address, AsJson, is_url, named_address, opened
 from discreet.cli.budget_records import export, history, verify
 from discreet.cli.errors import Refused
+from discreet.cli.options import Address, AsJson, check_claim, echo_json, is_url, named_address, opened
 from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def init(
         "default": str(write_default(named)) if default else None,
     }
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        echo_json(found)
         return
     from discreet.cli.budget_tables import print_made
 
@@ -107,10 +106,7 @@ def grant(
     """
     from discreet.ledger.names import name_of
 
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise Refused("--epsilon must be positive and finite")
-    if delta is not None and not 0 <= delta < 1:
-        raise Refused("--delta must lie in [0, 1), such as 1e-6")
+    check_claim(epsilon, delta)
     found = opened(ledger)
     before = {account.name: account.epsilon for account in found.accounts()}
     dataset = dataset if dataset in before else name_of(dataset)
@@ -226,7 +222,7 @@ def _show(ledger: "Ledger", dataset: str | None, as_json: bool) -> None:
     if as_json:
         told = [{"dataset": one.dataset, "other": one.other, "share": one.share} for one in notices]
         shown = {"ledger": ledger.address, "head": last[0] if last else None, "datasets": facts, "notices": told}
-        typer.echo(json.dumps(shown, indent=2))
+        echo_json(shown)
     else:
         print_accounts(facts, [str(notice) for notice in notices])
         for head in last if dataset is None else []:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.budget_address import Address, AsJson, opened
-from discreet.cli.errors import NO, Refused
-from discreet.cli.unchecked import ONLY_PARTLY, UNCHECKED, checkable
+from discreet.cli.errors import NO, UNCHECKED, Refused, checkable
+from discreet.cli.options import Address, AsJson, echo_json, opened
+from discreet.cli.verify import ONLY_PARTLY
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def history(
     """Show what was granted and charged, in order, the last entries.
 
     A charge says what it was for, the budget that was asked for, how many noisy answers that paid for, and under which
-    request. Charges to a whole concern its parts too, and are listed under the whole's name.
+    charge id. Charges to a whole concern its parts too, and are listed under the whole's name.
     """
     from discreet.cli.budget_tables import entry_facts, print_history
 
@@ -39,7 +39,7 @@ def history(
     facts = [entry_facts(entry) for entry in entries[-last:]]
     if as_json:
         shown = {"ledger": found.address, "entries": facts, "earlier": len(entries) > last}
-        typer.echo(json.dumps(shown, indent=2))
+        echo_json(shown)
     else:
         print_history(facts, earlier=len(entries) > last)
 
@@ -75,7 +75,7 @@ def verify(
         except DiscreetError as error:
             answer = {"holds": False, "reason": str(error)}
     if as_json:
-        typer.echo(json.dumps(answer, indent=2))
+        echo_json(answer)
     elif answer["holds"]:
         checked = "; every charge covers its events" if prices else ""
         typer.echo(f"holds: {_count(held.entries, 'entry', 'entries')}, {_count(held.datasets, 'data set')}{checked}")
@@ -118,7 +118,7 @@ def export(
 def _verified(ledger: "Ledger", file: Path | None, *, prices: bool) -> "Verified":
     if file is None:
         return ledger.verify(prices=prices)
-    from discreet.cli.model_files import read
+    from discreet.cli.inputs import read
 
     certificate = read(file).certificate
     held = ledger.verify(certificate, prices=prices)

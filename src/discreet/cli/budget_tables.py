@@ -129,7 +129,7 @@ def entry_facts(entry: "Entry") -> dict[str, Any]:
         body = entry.contents
         facts["time"] = body.get("time")
         if entry.kind == "charge":
-            facts |= {"label": body["label"], "request": entry.request, "budget": dict(body["budget"])}
+            facts |= {"label": body["label"], "charge_id": entry.charge_id, "budget": dict(body["budget"])}
             facts["released"] = released(body["events"])
         elif entry.kind == "part":
             facts["part_of"] = body["of"]
@@ -155,7 +155,7 @@ def exported(entry: "Entry") -> dict[str, Any]:
     """All that is hashed, in the order in which it is, and the hash."""
     from discreet.ledger.privacy_filters import CURRENCIES
 
-    facts = {"seq": entry.seq, "kind": entry.kind, "dataset": entry.dataset, "request": entry.request}
+    facts = {"seq": entry.seq, "kind": entry.kind, "dataset": entry.dataset, "charge_id": entry.charge_id}
     charge = {name: getattr(entry.charge, name) for name in CURRENCIES}
     return {**facts, **charge, "body": entry.body, "prev": entry.prev, "hash": entry.hash}
 
@@ -196,8 +196,8 @@ def _what(one: dict[str, Any]) -> "Text":
         return text.append(f"\n{_printable(one['neighbors'])}, {_printable(one['unit'])}", "dim")
     text = Text(_pair(one["budget"]))
     text.append(f"\n{_printable(one['label'])}: ".lstrip(": ") + _printable(one["released"]), "dim")
-    if one["request"] is not None:
-        text.append(f"\nrequest {_printable(one['request'])}", "dim")
+    if one["charge_id"] is not None:
+        text.append(f"\ncharge id {_printable(one['charge_id'])}", "dim")
     return text
 
 
@@ -228,7 +228,7 @@ def print_made(found: dict[str, Any]) -> None:
 
 
 def _printable(text: object) -> str:
-    """On one line, without control characters, in the terminal's alphabet: requests are whatever an analyst wrote."""
+    """On one line, without control characters, in the terminal's alphabet: charge ids are whatever an analyst wrote."""
     shown = "".join(sign if sign.isprintable() else "?" for sign in str(text))
     alphabet = sys.stdout.encoding or "ascii"
     return shown.encode(alphabet, "replace").decode(alphabet)

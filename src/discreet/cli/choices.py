@@ -1,13 +1,15 @@
 """A model by its short name, and what its fit would release and cost."""
 
 import json
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli.errors import Refused
 from discreet.cli.memory import memory_text
+from discreet.plugins import load_plugins
+from discreet.registry import declared_in
 
 if TYPE_CHECKING:
     from discreet.models.fitting import Quote
@@ -15,39 +17,58 @@ if TYPE_CHECKING:
     from discreet.schema.schema import Schema
 
 
-class Model(StrEnum):
-    """Models by their short names."""
+def registered_models(wanted: str = "") -> tuple[str, ...]:
+    """Return the names that ``--model`` takes; plug-ins are loaded unless what is wanted is built in."""
+    built_in = declared_in("discreet.models", "register_model")
+    if wanted in built_in:
+        return tuple(built_in)
+    load_plugins()
+    from discreet.models.registry import MODELS
 
-    AUTO = "auto"
-    LOGISTIC = "logistic"
-    SVM = "svm"
-    LINEAR = "linear"
-    RIDGE = "ridge"
-    LASSO = "lasso"
-    ELASTICNET = "elasticnet"
-    HUBER = "huber"
-    POISSON = "poisson"
+    return MODELS.names()
 
 
-class Solver(StrEnum):
-    """Solvers by their short names."""
+def registered_solvers(wanted: str = "") -> tuple[str, ...]:
+    """Return the names that ``--solver`` takes; plug-ins are loaded unless what is wanted is built in."""
+    built_in = declared_in("discreet.solvers", "register")
+    if wanted in built_in:
+        return tuple(built_in)
+    load_plugins()
+    from discreet.solvers.registry import SOLVERS
 
-    AUTO = "auto"
-    WHITENED = "whitened"
-    GD = "gd"
-    SGD = "sgd"
-    SVRG = "svrg"
-    CD = "cd"
-    GCD = "gcd"
-    AGD = "agd"
-    OUTPUT = "output"
-    OBJECTIVE = "objective"
-    EXPONENTIAL = "exponential"
+    return SOLVERS.names()
+
+
+def _checked(known: Callable[..., tuple[str, ...]]) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if value != "auto" and value not in known(wanted=value):
+            names = ", ".join(repr(name) for name in ("auto", *known()))
+            raise typer.BadParameter(f"{value!r} is not one of {names}.")
+        return value
+
+    return check
+
+
+def _option(short: str, about: str, known: Callable[..., tuple[str, ...]], kind: tuple[str, str]) -> Any:
+    """An option that takes a registered name: checked, completed, and listed with what is built in."""
+    listed = ", ".join(("auto", *declared_in(*kind)))
+    return typer.Option(
+        *filter(None, (f"--{short}", "-m" if short == "model" else "")),
+        help=f"{about}: {listed}, or a plug-in's (DISCREET_PLUGINS).",
+        metavar="NAME",
+        callback=_checked(known),
+        autocompletion=lambda: ["auto", *known()],
+    )
+
+
+ModelName = Annotated[str, _option("model", "What is fitted", registered_models, ("discreet.models", "register_model"))]
+SolverName = Annotated[str, _option("solver", "The algorithm", registered_solvers, ("discreet.solvers", "register"))]
 
 
 def model_named(declared: "Schema", name: str, settings: dict[str, Any], account: dict[str, Any]) -> "TableModel":
     """A model for a table, not fitted: by its short name, or the one that suits the target."""
-    from discreet.models.table_model import MODELS, TableModel, default_model
+    from discreet.models.registry import MODELS, default_model
+    from discreet.models.table_model import TableModel
 
     name = default_model(declared) if name == "auto" else name
     estimator = MODELS[name]()
@@ -55,9 +76,10 @@ def model_named(declared: "Schema", name: str, settings: dict[str, Any], account
     assert declared.target is not None
     if classifies != (declared.target.classes is not None):
         raise Refused(f"--model {name} predicts {'classes' if classifies else 'numbers'}: the schema's target is other")
-    given = {key: value for key, value in settings.items() if key != "alpha" or value is not None}
-    if "alpha" in given and "alpha" not in estimator.get_params():
-        raise Refused(f"--model {name} has no penalty: leave out --alpha")
+    given = {key: value for key, value in settings.items() if key not in ("alpha", "loss") or value is not None}
+    for option, what in (("alpha", "penalty"), ("loss", "choice of losses")):
+        if option in given and option not in estimator.get_params():
+            raise Refused(f"--model {name} has no {what}: leave out --{option}")
     return TableModel(declared, estimator.set_params(**given, **account))
 
 
@@ -65,23 +87,24 @@ def quoted(quote: "Quote") -> dict[str, Any]:
     """A plan and its price as plain values."""
     from discreet.accounting.events import to_dict
 
+    priced = quote.priced
     return {
-        "epsilon": quote.budget.epsilon,
-        "delta": quote.budget.delta,
-        "neighbors": str(quote.budget.neighbors),
-        "price": quote.price.epsilon,
-        "accountants": quote.price.accountants,
-        "noise_multiplier": quote.noise_multiplier,
+        "epsilon": priced.budget.epsilon,
+        "delta": priced.budget.delta,
+        "neighbors": str(priced.budget.neighbors),
+        "price": priced.price.epsilon,
+        "accountants": priced.price.accountants,
+        "noise_multiplier": priced.noise_multiplier,
         "solver": dict(quote.solver),
         "releases": [
             {
                 "query": release.query,
                 "count": release.count,
-                "noise_multiplier": quote.noise_multiplier * release.relative_noise,
+                "noise_multiplier": priced.noise_multiplier * release.relative_noise,
             }
-            for release in quote.plan.releases
+            for release in priced.plan.releases
         ],
-        "events": [to_dict(event) for event in quote.events],
+        "events": [to_dict(event) for event in priced.events],
         "notes": list(quote.reason),
     }
 

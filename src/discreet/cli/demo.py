@@ -4,7 +4,7 @@ import shlex
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,7 @@ MARK = "made-by-discreet-demo.txt"
 
 
 def demo(
+    context: typer.Context,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files that are written.")] = Path(
         "build/demo"
     ),
@@ -57,7 +58,7 @@ def demo(
         ["budget", "show", "--ledger", ledger],
     )  # fmt: skip
     for command in commands:
-        _run(command, console)
+        _run(context.find_root().command, command, console)
     console.print(COMPARED.format(free=free, majority=majority))
     console.print(f"\nDone in {time.perf_counter() - start:.0f} s. Next: discreet inspect {model}")
     console.print(f"[bold]Look at the report: {Path(model) / 'report.html'}[/bold]")
@@ -75,9 +76,8 @@ def _clear(out: Path) -> None:
 
 def _prepare(out: Path, rows: int, console: "Console") -> tuple[float, float]:
     """Write the files; the accuracy without privacy and that of knowing nothing, on the rows that are public."""
-    from discreet.datasets.hospital import hospital
-    from discreet.datasets.hospital_file import schema_text, write_csv
-    from discreet.experiments.references import references
+    from discreet.datasets import hospital, schema_text, write_csv
+    from discreet.datasets.hospital_stays import references
 
     with console.status("Drawing synthetic patients"):
         table, private = hospital(rows), rows - rows // 4
@@ -90,13 +90,9 @@ def _prepare(out: Path, rows: int, console: "Console") -> tuple[float, float]:
     return found.non_private, found.majority
 
 
-def _run(command: list[str], console: "Console") -> None:
+def _run(discreet: Any, command: list[str], console: "Console") -> None:
     """One command, shown as it would be typed. Whatever it refuses ends the demo."""
-    from typer.main import get_command
-
-    from discreet.cli.app import app
-
     console.print(f"\n[bold cyan]$ discreet {shlex.join(command)}[/bold cyan]", markup=True)
-    code = get_command(app).main(command, prog_name="discreet", standalone_mode=False)
+    code = discreet.main(command, prog_name="discreet", standalone_mode=False)
     if code:
         raise typer.Exit(code)

@@ -1,14 +1,17 @@
 """Errors on the command line: one line on stderr and an exit code, never a traceback, never a data value."""
 
+import json
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from discreet.cli.terminal_text import escaped, escaped_streams
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, LedgerDamaged, LedgerUnavailable
 
 NO, UNSERVED, INTERNAL = 1, 2, 3
 """Exit codes: the answer is no; the request cannot be served; an error of discreet's own."""
@@ -16,6 +19,8 @@ INTERRUPTED, TERMINATED = 130, 143
 """What shells expect of a command that was interrupted, or asked to end."""
 
 TRACEBACK = "DISCREET_TRACEBACK"
+UNCHECKED = (ImportError, OSError, LedgerUnavailable, LedgerDamaged)
+"""A library is missing, a file cannot be read, a ledger is missing, out of reach or damaged."""
 
 
 class Refused(DiscreetError):
@@ -52,8 +57,7 @@ class OneLineErrors(TyperGroup):
         except OSError as error:
             if isinstance(error, BrokenPipeError):  # whoever read the output has enough: typer's to handle
                 raise
-            where = "" if error.filename is None else f"{error.filename}: "
-            _fail(f"{where}{(error.strerror or 'cannot be used').lower()}", UNSERVED, error)
+            _fail(_of_the_system(error), UNSERVED, error)
         except MemoryError as error:
             _fail("this machine has not enough memory for that; what was charged stays charged", UNSERVED, error)
         except Exception as error:
@@ -96,3 +100,30 @@ def _fail(message: str, code: int, error: Exception) -> NoReturn:
         raise error
     typer.echo(f"discreet: {' '.join(message.split())}", err=True)
     raise typer.Exit(code) from None
+
+
+def _of_the_system(error: OSError) -> str:
+    where = "" if error.filename is None else f"{error.filename}: "
+    return f"{where}{(error.strerror or 'cannot be used').lower()}"
+
+
+@contextmanager
+def checkable(as_json: bool) -> Iterator[None]:
+    """Say that something could not be checked where that is so, and end the command."""
+    try:
+        yield
+    except UNCHECKED as error:
+        if as_json:
+            typer.echo(json.dumps({"holds": None, "reason": _reason(error)}, indent=2))
+        else:
+            typer.echo(f"could not be checked: {_reason(error)}", err=True)
+        raise typer.Exit(UNSERVED) from None
+
+
+def _reason(error: BaseException) -> str:
+    """discreet's own words; of others' errors what was not found or not readable, and nothing else."""
+    if isinstance(error, OSError):
+        return _of_the_system(error)
+    if isinstance(error, ImportError) and type(error) in (ImportError, ModuleNotFoundError):
+        return f"{error.name or 'a library'} is not installed"
+    return " ".join(str(error).split())

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.choices import Model, Solver, model_named, show_quote
+from discreet.cli.choices import ModelName, SolverName, model_named, show_quote
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
-from discreet.cli.ledger_options import (
+from discreet.cli.memory import check_memory, memory_facts
+from discreet.cli.options import (
     AllowLargeDelta,
+    AsJson,
     Dataset,
     Delta,
     LedgerAddress,
+    Relation,
     account,
     check_budget,
+    echo_json,
     refuse_both,
 )
-from discreet.cli.memory import check_memory, memory_facts
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
@@ -35,20 +38,18 @@ def fit(
         "model"
     ),
     delta: Delta = None,
-    neighbors: Annotated[
-        Neighbors,
-        typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
-    ] = Neighbors.REPLACE_ONE,
+    neighbors: Relation = Neighbors.REPLACE_ONE,
     allow_large_delta: AllowLargeDelta = False,
-    model: Annotated[
-        Model, typer.Option("--model", "-m", help="auto: logistic for classes, ridge for numbers.")
-    ] = Model.AUTO,
-    solver: Annotated[Solver, typer.Option(help="The algorithm: see the documentation.")] = Solver.AUTO,
+    model: ModelName = "auto",
+    solver: SolverName = "auto",
+    loss: Annotated[
+        str | None, typer.Option(help="With --model classifier or regressor: a registered loss, by its name.")
+    ] = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
     public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
-    request: Annotated[
+    charge_id: Annotated[
         str | None,
         typer.Option(help="A name for this fit in the ledger: asked again, it costs nothing and gives the same model."),
     ] = None,
@@ -66,7 +67,7 @@ def fit(
         bool, typer.Option("--ignore-memory", help="Begin even if the rows will hardly fit into memory.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fit a private model to a table, and write it with its certificate and a report to look at.
 
@@ -83,8 +84,8 @@ def fit(
 
     The folder is made whole or not at all: model.discreet, schema.toml, certificate.json, report.html, and the sums of
     these files. With a ledger (`discreet budget`), the fit is charged before the first row is read, and refused where
-    the budget is spent; a fit that is interrupted after that stays charged, and with `--request` it may be asked again
-    under the same charge.
+    the budget is spent; a fit that is interrupted after that stays charged, and with `--charge-id` it may be asked for
+    again under the same charge.
 
     Next: `discreet inspect model`, `discreet verify model`, `discreet predict model new.csv`, `discreet score model
     held-out.csv --private --epsilon 0.1`.
@@ -94,11 +95,11 @@ def fit(
     check_budget(epsilon, delta, neighbors, declared.rows)
     unit = "record" if declared.person is None else "person"
     charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or dry_run))
-    if request is not None and not charge["ledger"] and not dry_run:
-        raise Refused("a request's name is kept by a ledger: give --ledger and --dataset, or leave out --request")
-    settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": str(solver), "alpha": alpha,
-                "allow_large_delta": allow_large_delta}  # fmt: skip
-    chosen = model_named(declared, str(model), settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
+    if charge_id is not None and not charge["ledger"] and not dry_run:
+        raise Refused("a charge id is kept by a ledger: give --ledger and --dataset, or leave out --charge-id")
+    settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
+                "loss": loss, "allow_large_delta": allow_large_delta}  # fmt: skip
+    chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
     memory = memory_facts(declared, source, neighbors)
     if dry_run:
@@ -107,7 +108,7 @@ def fit(
     if not ignore_memory:
         check_memory(memory)
     try:
-        found = _fitted(chosen, source, out, request, (title or _title(chosen, table)) if report else "")
+        found = _fitted(chosen, source, out, charge_id, (title or _title(chosen, table)) if report else "")
     except (KeyboardInterrupt, SystemExit) as end:
         said, code = ("interrupted", INTERRUPTED) if isinstance(end, KeyboardInterrupt) else ("ended", TERMINATED)
         typer.echo(f"discreet: {said}: {_left(chosen, out, report)}; what was charged stays charged", err=True)
@@ -130,13 +131,13 @@ def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
     return declared, source
 
 
-def _fitted(model: "TableModel", source: Any, out: Path, request: str | None, title: str) -> "TableModel":
+def _fitted(model: "TableModel", source: Any, out: Path, charge_id: str | None, title: str) -> "TableModel":
     """The fit, and its folder: whole or not at all, the place found free before anything is charged."""
     from discreet.models.model_folder import new_folder, write
 
     stopped: list[BaseException] = []
     with new_folder(out) as folder:
-        model.fit(source, request=request)
+        model.fit(source, charge_id=charge_id)
         write(model, folder, _page(model, title, stopped) if title else {})
     for end in stopped:
         raise end
@@ -187,7 +188,7 @@ def _show(model: "TableModel", out: Path, as_json: bool) -> None:
     if as_json:
         page = str(out / REPORT) if (out / REPORT).exists() else None
         found = {"model": str(out), "report": page, "certificate": json.loads(certificate.to_json())}
-        typer.echo(json.dumps(found, indent=2))
+        echo_json(found)
         return
     typer.echo(certificate.summary())
     look = f" Look at {out / REPORT}" if (out / REPORT).exists() else ""

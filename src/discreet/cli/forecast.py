@@ -1,7 +1,5 @@
 """``discreet forecast``: what privacy will cost in accuracy, before there is any data."""
 
-import json
-import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
+from discreet.cli.choices import SolverName
 from discreet.cli.errors import Refused
-from discreet.cli.ledger_options import AllowLargeDelta, Delta
+from discreet.cli.options import AllowLargeDelta, AsJson, Delta, Relation, check_claim, echo_json
 
 if TYPE_CHECKING:
     from discreet.cli.console import Console
@@ -43,11 +42,8 @@ def forecast(
     classes: Annotated[int, typer.Option("--classes", "-k", help="How many classes there are.")] = 2,
     delta: Delta = None,
     allow_large_delta: AllowLargeDelta = False,
-    neighbors: Annotated[
-        Neighbors,
-        typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
-    ] = Neighbors.REPLACE_ONE,
-    solver: Annotated[str, typer.Option("--solver", help="auto, or the name of one: gd, objective, cd, ...")] = "auto",
+    neighbors: Relation = Neighbors.REPLACE_ONE,
+    solver: SolverName = "auto",
     ceiling: Annotated[
         float | None,
         typer.Option(
@@ -56,7 +52,7 @@ def forecast(
     ] = None,
     seeds: Annotated[int, typer.Option(help="Synthetic tables, each with noise of its own.")] = 5,
     plot: Annotated[Path | None, typer.Option(help="Write the picture here: .png, .svg or .pdf.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Forecast what privacy will cost in accuracy. No data is read, and no budget is spent.
 
@@ -100,7 +96,7 @@ def forecast(
     if plot is not None:
         _picture(found, plot)
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
+        echo_json(found.to_dict())
     else:
         _print(found, plot, Console(highlight=False, markup=False))
 
@@ -112,10 +108,7 @@ def _refuse_nonsense(
     for name, (value, least) in whole.items():
         if value < least:
             raise Refused(f"{name} must be at least {least}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise Refused("--epsilon must be positive and finite")
-    if delta is not None and not 0 <= delta < 1:
-        raise Refused("--delta must lie in [0, 1), such as 1e-6")
+    check_claim(epsilon, delta)
     if plot is not None and plot.suffix.lower() not in FORMATS:
         raise Refused(f"--plot needs a name that ends in {', '.join(FORMATS)}")
 
@@ -133,13 +126,14 @@ def _model(task: Task, classes: int, settings: dict[str, Any]) -> Any:
 def _declared(schema: Path, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The model of a schema's target, with the schema's bounds, and which of its features are indicators."""
     from discreet.cli.choices import model_named
-    from discreet.curator.tables.layout import Layout
+    from discreet.curator import Layout
     from discreet.schema.schema import Schema
 
     declared = Schema.load(schema)
     declared.check()
     layout = Layout(declared)
     model = model_named(declared, "auto", settings, {"ledger": False}).estimator
+    assert model is not None
     return model.set_params(bounds=layout.bounds), {"p": None, "indicators": layout.indicators}
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.options import AsJson, echo_json
+
 if TYPE_CHECKING:
-    from discreet.cli.model_files import Contents
+    from discreet.cli.inputs import Contents
 
 
 class Units(StrEnum):
@@ -28,7 +30,7 @@ def inspect(
     units: Annotated[
         Units, typer.Option(help="Of coefficients, for a folder: the columns' own, or as the model sees them.")
     ] = Units.ORIGINAL,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show a saved model: its certificate and its coefficients.
 
@@ -36,7 +38,7 @@ def inspect(
     ± the half-width of a 95% interval for the privacy noise alone, where that is known. They are in the columns' own
     units, rounded to the noise; `--json` has all digits. This does not check the price: see `discreet verify`.
     """
-    from discreet.cli.model_files import read
+    from discreet.cli.inputs import read
     from discreet.models.intervals import LEVEL, covers
 
     contents = read(file)
@@ -51,7 +53,7 @@ def inspect(
             "coefficients": coefficients,
             "intervals": covers(),
         }
-        typer.echo(json.dumps(shown, indent=2))
+        echo_json(shown)
         return
     typer.echo(contents.certificate.text())
     if coefficients is not None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def memory_facts(schema: "Schema", source: Any, neighbors: Neighbors) -> dict[str, int | None]:
     """Bytes that the fit will take, by an estimate from public facts, and bytes that this machine has left."""
-    from discreet.curator.tables.memory import available_memory, needed_memory
+    from discreet.curator import available_memory, needed_memory
 
     return {"needed": needed_memory(schema, source, neighbors), "available": available_memory()}
 

@@ -58,7 +58,7 @@ def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[st
     import numpy as np
     import pyarrow as pa
 
-    from discreet.curator.tables.sources import Keeping
+    from discreet.curator import Keeping
 
     keeping = Keeping(source, keep)
     classes = getattr(known.estimator_, "classes_", None)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Budget, Neighbors
-from discreet.cli.choices import Model, model_named, show_quote
+from discreet.cli.choices import ModelName, model_named, show_quote
 from discreet.cli.errors import Refused
-from discreet.cli.ledger_options import AllowLargeDelta
+from discreet.cli.options import AllowLargeDelta
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
@@ -24,7 +24,7 @@ def price(
         Path | None, typer.Option("--schema", "-s", help="Price the fit of a table that this schema describes.")
     ] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="With --schema: how many rows (persons).")] = None,
-    model: Annotated[Model, typer.Option("--model", "-m", help="With --schema: as in discreet fit.")] = Model.AUTO,
+    model: ModelName = "auto",
     epsilon: Annotated[
         float | None, typer.Option("--epsilon", "-e", help="The budget; the least noise that keeps it is computed.")
     ] = None,
@@ -83,7 +83,7 @@ def price(
             raise Refused("--schema brings the plan: give --epsilon, --rows, --delta, --neighbors and --model only")
         settings = {"epsilon": 1.0 if epsilon is None else epsilon, "delta": delta, "neighbors": str(neighbors)}
         settings |= {"allow_large_delta": allow_large_delta}
-        _price_fit(schema, rows, str(model), settings, as_json)
+        _price_fit(schema, rows, model, settings, as_json)
         return
     if steps is None:
         raise Refused("give --steps, the number of noisy sums; or --schema and --rows, for the fit of a table")
@@ -102,7 +102,7 @@ def price(
 
 def _price_fit(schema: Path, rows: int | None, model: str, settings: dict[str, Any], as_json: bool) -> None:
     """The plan of a fit from declarations alone."""
-    from discreet.curator.tables.sources import DeclaredSource
+    from discreet.curator import DeclaredSource
     from discreet.schema.schema import Schema
 
     declared = Schema.load(schema)
@@ -124,10 +124,15 @@ def _refuse_nonsense(epsilon: float | None, noise_multiplier: float | None, clip
 
 def _priced(plan: "Plan", budget: Budget, noise_multiplier: float | None) -> dict[str, Any]:
     """The plan at this multiplier, or at the one that the budget asks for."""
-    from discreet.accounting.pricing import calibrate, epsilon_of
+    from discreet.accounting.priced_plan import price_plan
+    from discreet.accounting.pricing import epsilon_of
 
-    used = calibrate(plan, budget) if noise_multiplier is None else noise_multiplier
-    found = epsilon_of(plan.events(used, pure=budget.is_pure), budget.delta, budget.neighbors)
+    if noise_multiplier is None:
+        priced = price_plan(plan, budget)
+        used, found = priced.noise_multiplier, priced.price
+    else:
+        used = noise_multiplier
+        found = epsilon_of(plan.events(used, pure=budget.is_pure), budget.delta, budget.neighbors)
     (release,) = plan.releases
     return {
         "epsilon": found.epsilon,

@@ -1,6 +1,5 @@
 """``discreet schema``: write down what is publicly known of a table, and check it."""
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import NO, Refused
+from discreet.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
     from discreet.schema.schema import Schema
@@ -74,7 +74,7 @@ def check(
     table: Annotated[
         list[Path] | None, typer.Argument(help="The table that it is for: its names are compared, its values not read.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tell what is missing in a schema, and what it makes of each column.
 
@@ -84,14 +84,15 @@ def check(
     """
     from discreet.cli.inputs import table_of
     from discreet.schema.schema import Schema
+    from discreet.schema.stored_types import misfits
 
     found = Schema.load(file)
     source = table_of(table, found) if table else None
     problems = found.problems(None if source is None else source.names)
     if source is not None:
-        problems += found.misfits(source, [name for name in found.needed if source.names.count(name) == 1])
+        problems += misfits(found, source, [name for name in found.needed if source.names.count(name) == 1])
     if as_json:
-        typer.echo(json.dumps({"ready": not problems, "problems": problems, **_made(found)}, indent=2))
+        echo_json({"ready": not problems, "problems": problems, **_made(found)})
     elif problems:
         for problem in problems:
             typer.echo(f"- {problem}")
@@ -106,7 +107,7 @@ def check(
 
 def _made(found: "Schema") -> dict[str, Any]:
     """What the schema makes of the columns: features and the bounds of a row."""
-    from discreet.curator.tables.layout import Layout
+    from discreet.curator import Layout
 
     if not found.columns:
         return {"features": [], "row_norm": None}

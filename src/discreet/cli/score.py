@@ -8,11 +8,13 @@ import typer
 
 from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
-from discreet.cli.ledger_options import (
+from discreet.cli.options import (
     AllowLargeDelta,
+    AsJson,
     Dataset,
     Delta,
     LedgerAddress,
+    Relation,
     account,
     check_budget,
     refuse_both,
@@ -34,12 +36,12 @@ def score(
     metric: Annotated[str, typer.Option("--metric", "-m", help="auto, accuracy, auc or r2.")] = "auto",
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What the score may cost.")] = 0.1,
     delta: Delta = None,
-    neighbors: Annotated[Neighbors, typer.Option("--neighbors", help="What a neighbor is.")] = Neighbors.REPLACE_ONE,
+    neighbors: Relation = Neighbors.REPLACE_ONE,
     allow_large_delta: AllowLargeDelta = False,
     level: Annotated[float, typer.Option(min=0.5, max=0.9999, help="The level of the intervals.")] = 0.95,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score a private model on rows that it was not fitted on: accuracy, AUC, or R².
 

@@ -1,6 +1,5 @@
 """``discreet selftest``: is the noise of this installation what the proofs take it to be?"""
 
-import json
 from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
@@ -8,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.errors import NO
+from discreet.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
-    from discreet.curator.known_answers.installation import Check
+    from discreet.curator import Check
 
 
 def selftest(
     draws: Annotated[int, typer.Option(min=10_000, max=10_000_000, help="How often each sampler is drawn.")] = 200_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check this installation: compiled kernels, entropy, samplers.
 
@@ -24,7 +24,7 @@ def selftest(
     installation fails with a probability below one in a million; then run it again.
     Exit code 1 if a check fails.
     """
-    from discreet.curator.known_answers.installation import kernel_checks, sampler_checks
+    from discreet.curator import kernel_checks, sampler_checks
 
     found: list[Check] = []
     for check in chain(kernel_checks(), sampler_checks(draws)):
@@ -33,7 +33,7 @@ def selftest(
             typer.echo(f"{'ok  ' if check.passed else 'FAIL'}  {check.name:<40}{check.found}")
     passed = all(check.passed for check in found)
     if as_json:
-        typer.echo(json.dumps({"passed": passed, "checks": [asdict(check) for check in found]}, indent=2))
+        echo_json({"passed": passed, "checks": [asdict(check) for check in found]})
     elif passed:
         typer.echo(f"{len(found)} checks passed")
     else:

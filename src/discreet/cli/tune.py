@@ -13,19 +13,22 @@ import typer
 
 from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
-from discreet.cli.ledger_options import (
+from discreet.cli.options import (
     AllowLargeDelta,
+    AsJson,
     Dataset,
     Delta,
     LedgerAddress,
+    Relation,
     account,
     check_budget,
+    echo_json,
     refuse_both,
 )
 
 if TYPE_CHECKING:
     from discreet.models.selection.search_price import Offer
-    from discreet.models.selection.table_selection import Selected, TableSelection
+    from discreet.models.selection.table_search import TableSearch
     from discreet.schema.schema import Schema
 
 DEMO_ROWS = 8000
@@ -45,11 +48,11 @@ def tune(
     ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget of everything together.")] = 1.0,
     delta: Delta = None,
-    neighbors: Annotated[Neighbors, typer.Option("--neighbors", help="What a neighbor is.")] = Neighbors.REPLACE_ONE,
+    neighbors: Relation = Neighbors.REPLACE_ONE,
     allow_large_delta: AllowLargeDelta = False,
     stopping: Annotated[str, typer.Option(help="Runs: auto, poisson, geometric or logarithmic.")] = "auto",
     mean_runs: Annotated[float | None, typer.Option(help="Runs on average; at most 10 unless given.")] = None,
-    validation: Annotated[float, typer.Option(help="The share of records that score.")] = 0.2,
+    validation_fraction: Annotated[float, typer.Option(help="The share of records that score.")] = 0.2,
     rows: Annotated[int | None, typer.Option(min=1, help="For --dry-run: how many records there will be.")] = None,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
@@ -57,7 +60,7 @@ def tune(
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model.")] = Path("tuned"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the price; read no row.")] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Synthetic hospital stays instead of a table.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Choose among candidates with a guarantee for the whole: fits, scores and the choice.
 
@@ -91,17 +94,18 @@ def tune(
     budget["allow_large_delta"] = allow_large_delta
     if dry_run and rows:
         declared = replace(declared, rows=rows)
-    selection = _selection(declared, found, stopping=stopping, mean_runs=mean_runs, validation=validation, **budget)
+    words = {"stopping": stopping, "mean_runs": mean_runs, "validation_fraction": validation_fraction}
+    search = _search(declared, found, **words, **budget)
     with _opened(declared, table or [], rows, demo=demo, dry_run=dry_run) as source:
-        offer = selection.quote(source)
-        priced = _priced(offer, validation)
+        offer = search.quote(source)
+        priced = _priced(offer, validation_fraction)
         if dry_run:
             _show(priced, None, as_json)
             return
-        selected = _tuned(selection, source, out)
-    certificate = selected.model.certificate_
-    priced |= {"chosen": {name: str(value) for name, value in selected.params.items()}}
-    priced |= {"noisy_score": round(selected.score, 4), "model": str(out), "ledger": certificate.ledger}
+        _tuned(search, source, out)
+    certificate = search.certificate_
+    priced |= {"chosen": {name: str(value) for name, value in search.best_params_.items()}}
+    priced |= {"noisy_score": round(search.best_score_, 4), "model": str(out), "ledger": certificate.ledger}
     _show(priced, certificate.text(), as_json)
 
 
@@ -115,8 +119,7 @@ def _described(schema: Path | None, settings: Path | None) -> tuple["Schema", di
 
 def _demonstrated() -> tuple["Schema", dict[str, Any]]:
     """Return the synthetic hospital's schema, with a range for every column, and candidates."""
-    from discreet.datasets.hospital import CODEBOOK
-    from discreet.datasets.hospital_file import schema_text
+    from discreet.datasets import CODEBOOK, schema_text
     from discreet.schema.schema import Schema
 
     declared = Schema.from_toml(schema_text())
@@ -127,9 +130,8 @@ def _demonstrated() -> tuple["Schema", dict[str, Any]]:
 def _opened(declared: "Schema", table: list[Path], rows: int | None, *, demo: bool, dry_run: bool) -> Iterator[Any]:
     """Yield the table: synthetic, only planned where --rows says how large it will be, or the one in the files."""
     from discreet.cli.inputs import table_of
-    from discreet.curator.tables.sources import DeclaredSource
-    from discreet.datasets.hospital import hospital
-    from discreet.datasets.hospital_file import write_csv
+    from discreet.curator import DeclaredSource
+    from discreet.datasets import hospital, write_csv
 
     if dry_run and (rows or demo):
         declared.check()
@@ -160,49 +162,50 @@ def _settings(path: Path) -> dict[str, Any]:
     return found
 
 
-def _selection(declared: "Schema", found: dict[str, Any], **words: Any) -> "TableSelection":
-    from discreet.cli.choices import Model, model_named
-    from discreet.models.selection.private_search import DPSelectCV
-    from discreet.models.selection.table_selection import TableSelection
+def _search(declared: "Schema", found: dict[str, Any], **words: Any) -> "TableSearch":
+    from discreet.cli.choices import model_named, registered_models
+    from discreet.models.selection.private_search import DPRandomizedSearch
+    from discreet.models.selection.table_search import TableSearch
+    from discreet.plugins import load_plugins
 
     name, shared = found.get("model", "auto"), found.get("estimator", {})
-    if name not in list(Model):
-        raise Refused(f"the model is one of {', '.join(Model)}")
+    load_plugins()  # candidates may name their solvers
+    if name not in ("auto", *registered_models()):
+        raise Refused(f"the model is one of {', '.join(('auto', *registered_models()))}")
     estimator = model_named(declared, name, {}, {}).estimator
+    assert estimator is not None
     strange = [key for key in shared if key not in estimator.get_params() or key in ("bounds", "classes", "target")]
     if strange:
         raise Refused(f"[estimator] cannot set {', '.join(strange)}: it has {type(estimator).__name__}'s parameters")
-    return TableSelection(declared, DPSelectCV(estimator.set_params(**shared), found["candidates"], **words))
+    return TableSearch(declared, DPRandomizedSearch(estimator.set_params(**shared), found["candidates"], **words))
 
 
-def _tuned(selection: "TableSelection", source: Any, out: Path) -> "Selected":
+def _tuned(search: "TableSearch", source: Any, out: Path) -> None:
     """Select, and write the folder whole or not at all; that its place is free is found out before the charge."""
     from discreet.models.model_folder import new_folder, write
 
     with new_folder(out) as folder:
-        selected = selection.fit(source)
-        write(selected.model, folder)
-    return selected
+        write(search.fit(source).best_estimator_, folder)
 
 
-def _priced(offer: "Offer", validation: float) -> dict[str, Any]:
+def _priced(offer: "Offer", validation_fraction: float) -> dict[str, Any]:
     return {
         "epsilon": offer.total.epsilon,
         "delta": offer.total.delta,
         "neighbors": str(offer.total.neighbors),
         "price": offer.price.epsilon,
         "accountants": offer.price.accountants,
-        "candidates": len(offer.releases),
+        "candidates": len(offer.planned),
         "stopping": offer.stopping.name,
         "mean_runs": offer.stopping.mean,
         "run_epsilon": offer.run.epsilon,
-        "validation": validation,
+        "validation_fraction": validation_fraction,
     }
 
 
 def _show(found: dict[str, Any], certificate: str | None, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        echo_json(found)
         return
     from rich.table import Table
 
@@ -216,7 +219,7 @@ def _show(found: dict[str, Any], certificate: str | None, as_json: bool) -> None
     table.add_row("price", f"{found['price']:.6g} ({accountants})")
     table.add_row("candidates", f"{found['candidates']}, whose number costs nothing")
     table.add_row("runs", f"{found['stopping']}, {found['mean_runs']:g} on average; how many must stay secret")
-    held = f"a fit on {1 - found['validation']:.0%} of the records, a score on the rest"
+    held = f"a fit on {1 - found['validation_fraction']:.0%} of the records, a score on the rest"
     table.add_row("each run", f"epsilon = {found['run_epsilon']:.6g} for {held}")
     if certificate is not None:
         chosen = ", ".join(f"{name} = {value}" for name, value in found["chosen"].items())

@@ -1,15 +1,18 @@
 """``discreet verify``: is the price on the certificate the price of what it lists?"""
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.errors import NO
-from discreet.cli.unchecked import ALL, ONLY_PARTLY, PARTLY, UNCHECKED, checkable
+from discreet.cli.errors import NO, UNCHECKED, checkable
+from discreet.cli.options import AsJson, echo_json
 from discreet.errors import DiscreetError
+
+ALL = "all but what the fit itself released"
+PARTLY = "releases, budget, unit and relation"
+ONLY_PARTLY = f"its entry was not told the certificate: only {PARTLY} were compared"
 
 
 def verify(
@@ -23,7 +26,7 @@ def verify(
         str | None,
         typer.Option("--ledger", "-l", metavar="ADDRESS", help="Also look the charge up in this ledger."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Price a certificate's events anew, and compare with what it claims.
 
@@ -41,7 +44,7 @@ def verify(
     with checkable(as_json):
         found = _verified(file, ledger)
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        echo_json(found)
     elif found["holds"]:
         accountants = ", ".join(f"{name} {value}" for name, value in found["accountants"].items())
         typer.echo(
@@ -61,7 +64,7 @@ def verify(
 
 
 def _verified(file: Path, ledger: str | None) -> dict[str, Any]:
-    from discreet.cli.model_files import read
+    from discreet.cli.inputs import read
 
     whole = None
     try:

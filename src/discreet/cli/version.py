@@ -1,21 +1,20 @@
 """``discreet version``."""
 
-import json
 import platform
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
-from typing import Annotated
 
 import typer
 
 from discreet import __version__
+from discreet.cli.options import AsJson, echo_json
 
 TRUSTED = ("numpy", "scipy", "numba", "scikit-learn", "dp-accounting")
 """What a guarantee rests on besides discreet itself."""
 
 
 def version(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the versions of discreet and of what its guarantees rest on."""
     found = {"discreet": __version__, "python": platform.python_version()}
@@ -25,7 +24,7 @@ def version(
         except PackageNotFoundError:
             found[name] = "not installed"
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        echo_json(found)
         return
     for name, number in found.items():
         typer.echo(f"{name:<14}{number}")

@@ -1,15 +1,335 @@
-"""The open wall: answers exactly the planned queries, each with its proof, and refuses the rest."""
+"""The open wall: answers exactly the planned queries, and refuses the rest. Each query's file has its proof."""
 
-from discreet.curator.answers.choices import Choices
-from discreet.curator.answers.points import Points
-from discreet.curator.answers.shapes import Shapes
-from discreet.curator.answers.sums import Sums
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.priced_plan import PricedPlan
+from discreet.bounds import Domain
+from discreet.curator.claims import Claim, issued, promise
+from discreet.curator.engines import engine_for
+from discreet.curator.engines.base import Engine
+from discreet.curator.known_answers.moments import check_moment_kernels
+from discreet.curator.queries import candidates, counts, gradients, greedy, minimizers, moments, sampling, scores
+from discreet.curator.queries import coordinates as coordinate_queries
+from discreet.curator.queries.coordinates import CoordinateRun
+from discreet.curator.queries.minimizers import Problem
+from discreet.curator.records.recoding import Recoding, recoded
+from discreet.curator.session import Session
+from discreet.errors import PlanViolation, Unsupported
+from discreet.ledger.reservation import Reservation
+from discreet.losses.base import Loss
+
+Vector = NDArray[np.float64]
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 
-class Curator(Sums, Choices, Points, Shapes):
+class Curator:
     """Holds the records of one reserved plan. ``PrivateData.open`` makes it; solvers ask it.
 
     Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. Everything a method returns
     is noisy and was paid for. A sum's noise is drawn before the records are read. A curator is neither copied
     nor pickled, and answers only in the process that opened it.
     """
+
+    def __init__(
+        self,
+        engine: Engine,
+        domain: Domain,
+        loss: Loss,
+        *,
+        priced: PricedPlan,
+        facts: dict[str, Any],
+        reservation: Reservation | None = None,
+    ) -> None:
+        self.reservation = reservation
+        self.priced = priced
+        self.plan, self.budget, self.noise_multiplier = priced.plan, priced.budget, priced.noise_multiplier
+        self._session = Session(engine, domain, self.plan, self.budget, self.noise_multiplier)
+        self._session.loss = loss
+        self._facts = facts
+
+    @property
+    def domain(self) -> Domain:
+        """What is public of the records, as they were recoded last."""
+        return self._session.domain
+
+    @property
+    def loss(self) -> Loss:
+        """The loss whose gradients and values are summed."""
+        return self._session.loss  # type: ignore[no-any-return]
+
+    def _ask(
+        self, question: Callable[Concatenate[Session, Asked], Answer], *args: Asked.args, **words: Asked.kwargs
+    ) -> Answer:
+        with self._session.lock:
+            return question(self._session, *args, **words)
+
+    def noisy_gradient(self, w: Vector, *, clip: float, rho: float | None = None) -> Vector:
+        """Return the SUM over the (Poisson-sampled) records of the loss's gradients at ``w``, each clipped, plus noise.
+
+        Divide it by n, or by the expected batch size: the declared ones, never the realized. Under an adaptive plan
+        ``rho`` is what the answer may cost.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on an integer sum; a record contributes at most ``clip``. Proof:
+        ``queries.gradients.noisy_gradient``.
+        """
+        return self._ask(gradients.noisy_gradient, w, clip=clip, rho=rho)
+
+    def noisy_gradient_change(self, w: Vector, anchor: Vector, *, clip: float) -> Vector:
+        """Return the SUM over the (Poisson-sampled) records of the gradient's change from ``anchor`` to ``w``, noisy.
+
+        Each record's change is clipped; beta ||w - anchor|| bounds it, and is public since both points are.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on an integer sum; a record contributes at most ``clip``. Proof:
+        ``queries.gradients.noisy_gradient_change``.
+        """
+        return self._ask(gradients.noisy_gradient_change, w, anchor, clip=clip)
+
+    def noisy_coordinate_gradient(self, w: Vector, coordinates: Any, *, clips: Any) -> Vector:
+        """Return entries of the gradient's SUM at ``w``: one coordinate or a block, each entry clipped, plus noise.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on integer sums; a record contributes at most the norm of ``clips``. Proof:
+        ``queries.coordinates.noisy_coordinate_gradient``.
+        """
+        return self._ask(coordinate_queries.noisy_coordinate_gradient, w, coordinates, clips=clips)
+
+    def noisy_coordinate_steps(
+        self, w: Vector, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
+    ) -> CoordinateRun:
+        """Take proximal coordinate steps w_j <- prox(w_j - step_j g_j), thousands in one compiled call.
+
+        ``g_j`` is the noisy mean gradient entry (the sum over ``n``). ``clips`` and ``steps`` hold one number for
+        every coordinate. Iterates live on a fixed dyadic grid (2^-24, 2^-17 for ``scale="global"``).
+
+        Privacy
+        -------
+        One noisy sum of a single gradient entry per step, whatever its coordinate. Proof:
+        ``queries.coordinates.noisy_coordinate_steps``.
+        """
+        words = {"clips": clips, "steps": steps, "penalty": penalty, "n": n}
+        return self._ask(coordinate_queries.noisy_coordinate_steps, w, coordinates, **words)
+
+    def noisy_share_within(self, w: Vector, coordinate: int, *, clip: float) -> float:
+        """Return how many records' gradient entries lie within +-clip, less half of all records, plus noise.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on a sum of +-1/2 per record. Proof: ``queries.coordinates.noisy_share_within``.
+        """
+        return self._ask(coordinate_queries.noisy_share_within, w, coordinate, clip=clip)
+
+    def select_coordinate(
+        self,
+        w: Vector,
+        *,
+        clips: Any,
+        smoothness: Any,
+        n: float,
+        rule: str = "gs",
+        penalty: Any = None,
+        count: int = 1,
+    ) -> NDArray[np.int64]:
+        """Return the coordinate with (nearly) the best greedy score at ``w``: a private argmax; ``count``, in turn.
+
+        Privacy
+        -------
+        An exact choice on integer scores, each of which a record moves by one common bound. Proof:
+        ``queries.greedy.select_coordinate``.
+        """
+        words = {"clips": clips, "smoothness": smoothness, "n": n, "rule": rule, "penalty": penalty, "count": count}
+        return self._ask(greedy.select_coordinate, w, **words)
+
+    def select_candidate(
+        self, points: Vector, *, loss_bound: float, offsets: Any = None, rho: float | None = None
+    ) -> int:
+        """Return the index of the point with (nearly) the least sum of losses, each clipped to [0, loss_bound].
+
+        ``offsets`` are public numbers added to the sums, such as n times the penalty at each point. Under an adaptive
+        plan ``rho`` is what the answer may cost.
+
+        Privacy
+        -------
+        An exact choice on integer scores whose differences a record moves within a range. Proof:
+        ``queries.candidates.select_candidate``.
+        """
+        return self._ask(candidates.select_candidate, points, loss_bound=loss_bound, offsets=offsets, rho=rho)
+
+    def noisy_score(self, w: Vector, *, error: float = 1.0) -> float:
+        """Return how well ``w`` predicts: the SUM over records of 1/2 - bad, plus noise; bad is 1 for a wrong class.
+
+        For numeric targets bad is the squared error over ``error`` squared, at most 1, in training coordinates.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on a sum of at most 1/2 per record. Proof: ``queries.scores.noisy_score``.
+        """
+        return self._ask(scores.noisy_score, w, error=error)
+
+    def noisy_count(self) -> float:
+        """Return the number of records (persons), plus noise: for ``add_remove``, where n is private.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on a sum of 1 per record. Proof: ``queries.counts.noisy_count``.
+        """
+        return self._ask(counts.noisy_count)
+
+    def noisy_mean(self, *, clip: float, n: float) -> Vector:
+        """Return the sum of the records (their features, the constant among them), each shrunk to ``clip``, over ``n``.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on an integer sum; a record contributes at most ``clip``. Proof:
+        ``queries.moments.noisy_mean``.
+        """
+        return self._ask(moments.noisy_mean, clip=clip, n=n)
+
+    def noisy_mean_squares(self, *, clip: float, n: float) -> Vector:
+        """Return the sum of each squared feature over ``n``; a record's vector of squares is scaled to length ``clip``.
+
+        The diagonal of ``noisy_second_moment``, for sparse and wide records too.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on an integer sum of vectors without negative entries. Proof:
+        ``queries.moments.noisy_mean_squares``.
+        """
+        return self._ask(moments.noisy_mean_squares, clip=clip, n=n)
+
+    def noisy_second_moment(self, *, clip: float, n: float) -> Vector:
+        """Return the sum of outer products x x^T over ``n``, symmetric, each scaled to a Frobenius norm of ``clip``.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on an integer sum of positive semidefinite matrices. Proof:
+        ``queries.moments.noisy_second_moment``.
+        """
+        return self._ask(moments.noisy_second_moment, clip=clip, n=n)
+
+    def noisy_squared_norms(self, *, clip: float) -> Vector:
+        """Return the SUM over records of each squared feature, plus noise; a record's squares have a total of clip^2.
+
+        A release planned with ``mechanism="laplace"`` is the papers': each square relative to its own declared
+        bound, Laplace noise; ``clip`` is then the declared row norm, and is not used.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on an integer sum of vectors without negative entries. Proof:
+        ``queries.moments.noisy_squared_norms``.
+        """
+        return self._ask(moments.noisy_squared_norms, clip=clip)
+
+    def noisy_target_moments(self, *, n: float) -> tuple[float, float]:
+        """Return the means of t and of t^2, t the target from the middle of its declared range, over half of it.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on an integer sum; a record contributes two numbers in [-1, 1]. Proof:
+        ``queries.moments.noisy_target_moments``.
+        """
+        return self._ask(moments.noisy_target_moments, n=n)
+
+    def noisy_minimizer(self, problem: Problem) -> Vector:
+        """Return the minimizer of the mean loss + (regularization/2) ||w||^2, plus noise: output perturbation.
+
+        The problem's radius projects the minimizer onto a ball before the noise.
+
+        Privacy
+        -------
+        Noise on a certified minimizer, which one record moves little. Proof: ``queries.minimizers.noisy_minimizer``.
+        """
+        return self._ask(minimizers.noisy_minimizer, problem)
+
+    def noisy_descent(self, problem: Problem, *, n_steps: int, step_size: float) -> Vector:
+        """Return the point after ``n_steps`` projected gradient steps from zero, plus noise: needs no minimizer.
+
+        Privacy
+        -------
+        Noise on the last point of contracting steps. Proof: ``queries.minimizers.noisy_descent``.
+        """
+        return self._ask(minimizers.noisy_descent, problem, n_steps=n_steps, step_size=step_size)
+
+    def perturbed_minimizer(self, problem: Problem) -> Vector:
+        """Return the minimizer of the mean loss + (regularization/2) ||w||^2 + b.w / n, b random.
+
+        Objective perturbation. The problem's radius projects the minimizer onto a ball afterwards.
+
+        Privacy
+        -------
+        Noise inside the objective, and on the certified minimizer. Proof: ``queries.minimizers.perturbed_minimizer``.
+        """
+        return self._ask(minimizers.perturbed_minimizer, problem)
+
+    def sample_minimizer(self, problem: Problem, *, sampler: str) -> Vector:
+        """Return one draw from the density exp(-k (sum of losses + (lambda/2) ||w||^2)) on a ball.
+
+        The exponential mechanism. ``sampler`` is ``"interval"``, ``"gaussian"``, ``"rejection"`` or ``"chain"``.
+
+        Privacy
+        -------
+        A draw from a density whose exponent one record moves little. Proof: ``queries.sampling.sample_minimizer``.
+        """
+        return self._ask(sampling.sample_minimizer, problem, sampler=sampler)
+
+    def recode(self, recoding: Recoding, *, loss: Loss | None = None) -> None:
+        """Put every record through a map, onto a new lattice; later questions live there. Free.
+
+        Each recoding starts from the records as they were admitted, not from an earlier recoding. ``domain`` becomes
+        the new one; ``loss``, where given, replaces the loss (for a target on another scale).
+
+        Privacy
+        -------
+        Nothing is released. A record's image depends on that record and on the map alone, null records stay null, and
+        persons keep their rows: neighboring tables become neighboring tables, under each relation.
+        Conditions: the map and the loss are made of public and released values only; a new loss is of the same class,
+        and a target is moved only where the loss's constants do not depend on it.
+        """
+        session = self._session
+        check_moment_kernels(sparse=session.admitted.sparse is not None)
+        with session.lock:
+            numeric = session.loss.task == "regression"
+            if loss is not None and type(loss) is not type(session.loss):
+                raise PlanViolation("a recoding may rescale the loss, not replace it by another")
+            if (recoding.target_center, recoding.target_scale) != (0.0, 1.0) and not session.loss.movable_target:
+                raise Unsupported(
+                    "only the targets of losses of residuals, such as squared and Huber, can be centered and scaled"
+                )
+            new = recoded(session.admitted, recoding, session.admitted_domain, numeric_target=numeric)
+            session.engine, session.domain = engine_for(new), recoding.domain(session.admitted_domain)
+            session.loss = session.loss if loss is None else loss
+
+    def public_coins(self, sides: int, count: int) -> NDArray[np.int64]:
+        """Return ``count`` uniform numbers below ``sides`` that depend on no record: for random schedules. Free.
+
+        Privacy
+        -------
+        Nothing of the data is in them.
+        """
+        words = self._session.entropy.words(count)
+        if sides & (sides - 1) == 0:
+            return (words >> np.uint64(65 - sides.bit_length())).astype(np.int64)
+        return ((words >> np.uint64(11)).astype(np.float64) * (2.0**-53 * sides)).astype(np.int64)
+
+    def next_round(self) -> None:
+        """Begin the next round of an adaptive plan's budget trace. Free."""
+        if self._session.filter is not None:
+            self._session.filter.round += 1
+
+    def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
+        """What may be claimed of anything computed from this curator's answers."""
+        return self.issued(promise(self.priced, self._facts, Claim(model, solver, notes)), self.reservation)
+
+    def issued(self, promised: Certificate, reservation: Reservation | None) -> Certificate:
+        """Return what was promised, with what only this curator tells: its noise's source, and who looked on."""
+        return issued(promised, reservation, self._session)

@@ -8,23 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.cell_counts import CHECKED
-from discreet.accounting.certificate import BOUGHT, Certificate
-from discreet.accounting.events import Event
+from discreet.accounting.cell_counts import BOUGHT, CHECKED
 from discreet.accounting.plan import AdaptivePlan, Plan
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.bounds import Bounds, Domain
-from discreet.budget import Budget, Neighbors
+from discreet.budget import Neighbors
+from discreet.curator.claims import Claim, promise
 from discreet.curator.curator import Curator
-from discreet.curator.engines.choice import engine_for
+from discreet.curator.engines import engine_for
 from discreet.curator.known_answers.gradients import check_planned
 from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
 from discreet.curator.records.stream import Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
 from discreet.curator.session import check_answers_match_prices
-from discreet.curator.wall import promise
-from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
+from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
 from discreet.ledger.default_ledger import account_of
 from discreet.ledger.reservation import Reservation, settled
 
@@ -35,17 +33,16 @@ Cells = NDArray[np.int64]
 class _Opened:
     """A plan that was priced and charged; its counts are answered while a stream is read, each once."""
 
-    plan: Plan
-    budget: Budget
-    noise_multiplier: float
+    priced: PricedPlan
     n: int | None
 
     @property
     def is_adaptive(self) -> bool:
-        return isinstance(self.plan, AdaptivePlan)
+        return isinstance(self.priced.plan, AdaptivePlan)
 
     def count(self, cells: Blocks, size: int, per_row: int, **words: Any) -> NoisyCounts:
-        return count_once(self.plan, self.budget, self.noise_multiplier, cells, size, per_row, n=self.n, **words)
+        plan, budget, noise = self.priced.plan, self.priced.budget, self.priced.noise_multiplier
+        return count_once(plan, budget, noise, cells, size, per_row, n=self.n, **words)
 
 
 class PrivateData:
@@ -88,6 +85,8 @@ class PrivateData:
         self.__target_kinds = [] if is_stream(X) else containers.target_kinds(y)
         self.__groups = groups
         self.__checked: dict[str, Any] | None = None
+        self.__n: dict[bool, int | None] = {}
+        self.__charge: tuple[PricedPlan, Reservation | None] | None = None  # made by ``reserve``, not opened yet
         self.__ledger = account_of(ledger, dataset)
         self.dataset = dataset
         self.bounds = bounds
@@ -103,6 +102,11 @@ class PrivateData:
 
     def public_n(self, neighbors: Neighbors) -> int | None:
         """The number of records (persons): read where neighbors agree on it, else only as declared."""
+        if neighbors.n_is_public not in self.__n:
+            self.__n[neighbors.n_is_public] = self.__count(neighbors)
+        return self.__n[neighbors.n_is_public]
+
+    def __count(self, neighbors: Neighbors) -> int | None:
         declared = self.bounds.n
         if not neighbors.n_is_public:
             return declared
@@ -153,7 +157,7 @@ class PrivateData:
         """What a stream's makers declared of its columns; nothing for arrays, whose facts are their bounds."""
         return {} if self.__stream is None else self.__stream.facts
 
-    def priced(self, plan: Plan, *, pure: bool) -> Plan:
+    def with_reading(self, plan: Plan, *, pure: bool) -> Plan:
         """Return the plan with what reading a stream releases: estimates of private ranges, and checks of its cells.
 
         An adaptive run decides on its way what an answer costs: it has no room for either, and is not checked.
@@ -169,26 +173,23 @@ class PrivateData:
                 plan = replace(plan, releases=(*plan.releases, asked.release(plan, pure=pure)))
         return plan
 
-    def reserve(
-        self,
-        events: Sequence[Event],
-        budget: Budget,
-        promised: Callable[[], Sequence[Certificate]] = tuple,
-        **words: Any,
-    ) -> Reservation | None:
-        """Charge what will be released to the ledger, durably, before any record is read; None without a ledger.
+    def reserve(self, priced: PricedPlan, claims: Sequence[Claim] = (), **words: Any) -> Reservation | None:
+        """Charge a priced plan to the ledger, durably, before any record is read; None without a ledger.
 
-        ``promised`` gives the certificates of which one will be issued, as far as they are known now. ``words`` are
-        those of ``Ledger.reserve``: request, label, about. A request that was answered before raises AlreadyReleased,
-        with its answer.
+        ``claims`` are those of which one will be issued as a certificate: the ledger chains what is known of them now.
+        ``words`` are those of ``Ledger.reserve``: charge_id, label, about. A charge that was answered before raises
+        AlreadyReleased, with its answer. ``open`` goes on under this charge, once. A charge that was not
+        settled may be opened again under its charge, with other noise: two of its answers may never both be seen.
         """
-        if self.__ledger is None or self.dataset is None:
-            return None
-        self.__ledger.key()  # missing, it is missed before anything is charged
-        words = {**words, "unit": self.unit, "certificates": promised()}
-        reservation = self.__ledger.reserve(self.dataset, events, budget, **words)
-        if reservation.release is not None:
-            raise AlreadyReleased(reservation.release)
+        reservation = None
+        if self.__ledger is not None and self.dataset is not None:
+            self.__ledger.key()  # missing, it is missed before anything is charged
+            promised = [promise(priced, self.facts(priced), claim) for claim in claims]
+            words = {**words, "unit": self.unit, "certificates": promised}
+            reservation = self.__ledger.reserve(self.dataset, priced, **words)
+            if reservation.release is not None:
+                raise AlreadyReleased(reservation.release)
+        self.__charge = priced, reservation
         return reservation
 
     def recognize(self, reservation: Reservation | None, rows: Any = None) -> None:
@@ -208,7 +209,7 @@ class PrivateData:
         sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), self.__stream.shape[0])
         watch = None if sketcher is None else sketcher.see
         drive = exhaust if self.__stream.checks is None or opened.is_adaptive else self.__checking(opened)
-        records = admit_stream(self.__stream, lambda found: self.__scaled(found, loss), self.scaling, watch, drive)
+        records = admit_stream(self.__stream, self.__target_scaling(loss), self.scaling, watch, drive)
         if reservation is not None and sketcher is not None:
             reservation.ledger.recognize(reservation.dataset, sketcher.result())
         return records
@@ -241,55 +242,52 @@ class PrivateData:
         found = opened.count(cells, purchase.size, purchase.per_row, shares=shares)
         self.__X = self.__stream = purchase.settled(found.counts, found.noise_std, opened.n)
 
-    def open(self, plan: Plan, budget: Budget, loss: Any, *, label: str = "") -> Curator:
-        """Price the plan, charge it, then read the records into a private integer copy behind a curator.
+    def check(self, priced: PricedPlan, loss: Any, *, opens: bool = True) -> None:
+        """Refuse what the plan and the containers alone show to be wrong, before anything is charged or read.
 
-        ``label`` says in the ledger what the charge is for.
+        ``opens`` says that ``open`` follows, whose kernels then have to be in order.
         """
-        return self.open_to_settle(plan, budget, loss, label=label)
-
-    def check(self, loss: Any) -> None:
-        """Refuse what the containers alone show to be wrong, before anything is charged or read."""
+        check_answers_match_prices(require_priced(priced).plan, priced.budget)
         if self.__stream is None:
             containers.check_targets(
                 self.__target_kinds, self.bounds.classes if loss.task == "classification" else None
             )
             admission.check_containers(self.__X, self.__groups, self.scaling)
+        if opens:
+            self.domain(priced.budget.neighbors, loss)
+            self.__check_reading(priced.plan)
+            pure, sparse = priced.budget.is_pure, containers.is_sparse(self.__X)
+            check_planned(priced.plan, loss, pure=pure, sparse=sparse)
 
-    def open_to_settle(
-        self, plan: Plan, budget: Budget, loss: Any, *, claim: Mapping[str, Any] | None = None, **words: Any
-    ) -> Curator:
-        """``open`` for code that publishes nothing but what ``curator.reservation.settle`` returns.
+    def __check_reading(self, plan: Plan) -> None:
+        """Refuse a plan that does not pay for what reading the stream releases."""
+        if self.__stream is not None and not isinstance(plan, AdaptivePlan):
+            asked = {QUERY: self.__stream.purchase, CHECKS: self.__stream.checks}
+            if {query for query, what in asked.items() if what is not None} - {r.query for r in plan.releases}:
+                raise PlanViolation("reading this stream is a release of its own: price PrivateData.with_reading(plan)")
 
-        ``claim`` are the words of ``curator.certificate``, where they are known by now: the ledger then chains what
-        the certificate will say. ``words`` are those of ``reserve``. A request that was charged and not settled is
-        opened again under its charge, with other noise: two of its answers may never both be seen.
+    def open(self, priced: PricedPlan, loss: Any, *, label: str = "") -> Curator:
+        """Read the records into a private integer copy behind a curator that answers a priced plan.
+
+        What ``reserve`` charged for this plan is used up; without it the plan is charged now, under this ``label``.
         """
-        plan = self.priced(plan, pure=budget.is_pure)
-        noise_multiplier = calibrate(plan, budget)
-        domain = self.domain(budget.neighbors, loss)
-        check_answers_match_prices(plan, budget)
-        self.check(loss)
-        check_planned(plan, loss, pure=budget.is_pure, sparse=containers.is_sparse(self.__X))
-        events = plan.events(noise_multiplier, pure=budget.is_pure)
-        facts = {**self.__facts(domain), **self.__to_estimate(plan)}
-
-        def promised() -> list[Certificate]:
-            return [] if claim is None else [promise(plan, budget, noise_multiplier, facts, **claim)]
-
-        reservation = self.reserve(events, budget, promised, **words)
-        with settled(reservation):
-            opened = _Opened(plan, budget, noise_multiplier, domain.n)
+        self.check(priced, loss)
+        charged = self.__charge is not None and self.__charge[0] is priced
+        if not charged:
+            self.reserve(priced, label=label)
+        assert self.__charge is not None
+        (_, reservation), self.__charge = self.__charge, None
+        domain = self.domain(priced.budget.neighbors, loss)
+        with settled(None if charged else reservation):
+            opened = _Opened(priced, domain.n)
             self.__buy(opened)
             records = self.__admitted(loss, reservation, opened)
         return Curator(
             engine_for(records),
             domain,
             loss,
-            plan=plan,
-            budget=budget,
-            noise_multiplier=noise_multiplier,
-            facts=self.__facts(domain),
+            priced=priced,
+            facts=self.facts(priced),
             reservation=reservation,
         )
 
@@ -320,39 +318,27 @@ class PrivateData:
         if loss.task == "classification":
             if self.bounds.classes is None:
                 raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
-            return self.__scaled(admission.class_indices(self.__y, self.bounds.classes), loss)
-        return self.__scaled(admission.numbers(self.__y), loss)
+            return self.__target_scaling(loss).placed(admission.class_indices(self.__y, self.bounds.classes))
+        return self.__target_scaling(loss).placed(admission.numbers(self.__y))
 
-    def __scaled(self, y: NDArray[np.float64], loss: Any) -> NDArray[np.float64]:
-        """Positions of classes, or numbers, in training coordinates; NaN stays."""
+    def __target_scaling(self, loss: Any) -> admission.TargetScaling:
         if loss.task == "classification":
-            return 2.0 * y - 1.0 if loss.n_outputs == 1 else y
-        low, high = self.__target_range()
-        finite = np.isfinite(y)
-        return np.where(finite, np.clip(np.where(finite, y, 0.0), low, high) / self.target_scale(loss), np.nan)
+            return admission.TargetScaling(signed=loss.n_outputs == 1)
+        return admission.TargetScaling(self.__target_range(), self.target_scale(loss))
 
-    def __to_estimate(self, plan: Plan) -> dict[str, Any]:
-        """Return of which columns ranges and counts will be estimated: known before a record is read."""
-        asked = {release.query for release in plan.releases} if self.__stream is not None else set()
-        found: dict[str, Any] = {}
+    def facts(self, priced: PricedPlan) -> dict[str, Any]:
+        """Return the unit and the declared facts, and of which columns something is or will be estimated."""
+        asked = {release.query for release in priced.plan.releases}
+        found = {
+            "unit": self.unit,
+            **self.bounds.to_dict(),
+            "n": self.public_n(priced.budget.neighbors),
+            **self.declared,
+        }
         if self.__stream is not None and self.__stream.purchase is not None and QUERY in asked:
             found[BOUGHT] = list(self.__stream.purchase.names)
-        if self.__stream is not None and self.__stream.checks is not None and CHECKS in asked:
+        if self.__checked is not None:
+            found[CHECKED] = self.__checked
+        elif self.__stream is not None and self.__stream.checks is not None and CHECKS in asked:
             found[CHECKED] = list(self.__stream.checks.names)
         return found
-
-    def __facts(self, domain: Domain) -> dict[str, Any]:
-        bounds = self.bounds
-        return {
-            "unit": self.unit,
-            "features": bounds.features
-            if isinstance(bounds.features, (float, dict))
-            else [list(r) for r in bounds.features],
-            "row_norm": bounds.row_norm,
-            "target": bounds.target,
-            "classes": bounds.classes,
-            "n": domain.n,
-            "scale": bounds.scale,
-            **self.declared,
-            **({} if self.__checked is None else {CHECKED: self.__checked}),
-        }

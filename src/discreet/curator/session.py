@@ -61,7 +61,7 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
             raise PlanViolation("a laplace release beside a delta is priced as pure: plan it without a dimension")
 
 
-def idealised(plan: Plan, budget: Budget) -> tuple[str, ...]:
+def idealized(plan: Plan, budget: Budget) -> tuple[str, ...]:
     """Why a proof is of real numbers, where the lattice does not reach; empty where the bits that run are covered."""
     if not budget.is_private:
         return ()
@@ -81,7 +81,12 @@ def doubts(entropy: Entropy, *, observed: bool) -> tuple[str, ...]:
 
 
 class Session:
-    """The private side of a curator. It spends first; a sum's noise is drawn before records are read."""
+    """The private side of a curator. It spends first; a sum's noise is drawn before records are read.
+
+    ``engine``, ``domain`` and ``loss`` are those of the records as they were recoded last.
+    """
+
+    loss: Any = None
 
     def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
         self.engine, self.domain, self.budget, self.noise_multiplier = engine, domain, budget, noise_multiplier

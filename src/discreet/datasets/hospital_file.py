@@ -4,7 +4,7 @@ import csv
 from importlib.resources import files
 from pathlib import Path
 
-from discreet.datasets.hospital import OUTCOME, Table
+from discreet.datasets.hospital_stays import OUTCOME, Table
 
 WORDS = ("no", "yes")
 _TRUTHS = ("smoker", "diabetic", "lives_alone")
@@ -12,12 +12,47 @@ _EMPTY_EVERY = 17  # stays without a body mass index
 
 
 def schema_text() -> str:
-    """What is publicly known of the file, as its owner would write it."""
-    return files("discreet.experiments").joinpath("hospital_schema.toml").read_text(encoding="utf-8")
+    """Return what is publicly known of the file, as its owner would write it.
+
+    Returns
+    -------
+    str
+        A schema in TOML.
+
+    Examples
+    --------
+    >>> from discreet import Schema
+    >>> from discreet.datasets import schema_text
+    >>> Schema.from_toml(schema_text()).target.column
+    'readmitted'
+    """
+    return files("discreet.datasets").joinpath("hospital_schema.toml").read_text(encoding="utf-8")
 
 
 def write_csv(table: Table, path: Path) -> Path:
-    """The rows as CSV."""
+    """Write the rows as CSV: words for yes and no, and some cells empty.
+
+    Parameters
+    ----------
+    table : Table
+        The stays.
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from discreet.datasets import hospital, write_csv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(write_csv(hospital(10), Path(folder) / "stays.csv").read_text().splitlines())
+    11
+    """
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         header = ["admission" if name == "emergency" else name for name in table.names]

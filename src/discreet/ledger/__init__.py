@@ -1,1 +1,5 @@
 """The durable account of everything that was ever spent on a data set."""
+
+from discreet.lazy_names import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__spec__)

@@ -1,11 +1,10 @@
 """An account: a data set's cap, what was spent of it, and the rule by which a charge is granted or refused."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from discreet.accounting import gaussian
-from discreet.accounting.events import Event
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
 from discreet.ledger import privacy_filters
@@ -20,20 +19,32 @@ class Spent:
 
     Parameters
     ----------
-    fits
+    dataset : str
+        Its name.
+    fits : int
         How many charges there were.
-    summed_epsilon, summed_delta
+    summed_epsilon, summed_delta : float
         The sums over the fits: what a naive account would show.
-    epsilon
+    epsilon : float
         What they would cost together at the cap's delta had they been planned together. It is a reading, not a
         promise: the promise is the cap.
-    share
+    share : float
         How much of the cap is gone, from 0 to 1, in the currency that has most left.
-    left
+    left : float
         The epsilon of the largest fit with Gaussian noise at ``left_delta`` that would still be granted; of the
         largest pure fit where that is 0.
-    left_delta
+    left_delta : float
         The cap's delta; what is left of it where epsilons are added up.
+    cap_epsilon, cap_delta : float
+        The cap.
+
+    Examples
+    --------
+    >>> from discreet import Ledger
+    >>> ledger = Ledger(":memory:")
+    >>> _ = ledger.grant("census", 1.0, 1e-6)
+    >>> ledger.spent("census").fits
+    0
     """
 
     dataset: str
@@ -83,9 +94,9 @@ class Account:
         cap = _cap(epsilon, self.delta, self.neighbors)
         return replace(self, epsilon=cap.epsilon, caps=privacy_filters.caps_for(cap.epsilon, self.delta, self.orders))
 
-    def charge(self, events: Sequence[Event], budget: Budget) -> Amounts:
-        """What a fit costs this account that releases these events under this budget."""
-        return privacy_filters.charge_of(events, budget, self.orders, self.delta)
+    def charge(self, priced: PricedPlan) -> Amounts:
+        """Return what a priced plan costs this account."""
+        return privacy_filters.charge_of(priced, self.orders, self.delta)
 
     def charged(self, charge: Amounts) -> "Account":
         """After a charge, granted or not; the first one decides whether epsilons are added up."""

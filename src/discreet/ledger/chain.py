@@ -19,7 +19,7 @@ class Entry:
     seq: int
     kind: str
     dataset: str
-    request: str | None
+    charge_id: str | None
     charge: Amounts
     body: str
     prev: str
@@ -34,11 +34,11 @@ class Entry:
         dataset: str,
         body: Mapping[str, Any],
         *,
-        request: str | None = None,
+        charge_id: str | None = None,
         charge: Amounts = FREE,
     ) -> "Entry":
         """The next entry of a chain whose last one has this number and hash."""
-        return cls(seq + 1, kind, dataset, request, charge, canonical(body), prev, "").sealed()
+        return cls(seq + 1, kind, dataset, charge_id, charge, canonical(body), prev, "").sealed()
 
     def sealed(self) -> "Entry":
         """With the hash of everything else in it."""
@@ -46,7 +46,7 @@ class Entry:
 
     def digest(self) -> str:
         """The hash of everything else in it."""
-        parts = [self.seq, self.kind, self.dataset, self.request, *self.charge, self.body, self.prev]
+        parts = [self.seq, self.kind, self.dataset, self.charge_id, *self.charge, self.body, self.prev]
         return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode()).hexdigest()
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.errors import LedgerError
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.stores import MEMORY, is_path, store_for
+from discreet.ledger.store import MEMORY, is_path, store_for
 
 VARIABLE = "DISCREET_LEDGER"
 

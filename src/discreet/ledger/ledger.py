@@ -9,49 +9,40 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import Event, to_dict
-from discreet.accounting.plan import Plan
-from discreet.accounting.pricing import calibrate, epsilon_of
+from discreet.accounting.events import to_dict
+from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.budget import Budget, Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
-from discreet.ledger import rows
+from discreet.ledger import charges, recognition, rows
 from discreet.ledger.account import Account, Spent
-from discreet.ledger.chain import Entry, canonical
-from discreet.ledger.fingerprint import NOTICEABLE, Fingerprint, Notice
-from discreet.ledger.names import looks_like, name_of
+from discreet.ledger.chain import Entry
+from discreet.ledger.fingerprint import Fingerprint, Notice
+from discreet.ledger.names import name_of
 from discreet.ledger.reservation import Reservation
-from discreet.ledger.store import FORMAT, Connection, OverCap
-from discreet.ledger.stores import MEMORY, is_path, store_for
+from discreet.ledger.store import FORMAT, MEMORY, Connection, OverCap, is_path, store_for
 from discreet.ledger.verification import Verified, check_certificate, verified
-
-_SEEN = "INSERT INTO seen (dataset, times) VALUES (?, 1) ON CONFLICT (dataset) DO UPDATE SET times = seen.times + 1"
-_KNOWN = "SELECT dataset, digest, sketch FROM known"
-_NOTED = "INSERT INTO notice (dataset, other, share) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-_KEEP = (
-    "INSERT INTO release (request, body) SELECT CAST(? AS TEXT), CAST(? AS TEXT) "
-    "WHERE NOT EXISTS (SELECT 1 FROM release WHERE request = ?)"
-)
 
 
 class Ledger:
-    """The account of everything that is ever spent on data sets, across fits, processes, people and years.
+    """Account of everything that is ever spent on data sets, across fits, processes, people and years.
 
     Parameters
     ----------
-    address
+    address : str or Path
         A file (SQLite), ``postgresql://...``, or ``":memory:"`` for a ledger that ends with the process.
         ``Ledger.create`` makes a new one.
 
     Examples
     --------
-    >>> from discreet import Budget, Ledger, Plan, Release
+    >>> from discreet import Budget, Ledger
+    >>> from discreet.accounting import Plan, Release, price_plan
     >>> ledger = Ledger(":memory:")
     >>> _ = ledger.grant("census", epsilon=1.0, delta=1e-6)
     >>> for _ in range(2):
-    ...     _ = ledger.reserve("census", Plan([Release("noisy_gradient", 10)]), Budget(0.6, 1e-7))
+    ...     _ = ledger.reserve("census", price_plan(Plan([Release("noisy_gradient", 10)]), Budget(0.6, 1e-7)))
     >>> spent = ledger.spent("census")
     >>> round(spent.summed_epsilon, 3), round(spent.epsilon, 3)
-    (1.2, 0.814)
+    (1.2, 0.803)
     """
 
     def __init__(self, address: str | Path) -> None:
@@ -63,7 +54,23 @@ class Ledger:
 
     @classmethod
     def create(cls, address: str | Path) -> "Ledger":
-        """A new, empty ledger; an error where there is one already."""
+        """Make a new, empty ledger; an error where there is one already.
+
+        Parameters
+        ----------
+        address : str or Path
+            As in the constructor.
+
+        Returns
+        -------
+        Ledger
+            The ledger.
+
+        Examples
+        --------
+        >>> Ledger.create(":memory:").accounts()
+        []
+        """
         ledger = cls(address)
         if str(address) != MEMORY:
             ledger._store.create(secrets.token_hex(8), secrets.token_bytes(32))
@@ -106,20 +113,37 @@ class Ledger:
 
         Parameters
         ----------
-        dataset
+        dataset : str
             The name under which fits are charged.
-        epsilon, delta
-            The cap. Without a delta only pure budgets are admitted. The guarantee is the largest cap that you would
-            ever grant: a cap that is raised because of what was released was never a cap.
-        neighbors, unit
-            The relation (``"replace_one"`` unless told) and the unit (``"record"`` or ``"person"``) of the guarantee.
-            They cannot be changed, nor can delta.
+        epsilon : float
+            The cap. The guarantee is the largest cap that you would ever grant: a cap that is raised because of what
+            was released was never a cap.
+        delta : float, default=None
+            Of the cap. Without a delta only pure budgets are admitted. It cannot be changed.
+        neighbors : str, default=None
+            The relation of the guarantee: ``"replace_one"`` unless told. It cannot be changed.
+        unit : {"record", "person"}, default=None
+            Whom it protects: ``"record"`` unless told. It cannot be changed.
+
+        Returns
+        -------
+        Account
+            The state of the account.
+
+        Raises
+        ------
+        LedgerError
+            If something but epsilon would change, or more than the new cap is spent already.
+
+        Examples
+        --------
+        >>> ledger.grant("census", epsilon=2.0).epsilon
+        2.0
         """
         with self._store.writing() as at:
-            dataset = _meant(at, dataset)
+            dataset = name_of(dataset)
             found = rows.account(at, dataset)
             if found is None:
-                _check_new(at, dataset)
                 new = Account.opened(dataset, epsilon, delta or 0.0, neighbors or "replace_one", unit or "record")
                 self._append(at, "grant", dataset, _cap(new))
                 rows.add(at, new)
@@ -146,6 +170,30 @@ class Ledger:
         (parallel composition). It is the owner's declaration. It holds where the part follows from who somebody is;
         where it follows from a value in the record, exchanging the record may move it, so that ``replace_one`` and
         ``zero_out`` would have to count two parts: divide such data under ``add_remove`` only.
+
+        Parameters
+        ----------
+        dataset : str
+            The whole.
+        parts : sequence of str
+            Names of the parts.
+
+        Returns
+        -------
+        list of Account
+            Their accounts.
+
+        Raises
+        ------
+        LedgerError
+            If the data set is a part, or divided already.
+        Unsupported
+            If ``parts`` is no list.
+
+        Examples
+        --------
+        >>> [part.parent for part in ledger.divide("census", ["north", "south"])]
+        ['census', 'census']
         """
         if isinstance(parts, str):
             raise Unsupported("parts are a list of names, such as ['north', 'south']")
@@ -159,7 +207,6 @@ class Ledger:
             for name in map(name_of, parts):
                 if rows.account(at, name) is not None:
                     raise LedgerError(f"there is a data set {name!r} already: choose another name for the part")
-                _check_new(at, name)
                 made.append(whole.part(name))
                 self._append(at, "part", name, {"of": whole.name})
                 rows.add(at, made[-1])
@@ -169,54 +216,86 @@ class Ledger:
         """Take the place where the ledger's file is now for its own: after it was moved, copied or restored.
 
         Two copies in use are two budgets for the same people: bind one only when no other is in use any more.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Ledger.create(f"{folder}/budget.db").bind()
         """
         self._store.bind()
 
     def notices(self) -> list[Notice]:
-        """For the owner's eyes: which data sets' records were seen under another name."""
+        """Return, for the owner's eyes, which data sets' records were seen under another name.
+
+        Returns
+        -------
+        list of Notice
+            The data set, the other, and the share of records in both.
+
+        Examples
+        --------
+        >>> ledger.notices()
+        []
+        """
         with self._store.reading() as at:
-            return [Notice(*row) for row in at.rows("SELECT dataset, other, share FROM notice ORDER BY dataset, other")]
+            return recognition.notices(at)
 
     # --- fits --------------------------------------------------------------------------------------
 
     def reserve(
         self,
         dataset: str,
-        plan: Plan | Sequence[Event],
-        budget: Budget,
-        request: str | None = None,
+        priced: PricedPlan,
+        charge_id: str | None = None,
         *,
         unit: str = "record",
         label: str = "",
         about: str = "",
         certificates: Sequence[Certificate] = (),
     ) -> Reservation:
-        """Charge a plan to a data set; when this returns, the charge is durable. BudgetExceeded where it is too dear.
+        """Charge a plan to a data set; when this returns, the charge is durable.
 
         Parameters
         ----------
-        dataset
+        dataset : str
             Its registered name.
-        plan
-            What will be released: a plan, whose noise is calibrated to the budget, or the events themselves.
-        budget
-            What may be claimed of it afterwards.
-        request
-            A name for this request. Asked again under the same name, the same thing is charged once, and released
+        priced : PricedPlan
+            What will be released, and at what price: ``price_plan(plan, budget)``. The charge follows from its events.
+        charge_id : str, default=None
+            A name for this charge. Asked again under the same name, the same thing is charged once, and released
             once (``Reservation.settle``).
-        unit
-            Whom the fit protects: ``"record"`` or ``"person"``. It must be the data set's.
-        label
+        unit : {"record", "person"}, default="record"
+            Whom the fit protects. It must be the data set's.
+        label : str, default=""
             What the charge is for, for the history.
-        about
-            What else must be the same for a request to be the same, such as a digest of public settings.
-        certificates
+        about : str, default=""
+            What else must be the same for a charge to be the same, such as a digest of public settings.
+        certificates : sequence of Certificate, default=()
             The certificates of which one will be issued, as far as they are known before records are read. Their
             digests are chained with the charge, so that ``verify`` finds a certificate that was changed.
+
+        Returns
+        -------
+        Reservation
+            The charge.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the cap does not allow it. Nothing is charged then.
+        LedgerError
+            If the data set is unknown, or registered for another relation or unit.
+
+        Examples
+        --------
+        >>> priced = price_plan(Plan([Release("noisy_count", 1)]), Budget(0.1, 1e-8))
+        >>> ledger.reserve("census", priced).dataset
+        'census'
         """
-        if request is not None:
-            request = name_of(request)
-        events = _events(plan, budget)
+        if charge_id is not None:
+            charge_id = name_of(charge_id)
+        events, budget = require_priced(priced).events, priced.budget
         known = self._terms.get(dataset) or self._terms.setdefault(dataset, self.account(dataset))
         dataset = known.name
         if known.neighbors is not budget.neighbors or known.unit != unit:
@@ -224,7 +303,7 @@ class Ledger:
                 f"{dataset!r} is registered for {known.neighbors} per {known.unit}: "
                 f"fit with neighbors={str(known.neighbors)!r}, and groups= for persons only"
             )
-        charge = known.charge(events, budget)
+        charge = known.charge(priced)
         body: dict[str, Any] = {
             "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": str(budget.neighbors)},
             "events": [to_dict(event) for event in events],
@@ -235,12 +314,12 @@ class Ledger:
             body["certificates"] = sorted({one.public_digest() for one in certificates})
         try:
             with self._store.writing() as at:
-                if request is not None and (old := rows.entry_of_request(at, request)):
-                    return self._again(at, old, dataset, body)
+                if charge_id is not None and (old := rows.entry_of_charge(at, charge_id)):
+                    return self._reservation(at, old, charges.repeated(at, old, dataset, body))
                 family = rows.family(at, dataset)
                 if not all(one.charged(charge).is_within for one in family):
                     raise OverCap
-                entry = self._append(at, "charge", dataset, body, request=request, charge=charge)
+                entry = self._append(at, "charge", dataset, body, charge_id=charge_id, charge=charge)
                 return self._reservation(at, entry)
         except OverCap:
             unpriced = not charge.is_pure and (known.delta == 0 or charge.has_no_share)
@@ -251,39 +330,94 @@ class Ledger:
 
         Nothing that anybody but the owner sees depends on it: a refusal would tell of the records, and so would
         another number of durable writes.
+
+        Parameters
+        ----------
+        dataset : str
+            Its registered name.
+        fingerprint : Fingerprint
+            Of the records, under ``key``.
+
+        Examples
+        --------
+        >>> from discreet.ledger.fingerprint import Fingerprint
+        >>> ledger.recognize("census", Fingerprint("digest", sketch=(1, 2, 3), rows=3))
         """
         with suppress(LedgerError), self._store.writing() as at:  # a failure here alone would tell of the records
-            own = self._account(at, dataset)
-            dataset = own.name
-            at.run(_SEEN, dataset)
-            parents = dict(at.rows("SELECT name, parent FROM account"))
-            known = {name: Fingerprint.stored(*stored) for name, *stored in at.rows(_KNOWN)}
-            if dataset not in known:
-                at.run("INSERT INTO known (dataset, digest, sketch) VALUES (?, ?, ?)", dataset, *fingerprint.stores())
-            for name, other in known.items():
-                if name != own.parent and parents[name] != dataset:
-                    notice = Notice(dataset, name, _share(fingerprint, other, is_own=name == dataset))
-                    if (notice.share < NOTICEABLE) == (name == dataset):
-                        at.run(_NOTED, notice.dataset, notice.other, notice.share)
+            recognition.compare(at, self._account(at, dataset), fingerprint)
 
     def key(self) -> bytes:
-        """The key of the fingerprints: for whoever reads the records, and nobody else."""
+        """Return the key of the fingerprints: for whatever reads the records, and nobody else.
+
+        Returns
+        -------
+        bytes
+            The key.
+
+        Examples
+        --------
+        >>> len(ledger.key())
+        32
+        """
         return self._store.key()
 
     # --- everybody ---------------------------------------------------------------------------------
 
     def account(self, dataset: str) -> Account:
-        """The state of one data set's account."""
+        """Return the state of one data set's account.
+
+        Parameters
+        ----------
+        dataset : str
+            Its registered name.
+
+        Returns
+        -------
+        Account
+            Its cap, and what was spent of it.
+
+        Examples
+        --------
+        >>> ledger.account("census").charges
+        2
+        """
         with self._store.reading() as at:
             return self._account(at, dataset)
 
     def accounts(self) -> list[Account]:
-        """All accounts, by name."""
+        """Return all accounts, by name.
+
+        Returns
+        -------
+        list of Account
+            The accounts.
+
+        Examples
+        --------
+        >>> [one.name for one in Ledger(":memory:").accounts()]
+        []
+        """
         with self._store.reading() as at:
             return rows.accounts(at)
 
     def spent(self, dataset: str) -> Spent:
-        """What was spent on a data set, added up and composed, and what is left: for a whole, in its fullest part."""
+        """Return what was spent on a data set and what is left: for a whole, in its fullest part.
+
+        Parameters
+        ----------
+        dataset : str
+            Its registered name.
+
+        Returns
+        -------
+        Spent
+            Both sums, and what is left.
+
+        Examples
+        --------
+        >>> ledger.spent("census").fits
+        2
+        """
         with self._store.reading() as at:
             own = self._account(at, dataset).statement()
             family = [one.statement() for one in rows.family(at, own.dataset)]
@@ -291,20 +425,59 @@ class Ledger:
         return replace(own, left=least.left, left_delta=least.left_delta, share=max(one.share for one in family))
 
     def entries(self, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
-        """The entries in order, of one data set where one is named; the last ``limit``."""
+        """Return the entries in order.
+
+        Parameters
+        ----------
+        dataset : str, default=None
+            Of one data set alone.
+        limit : int, default=None
+            The last so many.
+
+        Returns
+        -------
+        list of Entry
+            Grants, parts and charges.
+
+        Raises
+        ------
+        Unsupported
+            If the limit is negative.
+
+        Examples
+        --------
+        >>> [entry.kind for entry in ledger.entries("census", limit=2)]
+        ['charge', 'charge']
+        """
         if limit is not None and limit < 0:
             raise Unsupported("limit is how many entries to show: 0 or more")
         with self._store.reading() as at:
-            return rows.entries(at, None if dataset is None else _meant(at, dataset), limit)
+            return rows.entries(at, None if dataset is None else name_of(dataset), limit)
 
     def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
-        """Work the whole ledger out again from its entries; LedgerError names the first thing that is wrong.
+        """Work the whole ledger out again from its entries.
 
-        ``prices`` works out anew what every charge's events cost, too, which takes longer. With a certificate: is its
-        charge in this ledger, and is it the certificate that was charged for? Everything on it is compared that was
-        known before records were read; ``Verified.whole`` is false where an older entry does not say all of it. A
-        ledger that was rolled back to an older copy is whole in itself, and only the certificates issued since then
-        can tell.
+        With a certificate: is its charge in this ledger, and is it the certificate that was charged for? Everything on
+        it is compared that was known before records were read; ``Verified.whole`` is false where an older entry does
+        not say all of it. A ledger that was rolled back to an older copy is whole in itself, and only the certificates
+        issued since then can tell.
+
+        Parameters
+        ----------
+        certificate : Certificate, default=None
+            One to look for.
+        prices : bool, default=False
+            Work out anew what every charge's events cost, too, which takes longer.
+
+        Returns
+        -------
+        Verified
+            What was counted. A LedgerError names the first thing that is wrong.
+
+        Examples
+        --------
+        >>> ledger.verify().entries > 0
+        True
         """
         with self._store.reading() as at:
             name, entries, accounts = self._name(at), rows.entries(at), rows.accounts(at)
@@ -324,7 +497,7 @@ class Ledger:
 
     @staticmethod
     def _account(at: Connection, dataset: str) -> Account:
-        found = rows.account(at, _meant(at, dataset))
+        found = rows.account(at, name_of(dataset))
         if found is None:
             raise LedgerError(
                 f"the ledger has no data set {dataset!r}: its owner registers it with `discreet budget grant`"
@@ -338,61 +511,53 @@ class Ledger:
         return entry
 
     def _reservation(self, at: Connection, entry: Entry, release: str | None = None) -> Reservation:
-        return Reservation(self, self._name(at), entry.dataset, entry.seq, entry.hash, entry.request, release)
+        return Reservation(self, self._name(at), entry.dataset, entry.seq, entry.hash, entry.charge_id, release)
 
-    def _again(self, at: Connection, old: Entry, dataset: str, body: dict[str, Any]) -> Reservation:
-        """The same request once more: what it released, or leave to run under the charge that stands."""
-        asked, before = ({name: one.get(name) for name in _ASKED} for one in (body, old.contents))
-        if old.dataset != dataset or canonical(before) != canonical(asked):
-            raise LedgerError("this request was made before, for something else: give each request a name of its own")
-        release, promised = _released(at, old.request), old.contents.get("certificates")
-        if release is None and promised not in (None, body.get("certificates")):
-            raise LedgerError(
-                "this request was charged and not answered, and its certificate would say something else now: was it "
-                "made by another version of discreet? Ask again under another name, at another charge"
-            )
-        return self._reservation(at, old, release)
+    def settle(self, charge_id: str, release: str) -> str:
+        """Keep what a charge released, the first time; return what is kept (``Reservation.settle``).
 
-    def settle(self, request: str, release: str) -> str:
-        """Keep what a request released, the first time; return what is kept (``Reservation.settle``)."""
-        request = name_of(request)
+        Parameters
+        ----------
+        charge_id : str
+            Of the charge.
+        release : str
+            What its run gave.
+
+        Returns
+        -------
+        str
+            What is kept: the first release, ever.
+
+        Examples
+        --------
+        >>> priced = price_plan(Plan([Release("noisy_count", 1)]), Budget(0.1, 1e-8))
+        >>> charge = ledger.reserve("census", priced, "monday")
+        >>> ledger.settle("monday", "first"), ledger.settle("monday", "second")
+        ('first', 'first')
+        """
+        charge_id = name_of(charge_id)
         with self._store.writing() as at:
-            at.run(_KEEP, request, release, request)
-            return _released(at, request) or ""
+            charges.keep(at, charge_id, release)
+            return charges.released(at, charge_id) or ""
 
-    def abandon(self, request: str) -> None:
-        """A request's run failed, unless it has released something (``Reservation.abandon``)."""
-        request = name_of(request)
+    def abandon(self, charge_id: str) -> None:
+        """Mark a charge's run as failed, unless it has released something (``Reservation.abandon``).
+
+        Parameters
+        ----------
+        charge_id : str
+            Of the charge.
+
+        Examples
+        --------
+        >>> priced = price_plan(Plan([Release("noisy_count", 1)]), Budget(0.1, 1e-8))
+        >>> charge = ledger.reserve("census", priced, "tuesday")
+        >>> ledger.abandon("tuesday")
+        """
+        charge_id = name_of(charge_id)
         with self._store.writing() as at:
-            at.run(_KEEP, request, None, request)
+            charges.keep(at, charge_id, None)
 
-
-def _share(fingerprint: Fingerprint, other: Fingerprint, *, is_own: bool) -> float:
-    """How much of the records seen is in another data set, or the other way round; in its own: the first alone."""
-    share = fingerprint.share_in(other)
-    return share if is_own else max(share, other.share_in(fingerprint))
-
-
-def _released(at: Connection, request: str | None) -> str | None:
-    """What a request released; an error where its run failed."""
-    found = at.rows("SELECT body FROM release WHERE request = ?", request)
-    if found and found[0][0] is None:
-        raise LedgerError("this request failed after it was charged: ask again under another name, at another charge")
-    return found[0][0] if found else None
-
-
-def _events(plan: Plan | Sequence[Event], budget: Budget) -> tuple[Event, ...]:
-    """What will be released, at no more than the budget."""
-    if isinstance(plan, Plan):
-        return plan.events(calibrate(plan, budget), pure=budget.is_pure)
-    events = tuple(plan)
-    if not epsilon_of(events, budget.delta, budget.neighbors).epsilon <= budget.epsilon:
-        raise Unsupported("these events cost more than their budget: nothing was charged")
-    return events
-
-
-_ASKED = ("budget", "events", "label", "about")
-"""What makes two requests the same."""
 
 _UNPRICED = (
     "this fit has no price in the data set's account: fit with delta=0 (a pure budget) where the cap has no delta, and "
@@ -407,17 +572,6 @@ def _exhausted(spent: Spent) -> str:
         "more. Ask for less, or ask the data's owner for a grant (`discreet budget grant`). Nothing was charged, no "
         "record was read"
     )
-
-
-def _meant(at: Connection, dataset: str) -> str:
-    """The name that is meant. Older ledgers may know a data set by a name that would be refused today."""
-    older = isinstance(dataset, str) and dataset.isprintable() and rows.account(at, dataset) is not None
-    return dataset if older else name_of(dataset)
-
-
-def _check_new(at: Connection, name: str) -> None:
-    if any(looks_like(name, one.name) for one in rows.accounts(at)):
-        raise LedgerError("there is a data set already whose name looks like this one: use it, or choose another name")
 
 
 def _cap(account: Account) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Names of data sets and requests: what looks the same is the same, in one place.
+"""Names of data sets and of charges: what looks the same is the same, in one place.
 
 A name is an account, and a second account for the same people is a second budget. So names are brought into Unicode's
 composed form (NFC), and what cannot be told apart by eye is refused:
@@ -28,7 +28,7 @@ _UNDRAWN = re.compile(
 _TWINS = frozenset("АВЕЅІЈКМНОРСТУХаеорсухѕіјһԁԛԝ" + "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονυϲϳ")
 """Cyrillic and Greek letters that look like Latin ones."""
 
-_WHAT = "the name of a data set or of a request is a short, printable text"
+_WHAT = "the name of a data set or of a charge is a short, printable text"
 
 
 def name_of(given: Any) -> str:
@@ -45,8 +45,3 @@ def name_of(given: Any) -> str:
     if _TWINS & set(name) and any(unicodedata.name(one, "").startswith("LATIN ") for one in name):
         raise Unsupported(f"{_WHAT}: leave out Cyrillic and Greek letters that look like Latin ones")
     return name
-
-
-def looks_like(name: str, other: str) -> bool:
-    """Whether a name that an older ledger took would be this one today, but for blanks."""
-    return " ".join(unicodedata.normalize("NFC", other).split()) == name

@@ -16,10 +16,10 @@ SQLite opens the log (d, m-wal) for both. QED
 Folders may therefore be mounted anywhere, in any number of containers. Devices are compared with each other now, never
 with a recorded one: their numbers change between containers and at a reboot.
 
-A file that records nothing yet (an older ledger) is admitted where (1) holds and it has one hard link: then there is
-only one entry. It is bound by the first write. A file with another inode number than it records is a copy: it may be
-read, and is charged only after its owner has said that it takes the original's place (``discreet budget move``). A
-snapshot of a whole disk or subvolume keeps all numbers and is not recognized as a copy.
+A ledger records its entry when it is made; a file that records none is admitted nowhere. A file with another inode
+number than it records is a copy: it may be read, and is charged only after its owner has said that it takes the
+original's place (``discreet budget move``). A snapshot of a whole disk or subvolume keeps all numbers and is not
+recognized as a copy.
 
 There is no ``flock`` on the file, for a reason: a process that closes any handle of a file drops all of its POSIX locks
 on it, also those that SQLite holds in another thread. ``O_PATH`` handles drop none.
@@ -99,14 +99,9 @@ def record(at: Connection, here: Place) -> None:
 
 
 def admit(at: Connection, path: Path, *, writing: bool) -> None:
-    """Refuse whoever does not come through the entry that the ledger is bound to; bind one that is not bound yet."""
+    """Refuse those who do not come through the entry that the ledger is bound to."""
     here, bound = Place.of(path), _recorded(at)
-    if bound is None:
-        if path.stat().st_nlink > 1:
-            raise LedgerUnavailable(_LINKED)
-        if writing:
-            record(at, here)
-    elif here != bound and (writing or here.inode == bound.inode):
+    if bound is None or (here != bound and (writing or here.inode == bound.inode)):
         raise LedgerUnavailable(_ELSEWHERE)
 
 

@@ -32,7 +32,7 @@ epsilon that is added up is the events' price at the delta that is charged, not 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -40,8 +40,9 @@ import numpy as np
 
 from discreet.accounting import gaussian, rdp
 from discreet.accounting.events import Event, Gaussian, NonPrivate, TotalVariation, merged
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import epsilon_of
-from discreet.budget import Budget, Neighbors
+from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 
 CURRENCIES = ("gaussian", "low", "high", "epsilon", "delta")
@@ -121,15 +122,15 @@ def caps_for(epsilon: float, delta: float, orders: tuple[int, int]) -> Amounts:
     return Amounts(_floor(mu * mu), low, high, added, WHOLE_DELTA)
 
 
-def charge_of(events: Sequence[Event], budget: Budget, orders: tuple[int, int], cap_delta: float) -> Amounts:
-    """What a fit costs that releases these events under this budget, of a cap with this delta."""
-    listed = merged(events)
-    if any(isinstance(event, NonPrivate) for event in listed) or not budget.is_private:
+def charge_of(priced: PricedPlan, orders: tuple[int, int], cap_delta: float) -> Amounts:
+    """Return what a priced plan costs an account with these orders, of a cap with this delta."""
+    listed = merged(priced.events)
+    if any(isinstance(event, NonPrivate) for event in listed) or not priced.budget.is_private:
         raise Unsupported("what is released without noise has no price: a ledger is for private fits")
     if not listed:
         return FREE
-    low, high = _renyi_charges(listed, budget.neighbors, orders)
-    return Amounts(_gaussian_charge(listed), low, high, *_added(listed, budget, cap_delta))
+    low, high = _renyi_charges(listed, priced.budget.neighbors, orders)
+    return Amounts(_gaussian_charge(listed), low, high, *_added(listed, priced, cap_delta))
 
 
 def epsilon_spent(spent: Amounts, delta: float, orders: tuple[int, int]) -> float:
@@ -145,17 +146,18 @@ def epsilon_spent(spent: Amounts, delta: float, orders: tuple[int, int]) -> floa
     return min(found)
 
 
-def _added(events: tuple[Event, ...], budget: Budget, cap_delta: float) -> tuple[int, int]:
+def _added(events: tuple[Event, ...], priced: PricedPlan, cap_delta: float) -> tuple[int, int]:
     """Epsilon and delta for adding up: delta rounded down to its unit, and the price of the events at that delta."""
+    budget, at_budget = priced.budget, _ceil_float(priced.price.epsilon)
     if budget.delta == 0:
-        return _ceil_float(epsilon_of(events, 0.0, budget.neighbors).epsilon), 0
+        return at_budget, 0
     if cap_delta == 0:
         return NEVER, NEVER
     units = math.floor(Fraction(budget.delta) / Fraction(cap_delta) * WHOLE_DELTA)
     if units > WHOLE_DELTA:
         return NEVER, NEVER
     if units == 0:
-        return _ceil_float(epsilon_of(events, budget.delta, budget.neighbors).epsilon), 1
+        return at_budget, 1
     charged = Fraction(cap_delta) * units / WHOLE_DELTA
     delta = min(budget.delta, math.nextafter(float(charged), 0.0))
     return _ceil_float(epsilon_of(events, delta, budget.neighbors).epsilon), units

@@ -1,4 +1,4 @@
-"""A charge that is on disk, and what its request released."""
+"""A charge that is on disk, and what its run released."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,9 +13,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reservation:
-    """A charge that is on disk: the fit that it pays for may begin.
+    """Charge that is on disk: the fit that it pays for may begin.
 
-    ``release`` is what the same request released before, if it did: then there is nothing to run.
+    Parameters
+    ----------
+    ledger : Ledger
+        Where it was charged.
+    name : str
+        The ledger's name.
+    dataset : str
+        The data set.
+    entry : int
+        The number of the entry.
+    head : str
+        The chain's head after it.
+    charge_id : str, default=None
+        The name under which it may be repeated.
+    release : str, default=None
+        What was released under the same ``charge_id`` before: then there is nothing to run.
+
+    Examples
+    --------
+    >>> from discreet import Budget, Ledger
+    >>> from discreet.accounting import Plan, Release
+    >>> ledger = Ledger(":memory:")
+    >>> _ = ledger.grant("census", 1.0, 1e-6)
+    >>> ledger.reserve("census", Plan([Release("noisy_count", 1)]), Budget(0.5, 1e-7)).entry
+    2
     """
 
     ledger: "Ledger"
@@ -23,7 +47,7 @@ class Reservation:
     dataset: str
     entry: int
     head: str
-    request: str | None = None
+    charge_id: str | None = None
     release: str | None = None
 
     @property
@@ -32,16 +56,16 @@ class Reservation:
         return {"ledger": self.name, "dataset": self.dataset, "entry": self.entry, "head": self.head}
 
     def settle(self, release: str) -> str:
-        """Keep what was released under the request's name, and return what is kept: the first one, ever.
+        """Keep what was released under the charge's id, and return what is kept: the first one, ever.
 
-        Publish nothing but what this returns. Without a request there is nothing to keep.
+        Publish nothing but what this returns. Without a ``charge_id`` there is nothing to keep.
         """
-        return release if self.request is None else self.ledger.settle(self.request, release)
+        return release if self.charge_id is None else self.ledger.settle(self.charge_id, release)
 
     def abandon(self) -> None:
-        """The run failed. The charge stands, and the request cannot be tried again under it."""
-        if self.request is not None:
-            self.ledger.abandon(self.request)
+        """The run failed. The charge stands, and cannot be tried again under its id."""
+        if self.charge_id is not None:
+            self.ledger.abandon(self.charge_id)
 
 
 @contextmanager

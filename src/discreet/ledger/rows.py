@@ -9,7 +9,7 @@ from discreet.ledger.chain import GENESIS, Entry
 from discreet.ledger.privacy_filters import CURRENCIES, Amounts
 from discreet.ledger.store import Connection
 
-_ENTRY = f"seq, kind, dataset, request, {', '.join(CURRENCIES)}, body, prev, hash"
+_ENTRY = f"seq, kind, dataset, charge_id, {', '.join(CURRENCIES)}, body, prev, hash"
 _ACCOUNT = (
     "name, parent, neighbors, unit, epsilon, delta, low_order, high_order, "
     f"{', '.join(f'{c}_cap' for c in CURRENCIES)}, {', '.join(f'{c}_spent' for c in CURRENCIES)}, charges, adds"
@@ -21,8 +21,8 @@ def _marks(columns: str) -> str:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    seq, kind, dataset, request = row[:4]
-    return Entry(seq, kind, dataset, request, Amounts(*row[4:9]), *row[9:12])
+    seq, kind, dataset, charge_id = row[:4]
+    return Entry(seq, kind, dataset, charge_id, Amounts(*row[4:9]), *row[9:12])
 
 
 def _account(row: tuple[Any, ...]) -> Account:
@@ -50,19 +50,13 @@ def last(at: Connection) -> tuple[int, str]:
 
 def append(at: Connection, entry: Entry) -> None:
     """Write an entry down; a charge moves its accounts by the database's own rule."""
-    values = (entry.seq, entry.kind, entry.dataset, entry.request, *entry.charge)
+    values = (entry.seq, entry.kind, entry.dataset, entry.charge_id, *entry.charge)
     at.run(f"INSERT INTO entry ({_ENTRY}) VALUES ({_marks(_ENTRY)})", *values, entry.body, entry.prev, entry.hash)
 
 
-def entry_of_request(at: Connection, request: str) -> Entry | None:
-    """The entry of a request, if there is one."""
-    found = at.rows(f"SELECT {_ENTRY} FROM entry WHERE request = ?", request)
-    return _entry(found[0]) if found else None
-
-
-def entry_with_hash(at: Connection, digest: str) -> Entry | None:
-    """The entry with this hash, if there is one."""
-    found = at.rows(f"SELECT {_ENTRY} FROM entry WHERE hash = ?", digest)
+def entry_of_charge(at: Connection, charge_id: str) -> Entry | None:
+    """Return the entry of a charge id, if there is one."""
+    found = at.rows(f"SELECT {_ENTRY} FROM entry WHERE charge_id = ?", charge_id)
     return _entry(found[0]) if found else None
 
 

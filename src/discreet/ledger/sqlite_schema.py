@@ -4,10 +4,10 @@ from discreet.ledger.store import FROZEN, NAMED, Connection, charge_accounts, fa
 
 REPLACED = {
     "account": "name = NEW.name",
-    "entry": "seq = NEW.seq OR request = NEW.request OR prev = NEW.prev OR hash = NEW.hash",
+    "entry": "seq = NEW.seq OR charge_id = NEW.charge_id OR prev = NEW.prev OR hash = NEW.hash",
     "known": "dataset = NEW.dataset",
     "ledger": "id = NEW.id",
-    "release": "request = NEW.request",
+    "release": "charge_id = NEW.charge_id",
 }
 """What REPLACE would remove without a word where a shell leaves ``recursive_triggers`` off."""
 

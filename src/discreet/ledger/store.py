@@ -4,11 +4,22 @@ The rules are in the database too: entries are never changed or removed, charges
 was spent never falls, and no account leaves its cap. A slip in the Python above cannot overspend.
 """
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
+from discreet.errors import LedgerError
 from discreet.ledger.privacy_filters import CURRENCIES, NEVER
+
+MEMORY = ":memory:"
+URL = ("postgresql://", "postgres://")
+
+# What somebody wrote for a URL and what is none: it may hold a password, and must not become the name of a file.
+_LIKE_A_URL = re.compile(
+    r"\s*(?:[a-z][a-z0-9+.-]+:/|postgres(?:ql)?:|[^/\\]*:[^/\\]*@)|.*(?:://|password\s*=)", re.I | re.S
+)
 
 FORMAT = 1
 OVER_CAP = "within_the_cap"
@@ -65,6 +76,34 @@ class Store(Protocol):
         ...
 
 
+def is_path(address: str | Path) -> bool:
+    """Whether an address is a file's; LedgerError where it is nothing. No part of it is shown."""
+    text = str(address)
+    if text == MEMORY or (isinstance(address, str) and text.startswith(URL)):
+        return False
+    if _LIKE_A_URL.match(text):
+        raise LedgerError(
+            "a ledger is a path, a URL such as postgresql://user@host/database, or :memory:. This is neither: correct "
+            "it, and keep the password in ~/.pgpass"
+        )
+    return True
+
+
+def store_for(address: str | Path) -> Store:
+    """The store behind an address: a path, a PostgreSQL URL, or ``:memory:``."""
+    if is_path(address):
+        from discreet.ledger.sqlite import SQLiteStore
+
+        return SQLiteStore(address)
+    if str(address) == MEMORY:
+        from discreet.ledger.sqlite import MemoryStore
+
+        return MemoryStore()
+    from discreet.ledger.postgres import PostgresStore
+
+    return PostgresStore(str(address))
+
+
 def tables() -> list[str]:
     """The tables, in SQL that SQLite and PostgreSQL share."""
     each = "".join(f"{name} BIGINT NOT NULL CHECK ({name} >= 0), " for name in CURRENCIES)
@@ -72,7 +111,7 @@ def tables() -> list[str]:
     caps = "".join(f"{name}_cap BIGINT NOT NULL, " for name in CURRENCIES)
     return [
         "CREATE TABLE ledger (id BIGINT PRIMARY KEY CHECK (id = 1), format BIGINT NOT NULL, name TEXT NOT NULL)",
-        "CREATE TABLE entry (seq BIGINT PRIMARY KEY, kind TEXT NOT NULL, dataset TEXT NOT NULL, request TEXT UNIQUE, "
+        "CREATE TABLE entry (seq BIGINT PRIMARY KEY, kind TEXT NOT NULL, dataset TEXT NOT NULL, charge_id TEXT UNIQUE, "
         f"{each} body TEXT NOT NULL, prev TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE)",
         "CREATE TABLE account (name TEXT PRIMARY KEY, parent TEXT REFERENCES account (name), "
         "neighbors TEXT NOT NULL, unit TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, "
@@ -83,7 +122,7 @@ def tables() -> list[str]:
         "(epsilon_spent <= epsilon_cap AND delta_spent = 0)))))",
         "CREATE INDEX entry_of ON entry (dataset, seq)",
         "CREATE INDEX part_of ON account (parent)",
-        "CREATE TABLE release (request TEXT PRIMARY KEY REFERENCES entry (request), body TEXT)",
+        "CREATE TABLE release (charge_id TEXT PRIMARY KEY REFERENCES entry (charge_id), body TEXT)",
         "CREATE TABLE known (dataset TEXT PRIMARY KEY REFERENCES account (name), digest TEXT NOT NULL, "
         "sketch TEXT NOT NULL)",
         "CREATE TABLE seen (dataset TEXT PRIMARY KEY REFERENCES account (name), times BIGINT NOT NULL)",

@@ -6,6 +6,7 @@ from typing import Any
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import event_from_dict, to_dict
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.errors import DiscreetError, LedgerError
 from discreet.ledger.account import Account
@@ -110,7 +111,9 @@ class _Prices:
         key = (repr(body["events"]), repr(body["budget"]), account.orders, account.delta)
         if key not in self._found:
             events = [event_from_dict(event) for event in body["events"]]
-            self._found[key] = account.charge(events, Budget(**body["budget"]))
+            budget = Budget(**body["budget"])
+            generous = replace(budget, epsilon=budget.epsilon * (1 + 1e-6))  # for rounding, as below
+            self._found[key] = account.charge(price_plan(events, generous))
         pairs = zip(charge, self._found[key], strict=True)
         return all(stored >= found * (1 - 1e-6) - 2 for stored, found in pairs)
 

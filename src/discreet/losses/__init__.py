@@ -1,35 +1,5 @@
 """Losses, one file each, and the constants that follow from them and the declared bounds."""
 
-from discreet.losses.base import Loss, SeveralOutputs, curvature, derivative, derivatives, value, values
-from discreet.losses.constants import (
-    coordinate_gradient_bounds,
-    coordinate_smoothness,
-    gradient_bound,
-    gradient_smoothness,
-)
-from discreet.losses.huber import Huber
-from discreet.losses.logistic import Logistic
-from discreet.losses.poisson import Poisson
-from discreet.losses.smoothed_hinge import SmoothedHinge
-from discreet.losses.softmax import Softmax
-from discreet.losses.squared import Squared
+from discreet.lazy_names import lazy_names
 
-__all__ = [
-    "Huber",
-    "Logistic",
-    "Loss",
-    "Poisson",
-    "SeveralOutputs",
-    "SmoothedHinge",
-    "Softmax",
-    "Squared",
-    "coordinate_gradient_bounds",
-    "coordinate_smoothness",
-    "curvature",
-    "derivative",
-    "derivatives",
-    "gradient_bound",
-    "gradient_smoothness",
-    "value",
-    "values",
-]
+__getattr__, __dir__, __all__ = lazy_names(__spec__)

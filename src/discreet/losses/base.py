@@ -14,13 +14,18 @@ The kernels are dispatched on the loss's class, in plain Python and inside compi
 A new loss is one file: the class, its kernels, and ``one_output(cls)`` where K = 1.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import singledispatch
-from typing import Any, Protocol, runtime_checkable
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.numba_dispatch import scalar_function
+from discreet.registry import Registry, not_a_tuple
 
 value = scalar_function("value")
 derivative = scalar_function("derivative")
@@ -34,7 +39,7 @@ _FLAT = Decimal(10_000)
 
 
 @singledispatch
-def slopes_in_decimals(loss: Any, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+def slopes_in_decimals(loss: "Loss", margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
     """Return the gradient in the margins, in the current decimal context.
 
     With u half a unit in the last of the context's digits, relative to the number, the answer is off by at most
@@ -49,44 +54,114 @@ def exp_in_decimals(argument: Decimal) -> Decimal:
     return max(min(argument, _FLAT), -_FLAT).exp()
 
 
-class Loss(Protocol):
-    """The constants of a loss; suprema run over all margins and all allowed targets."""
+class Loss:
+    """What others ask of a loss, with the answers that most give: one's own states what differs.
 
-    @property
-    def task(self) -> str:
-        """``"classification"`` or ``"regression"``."""
+    Suprema run over all margins and all allowed targets. ``task`` and ``smoothness`` have no default.
+
+    Privacy does not rest on what a loss says, for solvers that clip: every record's contribution is clipped in
+    integers, whatever the kernels return. Output, objective and exponential perturbation add noise for a sensitivity
+    that is computed from ``lipschitz``, ``smoothness`` and convexity. They refuse a loss that does not say ``proven``,
+    which its author may do where the docstring proves the constants, and one whose constants disagree with its kernels
+    on a grid of points (``disagreements.require_proof``).
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+        What is predicted.
+    entry_lipschitz, entry_smoothness : float or None
+        The largest |first| and second derivative in one of several margins, where they are less than the whole's.
+    one_signed : bool
+        Whether a record's target fixes the sign of the derivative.
+    proven : bool
+        Whether convexity and the constants are proven, so that a sensitivity may rest on them.
+    quadratic : bool
+        Whether the curvature is constant, so that minimizers are linear and posteriors Gaussian.
+    nonnegative : bool
+        Whether no record's loss is below 0.
+    log_link : bool
+        Whether the margin is the logarithm of the predicted mean.
+    sigmoid_link : bool
+        Whether sigmoid(margin) is the predicted probability of the positive class.
+    movable_target : bool
+        Whether the loss depends on margin - target alone, so that targets may be centered and scaled.
+    """
+
+    __slots__ = ()
+    task: str
+    entry_lipschitz: float | None = None
+    entry_smoothness: float | None = None
+    one_signed = False
+    proven = False
+    quadratic = False
+    nonnegative = False
+    log_link = False
+    sigmoid_link = False
+    movable_target = False
 
     @property
     def n_outputs(self) -> int:
         """K, the number of margins of a record."""
-
-    @property
-    def one_signed(self) -> bool:
-        """Whether a record's target fixes the sign of the derivative."""
+        return 1
 
     @property
     def lipschitz(self) -> float:
         """The largest norm of the derivative; inf where targets or margins would have to be bounded."""
+        return math.inf
 
     @property
     def smoothness(self) -> float:
         """The largest curvature (eigenvalue of the Hessian in the margins)."""
-
-    def lipschitz_for(self, target_bound: float, margin_bound: float = ...) -> float:
-        """The largest norm of the derivative where |target| and |margin| are bounded."""
-
-
-@runtime_checkable
-class SeveralOutputs(Loss, Protocol):
-    """A loss of K > 1 margins also knows the constants of one entry, which are smaller than the whole's."""
+        raise Unsupported(f"{type(self).__name__} does not say what its largest curvature is: define smoothness")
 
     @property
-    def entry_lipschitz(self) -> float:
-        """The largest |derivative| in one of the margins."""
+    def perturbation_slopes(self) -> str:
+        """By which formula objective perturbation prices the slopes (``accounting/objective_perturbation.py``)."""
+        return "one_signed" if self.one_signed else "two_signed"
 
-    @property
-    def entry_smoothness(self) -> float:
-        """The largest second derivative in one of the margins."""
+    def lipschitz_for(self, target_bound: float, margin_bound: float = math.inf) -> float:
+        """Return the largest norm of the derivative where |target| and |margin| are bounded."""
+        return self.lipschitz
+
+    def typical_slope(self, target_bound: float) -> float:
+        """Return about the size of the derivative on most records early in training: default clips follow it."""
+        return min(0.5, self.lipschitz_for(target_bound))
+
+    def typical_curvature(self, target_bound: float) -> float:
+        """Return about the curvature on most records: default steps follow it."""
+        return self.smoothness
+
+    def perturbed_curvature(self, row_norm: float, bound: float) -> float:
+        """Return sup f'' ||x||^2 over rows of norm up to ``row_norm`` whose gradients are clipped at ``bound``."""
+        return self.smoothness * row_norm**2
+
+    def with_target_scale(self, scale: float) -> Self:
+        """Return the loss of targets and margins that are divided by ``scale``, up to a factor."""
+        raise Unsupported(f"{type(self).__name__} does not say what it is on another scale: define with_target_scale")
+
+    def bounded_on(self, margin_bound: float, target_bound: float) -> "Loss":
+        """Return a convex loss that equals this one where margins and targets are bounded, with a bounded slope."""
+        return self
+
+    def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the predicted targets of a regression, from its margins."""
+        return margins
+
+
+LOSSES: Registry[type[Loss]] = Registry("loss", "discreet.losses", "register_loss", not_a_tuple)
+register_loss = LOSSES.register
+
+
+def loss_of(loss: Loss | str) -> Loss:
+    """Return a loss object as it is, or the one that a name means, with its defaults."""
+    if not isinstance(loss, str):
+        if isinstance(loss, type) or not hasattr(loss, "lipschitz_for"):
+            raise Unsupported(f"loss must be one of {', '.join(LOSSES.names())}, or a loss object such as Logistic()")
+        return loss
+    try:
+        return LOSSES[loss]()
+    except TypeError:
+        raise Unsupported(f"the loss {loss!r} has parameters: pass an object, such as Huber(width=0.5)") from None
 
 
 def _first_value(loss, margins, target):  # type: ignore[no-untyped-def]
@@ -102,7 +177,7 @@ def nothing(loss, target):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-def one_output(cls: type, least_value: Any = nothing) -> None:
+def one_output(cls: type, least_value: Callable[..., float] = nothing) -> None:
     """Give a loss of one margin the kernels of several, so that generic loops serve it too."""
     least.of(cls)(least_value)
     values.of(cls)(_first_value)

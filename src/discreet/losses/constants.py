@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss, SeveralOutputs
-from discreet.losses.huber import Huber
-from discreet.losses.squared import Squared
+from discreet.losses.base import Loss
 
 
 def _margin_bound(domain: Domain, radius: float | None) -> float:
@@ -41,16 +39,14 @@ def gradient_smoothness(loss: Loss, domain: Domain) -> float:
 
 def coordinate_gradient_bounds(loss: Loss, domain: Domain, radius: float | None = None) -> NDArray[np.float64]:
     """L_j = sup |f'| r_j, in the shape of the coefficients: no entry of a record's gradient is larger."""
-    if isinstance(loss, SeveralOutputs):
-        slope = loss.entry_lipschitz
-    else:
-        slope = _finite(loss.lipschitz_for(domain.target_bound, _margin_bound(domain, radius)), loss)
+    slope = _finite(loss.lipschitz_for(domain.target_bound, _margin_bound(domain, radius)), loss)
+    slope = slope if loss.entry_lipschitz is None else loss.entry_lipschitz
     return _in_shape(slope * domain.feature_bounds, domain)
 
 
 def coordinate_smoothness(loss: Loss, domain: Domain) -> NDArray[np.float64]:
     """M_j = sup f'' r_j**2, in the shape of the coefficients: no diagonal entry of a record's Hessian is larger."""
-    curvature = loss.entry_smoothness if isinstance(loss, SeveralOutputs) else loss.smoothness
+    curvature = loss.smoothness if loss.entry_smoothness is None else loss.entry_smoothness
     return _in_shape(curvature * np.square(domain.feature_bounds), domain)
 
 
@@ -66,7 +62,6 @@ def lipschitz_within(loss: Loss, domain: Domain, radius: float | None) -> Loss:
     On ||w|| <= radius the residuals of the squared loss are at most radius R + |target|: Huber's loss of that width is
     the same function there, convex and smooth everywhere, and its slope is bounded by the width.
     """
-    if isinstance(loss, Squared) and radius is not None and loss.weight == 1:
-        return Huber(radius * domain.row_norm + domain.target_bound)
-    _finite(loss.lipschitz_for(domain.target_bound), loss)
-    return loss
+    found = loss if radius is None else loss.bounded_on(radius * domain.row_norm, domain.target_bound)
+    _finite(found.lipschitz_for(domain.target_bound), loss)
+    return found

@@ -5,14 +5,15 @@ from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, one_output, slopes_in_decimals, value
+from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 
 
 class _Fields(NamedTuple):
     width: float
 
 
-class Huber(_Fields):
+@register_loss("huber")
+class Huber(_Fields, Loss):
     """u**2 / 2 where |u| <= c, and c |u| - c**2 / 2 beyond, for the residual u = m - t of a real target t and width c.
 
     The derivative is u clipped to [-c, c], so |f'| <= c; the curvature is 1 inside and 0 outside.
@@ -20,9 +21,10 @@ class Huber(_Fields):
 
     __slots__ = ()
     task = "regression"
-    n_outputs = 1
-    one_signed = False
     smoothness = 1.0
+    movable_target = True
+    nonnegative = True
+    proven = True
 
     def __new__(cls, width: float) -> Self:
         if not 0 < width < float("inf"):
@@ -37,6 +39,14 @@ class Huber(_Fields):
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
         """c, or the largest residual where that is less."""
         return min(self.width, margin_bound + target_bound)
+
+    def typical_slope(self, target_bound: float) -> float:
+        """Return c: most residuals are clipped early in training."""
+        return self.width
+
+    def with_target_scale(self, scale: float) -> Self:
+        """Return the loss of the width c / scale."""
+        return type(self)(self.width / scale)
 
 
 @value.of(Huber)

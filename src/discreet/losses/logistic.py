@@ -5,7 +5,16 @@ from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, exp_in_decimals, one_output, slopes_in_decimals, value
+from discreet.losses.base import (
+    Loss,
+    curvature,
+    derivative,
+    exp_in_decimals,
+    one_output,
+    register_loss,
+    slopes_in_decimals,
+    value,
+)
 from discreet.losses.sigmoid import exp, log1p_exp, quotient, sigmoid
 
 
@@ -13,7 +22,8 @@ class _Fields(NamedTuple):
     sharpness: float
 
 
-class Logistic(_Fields):
+@register_loss("logistic")
+class Logistic(_Fields, Loss):
     """log(1 + exp(-k t m)) / k for a target t in {-1, +1}, with sharpness k (1: logistic regression).
 
     With s = sigmoid(-k t m): the derivative is -t s, so |f'| < 1 and -t gives its sign; the curvature is
@@ -22,9 +32,12 @@ class Logistic(_Fields):
 
     __slots__ = ()
     task = "classification"
-    n_outputs = 1
     one_signed = True
     lipschitz = 1.0
+    sigmoid_link = True
+    nonnegative = True
+    proven = True
+    perturbation_slopes = "logistic"
 
     def __new__(cls, sharpness: float = 1.0) -> Self:
         if not 0 < sharpness < float("inf"):
@@ -39,6 +52,12 @@ class Logistic(_Fields):
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
         """1, whatever the margins."""
         return 1.0
+
+    def perturbed_curvature(self, row_norm: float, bound: float) -> float:
+        """Return the largest k C^2 v (q - v), q = max(1, R/C): proof in ``accounting/objective_perturbation.py``."""
+        reach = max(1.0, row_norm / bound)
+        steepest = reach * reach / 4 if reach <= 2 else reach - 1
+        return self.sharpness * bound * bound * steepest
 
 
 @value.of(Logistic)

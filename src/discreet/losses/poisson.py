@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, one_output, slopes_in_decimals, value
+from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 from discreet.losses.sigmoid import exp
 
 
@@ -14,7 +17,8 @@ class _Fields(NamedTuple):
     limit: float
 
 
-class Poisson(_Fields):
+@register_loss("poisson")
+class Poisson(_Fields, Loss):
     """exp(m) - t m where |m| <= B, for a target t >= 0 and limit B, continued along its tangents outside.
 
     With v = m clipped to [-B, B]: the loss is exp(v) (1 + m - v) - t m; its derivative exp(v) - t never decreases, so
@@ -24,10 +28,9 @@ class Poisson(_Fields):
 
     __slots__ = ()
     task = "regression"
-    n_outputs = 1
-    one_signed = False
     log_link = True
     lipschitz = float("inf")
+    proven = True
 
     def __new__(cls, limit: float) -> Self:
         if not 0 < limit <= 700:
@@ -43,6 +46,18 @@ class Poisson(_Fields):
         """max(exp(B), T - exp(-B)): a large margin with target 0, or a small one with target T."""
         largest = min(self.limit, margin_bound)
         return max(math.exp(largest), target_bound - math.exp(-largest))
+
+    def typical_slope(self, target_bound: float) -> float:
+        """Return half of the typical curvature."""
+        return 0.5 * self.typical_curvature(target_bound)
+
+    def typical_curvature(self, target_bound: float) -> float:
+        """Return about the mean count: the bound exp(limit) is never met in the mean."""
+        return max(1.0, target_bound / 4)
+
+    def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return exp of the margins, within the limit."""
+        return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit)))
 
 
 @value.of(Poisson)

@@ -9,7 +9,6 @@ The relative errors against exact arithmetic are below 6e-16 (exp, sigmoid) and 
 """
 
 import struct
-from typing import Any
 
 from llvmlite import ir
 from numba import types
@@ -31,8 +30,8 @@ def power_of_two(shifted: float) -> float:
     return result
 
 
-def _power_of_two_code(typingctx: Any, shifted: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _power_of_two_code(typingctx, shifted):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         int64 = ir.IntType(64)
         bits = builder.bitcast(args[0], int64)
         exponent = builder.shl(builder.add(bits, ir.Constant(int64, 1023)), ir.Constant(int64, 52))
@@ -41,7 +40,7 @@ def _power_of_two_code(typingctx: Any, shifted: Any) -> Any:
     return types.float64(types.float64), codegen
 
 
-_power_of_two: Any = intrinsic(_power_of_two_code)
+_power_of_two = intrinsic(_power_of_two_code)
 
 
 @overload(power_of_two)
@@ -54,14 +53,14 @@ def quotient(numerator: float, denominator: float) -> float:
     return numerator / denominator
 
 
-def _quotient_code(typingctx: Any, numerator: Any, denominator: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _quotient_code(typingctx, numerator, denominator):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.fdiv(args[0], args[1])
 
     return types.float64(types.float64, types.float64), codegen
 
 
-_quotient: Any = intrinsic(_quotient_code)
+_quotient = intrinsic(_quotient_code)
 
 
 @overload(quotient)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, one_output, slopes_in_decimals, value
+from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 from discreet.losses.sigmoid import quotient
 
 
@@ -13,7 +13,8 @@ class _Fields(NamedTuple):
     width: float
 
 
-class SmoothedHinge(_Fields):
+@register_loss("smoothed_hinge")
+class SmoothedHinge(_Fields, Loss):
     """For a target t in {-1, +1}, s = t m and width h: 1 - s below 1 - h, 0 above 1 + h, (1 + h - s)**2 / (4h) between.
 
     The derivative is -t times (1 + h - s) / (2h) clipped to [0, 1], so |f'| <= 1 and -t gives its sign; the curvature
@@ -22,9 +23,10 @@ class SmoothedHinge(_Fields):
 
     __slots__ = ()
     task = "classification"
-    n_outputs = 1
     one_signed = True
     lipschitz = 1.0
+    nonnegative = True
+    proven = True
 
     def __new__(cls, width: float = 0.5) -> Self:
         if not 0 < width < float("inf"):

@@ -6,7 +6,16 @@ from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import derivatives, exp_in_decimals, least, nothing, slopes_in_decimals, values
+from discreet.losses.base import (
+    Loss,
+    derivatives,
+    exp_in_decimals,
+    least,
+    nothing,
+    register_loss,
+    slopes_in_decimals,
+    values,
+)
 from discreet.losses.sigmoid import exp, quotient
 
 
@@ -14,7 +23,8 @@ class _Fields(NamedTuple):
     n_classes: int
 
 
-class Softmax(_Fields):
+@register_loss("softmax")
+class Softmax(_Fields, Loss):
     """log(sum_k exp(m_k)) - m_y for K margins and a target y, the index of a class.
 
     With p = softmax(m) the gradient is p - e_y. Its norm is at most sqrt(2): (1 - p_y)**2 + sum of the other p_k**2
@@ -24,11 +34,13 @@ class Softmax(_Fields):
 
     __slots__ = ()
     task = "classification"
-    one_signed = False
     lipschitz = math.sqrt(2)
     smoothness = 0.5
     entry_lipschitz = 1.0
     entry_smoothness = 0.25
+    nonnegative = True
+    proven = True
+    perturbation_slopes = "softmax"
 
     def __new__(cls, n_classes: int) -> Self:
         if int(n_classes) != n_classes or n_classes < 2:
@@ -43,6 +55,10 @@ class Softmax(_Fields):
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
         """sqrt(2), whatever the margins."""
         return self.lipschitz
+
+    def typical_slope(self, target_bound: float) -> float:
+        """Return about sqrt(1 - 1/K), the slope at 0, for a few classes."""
+        return 0.7
 
 
 @values.of(Softmax)

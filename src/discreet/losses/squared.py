@@ -5,14 +5,24 @@ from decimal import Decimal
 from typing import NamedTuple, Self
 
 from discreet.errors import Unsupported
-from discreet.losses.base import curvature, derivative, one_output, slopes_in_decimals, value
+from discreet.losses.base import (
+    Loss,
+    curvature,
+    derivative,
+    one_output,
+    register_loss,
+    slopes_in_decimals,
+    value,
+)
+from discreet.losses.huber import Huber
 
 
 class _Fields(NamedTuple):
     weight: float
 
 
-class Squared(_Fields):
+@register_loss("squared")
+class Squared(_Fields, Loss):
     """k (m - t)**2 / 2 for a real target t, with weight k (1: least squares).
 
     The derivative is k (m - t), unbounded: |f'| <= k (B + T) only where |m| <= B and |t| <= T. The curvature is k.
@@ -20,9 +30,11 @@ class Squared(_Fields):
 
     __slots__ = ()
     task = "regression"
-    n_outputs = 1
-    one_signed = False
     lipschitz = float("inf")
+    quadratic = True
+    movable_target = True
+    nonnegative = True
+    proven = True
 
     def __new__(cls, weight: float = 1.0) -> Self:
         if not 0 < weight < float("inf"):
@@ -37,6 +49,14 @@ class Squared(_Fields):
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
         """k (B + T): the margin and the target at opposite ends."""
         return self.weight * (margin_bound + target_bound)
+
+    def with_target_scale(self, scale: float) -> Self:
+        """Return the loss itself: it has no unit."""
+        return self
+
+    def bounded_on(self, margin_bound: float, target_bound: float) -> Loss:
+        """Return Huber's loss, as wide as the largest residual: the same function there, with a bounded slope."""
+        return Huber(margin_bound + target_bound) if self.weight == 1 else self
 
 
 @value.of(Squared)

@@ -1,22 +1,5 @@
 """scikit-learn estimators with a privacy guarantee. They are thin: declared facts in, a certificate out."""
 
-from discreet.models.classification import DPLinearSVC, DPLogisticRegression
-from discreet.models.regression import (
-    DPElasticNet,
-    DPHuberRegressor,
-    DPLasso,
-    DPLinearRegression,
-    DPPoissonRegressor,
-    DPRidge,
-)
+from discreet.lazy_names import lazy_names
 
-__all__ = [
-    "DPElasticNet",
-    "DPHuberRegressor",
-    "DPLasso",
-    "DPLinearRegression",
-    "DPLinearSVC",
-    "DPLogisticRegression",
-    "DPPoissonRegressor",
-    "DPRidge",
-]
+__getattr__, __dir__, __all__ = lazy_names(__spec__)

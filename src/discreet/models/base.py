@@ -14,11 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.curator.records.containers import container_of
-from discreet.curator.records.stream import is_stream
+from discreet.curator import container_of, is_stream
 from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_repeated_fits
-from discreet.models.fitting import Quote, declared, fit_model, penalty_of, prepare
+from discreet.models.fitting import FitSettings, Quote, declared, fit_model, penalty_of
 from discreet.models.intervals import Intervals, intervals
 from discreet.models.parameters import NamedParameters
 from discreet.models.progress import progress_bar
@@ -39,19 +38,18 @@ class DPLinearModel(NamedParameters, Charged):
     coef_noise_: NDArray[np.float64] | None
     intercept_noise_: NDArray[np.float64] | None
 
-    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, request: str | None) -> Self:
+    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, charge_id: str | None) -> Self:
         warn_of_repeated_fits(self.ledger, self.dataset)
         X = container_of(X)
         if is_stream(X):
             self.n_features_in_ = X.shape[1]
         else:
             self._check(X, y)
-        settings = self._settings(bounds, loss)
         with progress_bar(type(self).__name__, self.epsilon, self.verbose) as progress:
             if is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
                 X.reading = progress.rows if public else None
-            fitted = fit_model(X, y, groups, model=type(self).__name__, request=request, progress=progress, **settings)
+            fitted = fit_model(self._told(bounds, loss), X, y, groups, charge_id=charge_id, progress=progress)
             if is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
@@ -62,41 +60,51 @@ class DPLinearModel(NamedParameters, Charged):
         validate_data(self, X, skip_check_array=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:  # a fact of the container
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=4
-            )
+        warn_of_a_column(y)
 
-    def _settings(self, bounds: Bounds, loss: Any) -> dict[str, Any]:
-        """What a fit is told beside its records."""
-        return {
-            "bounds": bounds,
-            "loss": loss,
-            "penalty": penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0)),
-            **{name: getattr(self, name) for name in _SETTINGS},
-        }
+    def _told(self, bounds: Bounds, loss: Any) -> FitSettings:
+        """Return what a fit is told in addition to its records."""
+        penalty = penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0))
+        return FitSettings(
+            type(self).__name__, bounds, loss, penalty, **{name: getattr(self, name) for name in _SETTINGS}
+        )
 
     @abstractmethod
     def _facts(self) -> tuple[Bounds, Any]:
-        """The declared facts, complete, and the loss."""
+        """Return the declared facts, complete, and the loss."""
 
     def quote(self, X: Any, y: Any = None, groups: Any = None) -> Quote:
-        """What a fit of these records would release and cost. Their containers are looked at; no record is read.
+        """Return what a fit of these records would release and cost. Only their containers are looked at.
 
         The number of records (of persons, with ``groups``) is counted where neighbors agree on it.
+
+        Parameters
+        ----------
+        X, y, groups : array-like
+            As in ``fit``.
+
+        Returns
+        -------
+        Quote
+            ``budget``, ``plan``, ``noise_multiplier``, ``events``, ``solver``, ``reason`` and ``price``.
+
+        Examples
+        --------
+        >>> model.quote(X, y).price.epsilon <= model.epsilon
+        True
         """
         bounds, loss = self._facts()
-        return prepare(container_of(X), y, groups, **self._settings(bounds, loss)).price
+        return self._told(bounds, loss).prepare(container_of(X), y, groups).quote
 
     def _margins(self, X: Any) -> NDArray[np.float64]:
-        """The linear predictor of new records, clipped to the declared ranges, one column an output."""
+        """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""
         check_is_fitted(self)
         X = validate_data(self, container_of(X), reset=False, accept_sparse="csr", dtype=np.float64)
         X, coef, intercept = self._within(X), np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         return np.asarray(X @ coef.T + intercept) if hasattr(X, "tocsr") else _row_by_row(X, coef) + intercept
 
     def _within(self, X: Any) -> Any:
-        """Features clipped to their declared ranges, as in training: beyond them nothing was learned."""
+        """Clip features to their declared ranges, as in training: beyond them nothing was learned."""
         low, high = declared(self.bounds).ranges(X.shape[1], getattr(self, "feature_names_in_", None))
         if hasattr(X, "tocsr") and ((low > 0) | (high < 0)).any():
             X = X.toarray()  # absent entries are 0, which is outside these ranges
@@ -107,12 +115,27 @@ class DPLinearModel(NamedParameters, Charged):
         return inside
 
     def intervals(self, level: float = 0.95) -> Intervals:
-        """What each coefficient would have been without the privacy noise, at about this level, one by one.
+        """Return intervals for what each coefficient would have been without the privacy noise.
 
         The interval covers the coefficient that the same steps, with the same clips and in the same coordinates, would
         have found on the same records without noise. It does not contain the sampling error of the records, nor what
         clipping, shrinkage and early stopping did: it is no confidence interval for a population. Free: computed from
         released and public values. Some solvers know bounds only, and are wide; ``docs/intervals.md`` has figures.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            About how often an interval covers its coefficient, one by one.
+
+        Returns
+        -------
+        Intervals
+            Lower and upper ends of ``coef`` and ``intercept``.
+
+        Examples
+        --------
+        >>> model.set_params(solver="gd").fit(X, y).intervals(0.9).coef.low.shape == model.coef_.shape
+        True
         """
         check_is_fitted(self)
         return intervals(self, level)
@@ -129,24 +152,39 @@ class DPLinearModel(NamedParameters, Charged):
         diameter: float | None = None,
         max_cells: float = 1e6,
     ) -> "Forecast":
-        """What privacy will cost on a table of n rows and p columns, by simulation and by theory.
+        """Forecast what privacy will cost on a table of n rows and p columns, by simulation and by theory.
 
         No data is read and no budget spent: this estimator, as it is configured, is fitted on public synthetic tables.
 
         Parameters
         ----------
-        n, p
-            Rows and columns of the table that is planned. p may be left out where ``bounds`` list the columns.
-        epsilons, n_grid
-            Other budgets (at this n) and other numbers of rows (at this epsilon) to compare. None: the usual ones.
-        seeds
+        n : int
+            Rows of the table that is planned.
+        p : int, default=None
+            Its columns; may be left out where ``bounds`` list them.
+        epsilons : sequence of float, default=None
+            Other budgets to compare, at this n. None: the usual ones.
+        n_grid : sequence of int, default=None
+            Other numbers of rows to compare, at this epsilon. None: the usual ones.
+        seeds : int, default=5
             How many synthetic tables, each with its own noise.
-        ceiling
+        ceiling : float, default=None
             The accuracy or R2 of the best model there is on the synthetic tables. None: 0.85, 0.6, for counts 0.4.
-        diameter
+        diameter : float, default=None
             For the theory: how long the best coefficients are assumed to be. None: as long as the synthetic law's.
-        max_cells
+        max_cells : float, default=1e6
             Larger tables are simulated with fewer rows at the same signal-to-noise.
+
+        Returns
+        -------
+        Forecast
+            Scores with and without privacy, over epsilon and over n.
+
+        Examples
+        --------
+        >>> found = model.forecast(n=300, p=2, epsilons=[1.0], n_grid=[300], seeds=2)
+        >>> found.asked.epsilon == model.epsilon
+        True
         """
         from discreet.models.forecast.forecast import forecast
 
@@ -165,7 +203,26 @@ class DPLinearModel(NamedParameters, Charged):
             )
 
     def save(self, path: str | Path) -> Path:
-        """Write the model and its certificate to ``path``: JSON and arrays, no pickle. ``discreet.load`` reads it."""
+        """Write the model and its certificate to a file: JSON and arrays, no pickle. ``discreet.load`` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; it is written whole or not at all.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile, discreet
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     same = discreet.load(model.save(f"{folder}/model.discreet"))
+        >>> same.certificate_ == model.certificate_
+        True
+        """
         from discreet.models.persistence import save
 
         return save(self, path)
@@ -177,6 +234,12 @@ class DPLinearModel(NamedParameters, Charged):
         tags.target_tags.required = True
         tags.non_deterministic = True
         return tags
+
+
+def warn_of_a_column(y: Any) -> None:
+    """Warn where the target is a matrix of one column: a fact of its container."""
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        warnings.warn("A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=5)
 
 
 _ROWS = 2048

@@ -14,5 +14,11 @@ class Charged(BaseEstimator):
     assignment, a URL with a password becomes a ``Ledger``. A ``Ledger`` is copied as itself, so that ``clone`` works.
     """
 
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Store a constructor's arguments, its ``locals()``, unchanged: scikit-learn's ``clone`` relies on it."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
+
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, kept(value) if name == "ledger" else value)

@@ -13,6 +13,7 @@ from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.models.base import DPLinearModel
 from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
+from discreet.models.registry import register_model
 
 
 def _label_array(classes: tuple[Any, ...]) -> NDArray[Any]:
@@ -30,13 +31,39 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, n_classes: int) -> Any: ...
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, request: str | None = None) -> Self:
-        """Fit privately; ``groups`` names the person behind each row, where a person has several.
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
+        """Fit privately; the charge comes before the first record is read.
 
-        ``request`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records. Values outside of the declared ranges are clipped; a missing value makes a record null.
+        y : array-like of shape (n_samples,)
+            Labels. A record whose label is not declared counts as null.
+        groups : array-like of shape (n_samples,), default=None
+            The person behind each row, where a person has several: the guarantee is then for persons.
+        charge_id : str, default=None
+            A name for this fit in the ledger: asked again, it is charged once and gives the same model.
+
+        Returns
+        -------
+        estimator
+            Itself, fitted.
+
+        Raises
+        ------
+        MissingBounds
+            If ranges or classes are not declared.
+        BudgetExceeded
+            If the data set's budget in the ledger does not suffice.
+
+        Examples
+        --------
+        >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
+        'person'
         """
         bounds, loss = self._facts()
-        self._fit(X, y, groups, bounds, loss, request)
+        self._fit(X, y, groups, bounds, loss, charge_id)
         assert bounds.classes is not None
         self.classes_ = _label_array(bounds.classes)
         return self
@@ -50,12 +77,50 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         return bounds, self._loss(len(bounds.classes))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Signed distance for two classes, one score a class for more."""
+        """Return the signed distance for two classes, one score per class for more.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records that the caller may see.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores.
+
+        Examples
+        --------
+        >>> model.decision_function(X[:3]).shape
+        (3,)
+        """
         margins = self._margins(X)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the exact accuracy on *public* rows; of private rows it releases without noise: ``private_score``."""
+        """Return the exact accuracy on *public* rows; of private rows it releases without noise: ``private_score``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Public records.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records.
+
+        Returns
+        -------
+        float
+            The share of right predictions.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     0 <= model.score(X, y) <= 1
+        True
+        """
         warn_of_exact_score()
         return self._exact_score(X, y, sample_weight)
 
@@ -63,51 +128,49 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         return float(super().score(X, y, sample_weight))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest declared class."""
+        """Return the likeliest declared class of each row, features clipped to their declared ranges.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records that the caller may see.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+
+        Examples
+        --------
+        >>> model.predict(X[:3]).shape
+        (3,)
+        """
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
 
+@register_model("logistic")
 class DPLogisticRegression(_DPClassifier):
     """Logistic regression with differential privacy; softmax for more than two classes.
 
     Minimizes (1/n) sum log-loss + penalty in training coordinates (each feature divided by its
     declared bound; the intercept is a constant feature, penalized like any other).
 
-    Parameters
-    ----------
-    epsilon, delta
-        The guarantee. ``delta=None``: 1/n^2 where n is public, and never more than 1e-6. ``delta=0``: pure epsilon-DP.
-        ``epsilon=inf``: no privacy, marked so in the certificate.
-    bounds
-        ``Bounds``, or a bare range (1.0, a list of (low, high), a dictionary by column).
-    classes
-        The labels, where ``bounds`` does not name them.
-    penalty, alpha
-        ``"l2"`` (alpha/2 ||w||^2), ``"l1"``, ``"elasticnet"``, None, or a penalty object.
-    solver
-        ``"auto"``, ``"gd"``, ``"sgd"``, ``"svrg"``, ``"cd"``, ``"gcd"``, ``"agd"``, ``"output"``, ``"objective"``,
-        ``"exponential"``, or a solver object: ``GradientDescent(n_steps=50)``.
-    neighbors
-        ``"replace_one"``, ``"zero_out"`` or ``"add_remove"``.
-    allow_large_delta
-        Permit delta >= 1/n. Such a delta allows a mechanism that publishes a random record, so it is refused otherwise.
-    ledger, dataset
-        The ledger (a path, a URL or a ``Ledger``) and the registered name of the data: every fit is charged there
-        before it reads a record, and refused where the budget is spent. None: the configured ledger; False: none.
-    verbose
-        Show a progress bar.
-
     Attributes
     ----------
-    coef_, intercept_, classes_
-        In the user's own units. Private outputs: they may be published.
-    coef_noise_, intercept_noise_
-        The standard deviation of what the privacy noise alone did to each coefficient, of the same shapes; None where
-        it is unknown. May be published too. ``intervals`` makes intervals of them.
-    certificate_
-        What may be claimed of the model.
+    classes_ : ndarray
+        The declared labels, in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPLogisticRegression
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = DPLogisticRegression(epsilon=1.0, bounds=1.0, classes=(0, 1)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((1, 2), 1.0)
     """
 
     def __init__(
@@ -127,46 +190,86 @@ class DPLogisticRegression(_DPClassifier):
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.penalty = penalty
-        self.alpha = alpha
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     def _loss(self, n_classes: int) -> Any:
         return Logistic() if n_classes == 2 else Softmax(n_classes)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each declared class."""
+        """Return the probability of each declared class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records that the caller may see.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+
+        Examples
+        --------
+        >>> model.predict_proba(X[:3]).shape
+        (3, 2)
+        """
         odds = np.exp(self._two_sided(X))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     def _two_sided(self, X: Any) -> NDArray[np.float64]:
-        """One margin a class, the largest 0."""
+        """Return one margin per class, the largest 0."""
         margins = self._margins(X)
         if margins.shape[1] == 1:
             margins = np.hstack([np.zeros_like(margins), margins])
         return np.asarray(margins - margins.max(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of ``predict_proba``, exact where that underflows."""
+        """Return the logarithm of ``predict_proba``, exact where that underflows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records that the caller may see.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms of probabilities.
+
+        Examples
+        --------
+        >>> bool((model.predict_log_proba(X[:3]) <= 0).all())
+        True
+        """
         margins = self._two_sided(X)
         return np.asarray(margins - np.log(np.exp(margins).sum(axis=1, keepdims=True)))
 
 
+@register_model("svm")
 class DPLinearSVC(_DPClassifier):
     """Linear support vector machine with differential privacy (smoothed hinge, two classes).
 
-    Minimizes (1/n) sum of Huber-SVM losses of width ``width`` + penalty in training coordinates.
-    Parameters as in ``DPLogisticRegression``.
+    Minimizes (1/n) sum of Huber-SVM losses + penalty in training coordinates.
+
+    Parameters
+    ----------
+    width : float, default=0.5
+        The margin's width over which the hinge's corner is rounded.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The two declared labels, in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPLinearSVC
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = DPLinearSVC(epsilon=1.0, bounds=1.0, classes=(0, 1)).fit(X, y)
+    >>> model.predict([[-1.0, -1.0]]).shape
+    (1,)
     """
 
     def __init__(
@@ -187,20 +290,7 @@ class DPLinearSVC(_DPClassifier):
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.width = width
-        self.penalty = penalty
-        self.alpha = alpha
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     def _loss(self, n_classes: int) -> Any:
         if n_classes != 2:

@@ -29,8 +29,8 @@ SCORE = (
 )
 SEARCH = (
     "this model is fitted inside a search or a cross-validation, and charged to no ledger: every fit spends its whole "
-    "budget again, and the certificate of the best one does not count the others. Use DPSelectCV, name a ledger, or "
-    "set ledger=False where the records are public"
+    "budget again, and the certificate of the best one does not count the others. Use DPRandomizedSearch, name a "
+    "ledger, or set ledger=False where the records are public"
 )
 
 _warned_searches: "WeakSet[Any]" = WeakSet()

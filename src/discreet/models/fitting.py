@@ -1,8 +1,8 @@
-"""The way of a fit, the same for every model: declare, plan, price, open, solve, certify, map back."""
+"""The way of a fit, the same for every model: prepared and priced, carried out, mapped back to the user's units."""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,18 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import Event
-from discreet.accounting.plan import AdaptivePlan, Plan
-from discreet.accounting.pricing import Price, calibrate, epsilon_of
+from discreet.accounting.plan import AdaptivePlan
+from discreet.accounting.priced_plan import PricedPlan, price_plan
+from discreet.accounting.pricing import Price, remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
-from discreet.curator.private_data import PrivateData
+from discreet.curator import Claim, PrivateData
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
-from discreet.ledger.reservation import settled
-from discreet.models.defaults import choose_solver
+from discreet.ledger.reservation import Reservation
+from discreet.models.lifecycle import Certify, Priced
+from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Progress
+from discreet.solvers.base import UNWATCHED, Watched
 
 LARGEST_DEFAULT_DELTA = 1e-6
 """What ``delta=None`` is below 1,000 records: 1/n^2 would be 0.01 for ten."""
@@ -40,17 +41,17 @@ class Fitted:
     intercept_noise: NDArray[np.float64] | None = None
 
     def text(self) -> str:
-        """All of it as JSON: what a ledger keeps under a request's name."""
+        """All of it as JSON: what a ledger keeps under a charge's id."""
         arrays = {name: getattr(self, name) for name in ("coef", "intercept", "coef_noise", "intercept_noise")}
         stored = {name: None if values is None else values.tolist() for name, values in arrays.items()}
         return json.dumps({**stored, "certificate": self.certificate.to_json()})
 
     @classmethod
     def from_text(cls, text: str) -> "Fitted":
-        """The inverse of ``text``; earlier texts know nothing of the noise."""
+        """The inverse of ``text``."""
         stored = json.loads(text)
         certificate = Certificate.from_json(stored["certificate"])
-        spread = (stored.get(name) for name in ("coef_noise", "intercept_noise"))
+        spread = (stored[name] for name in ("coef_noise", "intercept_noise"))
         return cls(
             np.array(stored["coef"], dtype=float),
             np.array(stored["intercept"], dtype=float),
@@ -110,120 +111,118 @@ def budget_of(
 
 @dataclass(frozen=True)
 class Quote:
-    """What a fit would release and cost; ``price`` is what the accountants say of the events."""
+    """What a fit would release and cost, with its solver's settings and why they were chosen."""
 
-    budget: Budget
-    plan: Plan
-    noise_multiplier: float
-    events: tuple[Event, ...]
+    priced: PricedPlan
     solver: Mapping[str, Any]
     reason: tuple[str, ...]
-    price: Price
+
+    @property
+    def price(self) -> Price:
+        """What the accountants say of the events."""
+        return self.priced.price
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What a fit is told in addition to its records: the model's name, declared facts, method and budget."""
+
+    model: str
+    bounds: Bounds
+    loss: Any
+    penalty: Penalty
+    solver: Any
+    epsilon: float
+    delta: float | None
+    neighbors: str
+    fit_intercept: bool = True
+    allow_large_delta: bool = False
+    ledger: Any = None
+    dataset: str | None = None
+
+    def prepare(self, X: Any, y: Any, groups: Any) -> "Prepared":
+        """Declare, plan and price: everything about a fit that is known without its records."""
+        relation = Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
+        account = {"ledger": self.ledger, "dataset": self.dataset}
+        data = PrivateData(X, y, self.bounds, groups=groups, fit_intercept=self.fit_intercept, **account)
+        domain = data.domain(relation, self.loss)
+        if domain.row_norm == 0:
+            raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
+        self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
+        budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
+        with remembered_prices():  # a solver may ask for the noise of its plan before it makes it
+            chosen, reason = choose_solver(self.solver, domain, self.loss, self.penalty, budget)
+            plan = data.with_reading(chosen.plan(domain, self.loss, self.penalty), pure=budget.is_pure)
+            return Prepared(self, data, domain, chosen, reason, price_plan(plan, budget))
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A fit before anything is charged or read: records behind their wall, a solver, and the plan with its budget."""
+    """A fit before anything is charged or read: records behind their wall, a solver, and the plan at its price."""
 
+    fit: FitSettings
     data: PrivateData
     domain: Domain
-    budget: Budget
     solver: Any
     reason: tuple[str, ...]
-    plan: Plan
+    priced: PricedPlan
 
     @property
-    def price(self) -> Quote:
+    def quote(self) -> Quote:
         """What would be released, with how much noise, and what it costs."""
-        plan = self.data.priced(self.plan, pure=self.budget.is_pure)
-        noise_multiplier = calibrate(plan, self.budget)
-        events = plan.events(noise_multiplier, pure=self.budget.is_pure)
-        found = epsilon_of(events, self.budget.delta, self.budget.neighbors)
-        return Quote(self.budget, plan, noise_multiplier, events, self.solver.settings(), self.reason, found)
+        return Quote(self.priced, self.solver.settings(), self.reason)
 
-
-def prepare(
-    X: Any,
-    y: Any,
-    groups: Any,
-    *,
-    bounds: Bounds,
-    loss: Any,
-    penalty: Penalty,
-    solver: Any,
-    epsilon: float,
-    delta: float | None,
-    neighbors: str,
-    fit_intercept: bool,
-    allow_large_delta: bool = False,
-    ledger: Any = None,
-    dataset: str | None = None,
-) -> Prepared:
-    """Everything about a fit that is known without its records."""
-    relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
-    data = PrivateData(X, y, bounds, groups=groups, fit_intercept=fit_intercept, ledger=ledger, dataset=dataset)
-    domain = data.domain(relation, loss)
-    if domain.row_norm == 0:
-        raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
-    penalty.value(np.zeros(domain.shape))  # a penalty that does not fit the coefficients fails here, before any release
-    budget = budget_of(epsilon, delta, relation, domain.n, allow_large_delta=allow_large_delta)
-    chosen, reason = choose_solver(solver, domain, loss, penalty, budget)
-    return Prepared(data, domain, budget, chosen, reason, chosen.plan(domain, loss, penalty))
+    @property
+    def about(self) -> str:
+        """What tells one fit's public settings from another's: a charge_id is never answered with another model."""
+        fit, data, settings = self.fit, self.data, self.solver.settings()
+        declarations = (fit.bounds, fit.loss, fit.penalty, settings, data.n_columns, self.domain.n, fit.fit_intercept)
+        known = (fit.model, *declarations, *([data.declared] if data.declared else []))
+        return hashlib.sha256(repr(known).encode()).hexdigest()
 
 
 def fit_model(
+    fit: FitSettings,
     X: Any,
     y: Any,
     groups: Any,
     *,
-    model: str,
-    bounds: Bounds,
-    loss: Any,
-    penalty: Penalty,
-    fit_intercept: bool,
-    request: str | None = None,
-    progress: Progress | None = None,
-    **settings: Any,
+    charge_id: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Fitted:
-    """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records.
+    """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
+    ready = fit.prepare(X, y, groups)
+    data, solver, priced = ready.data, ready.solver, ready.priced
+    claim = Claim(fit.model, solver.settings(), ready.reason)
+    if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
+        progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
-    ``settings`` are the other words of ``prepare``.
-    """
-    ready = prepare(X, y, groups, bounds=bounds, loss=loss, penalty=penalty, fit_intercept=fit_intercept, **settings)
-    data, domain, budget, chosen = ready.data, ready.domain, ready.budget, ready.solver
-    declarations = (bounds, loss, penalty, chosen.settings(), data.n_columns, domain.n, fit_intercept)
-    about = _digest(model, *declarations, *([data.declared] if data.declared else []))
-    claim = {"model": model, "solver": chosen.settings(), "notes": ready.reason}
+    def answer(_: Reservation | None) -> tuple[Any, Claim, Certify]:
+        curator = data.open(priced, fit.loss)
+        solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
+        noise = solution.noise if priced.budget.is_private else np.zeros_like(solution.coefficients)
+        spread = (None, None) if noise is None else _in_own_units(noise, data, fit)
+        return (*_in_own_units(solution.coefficients, data, fit), *spread), claim, curator.issued
+
+    words = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
     try:
-        curator = data.open_to_settle(ready.plan, budget, loss, claim=claim, request=request, label=model, about=about)
+        found, certificate, reservation = Priced(data, fit.loss, priced).carry_out([claim], answer, **words)
     except AlreadyReleased as answered:
         return Fitted.from_text(answered.release)
-    if request is not None and isinstance(ready.plan, AdaptivePlan):
-        progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
-    with settled(curator.reservation):
-        solution = chosen.solve(curator, penalty, progress)
-        certificate = curator.certificate(**claim)
-        coef, intercept = _in_own_units(solution.coefficients, data, loss, fit_intercept)
-        noise = solution.noise if budget.is_private else np.zeros_like(solution.coefficients)
-        spread = (None, None) if noise is None else _in_own_units(noise, data, loss, fit_intercept)
+    coef, intercept, *spread = found
     fitted = Fitted(coef, intercept, certificate, *spread)
-    if curator.reservation is None or request is None:
+    if reservation is None or charge_id is None:
         return fitted
-    return Fitted.from_text(curator.reservation.settle(fitted.text()))
-
-
-def _digest(*settings: Any) -> str:
-    """What tells one fit's public settings from another's, so that a request is never answered with another model."""
-    return hashlib.sha256(repr(settings).encode()).hexdigest()
+    return Fitted.from_text(reservation.settle(fitted.text()))
 
 
 def _in_own_units(
-    w: NDArray[np.float64], data: PrivateData, loss: Any, fit_intercept: bool
+    w: NDArray[np.float64], data: PrivateData, fit: FitSettings
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Training coordinates back to the user's: post-processing with declared, positive numbers, so for spreads too."""
-    columns = np.atleast_2d(w.T) * data.target_scale(loss)
+    columns = np.atleast_2d(w.T) * data.target_scale(fit.loss)
     scale = data.scaling.scale
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     coef = columns[:, : data.n_columns] * inverse
-    intercept = columns[:, -1] if fit_intercept else np.zeros(len(columns))
+    intercept = columns[:, -1] if fit.fit_intercept else np.zeros(len(columns))
     return coef, intercept.copy()

@@ -44,7 +44,23 @@ class Interval(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """For each coefficient, and for the intercept."""
+    """Intervals for the coefficients and for the intercept.
+
+    Parameters
+    ----------
+    coef : Interval
+        ``low`` and ``high``, of the shape of ``coef_``.
+    intercept : Interval
+        The same for ``intercept_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPRidge
+    >>> model = DPRidge(bounds=1.0, target=(0, 1), solver="gd").fit(np.eye(3), np.ones(3))
+    >>> model.intervals().coef.low.shape
+    (3,)
+    """
 
     coef: Interval
     intercept: Interval

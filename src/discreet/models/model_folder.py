@@ -18,10 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting.certificate import BOUGHT
+from discreet.accounting.cell_counts import BOUGHT
 from discreet.atomic_files import passing, sync
-from discreet.curator.tables.layout import Layout
-from discreet.curator.tables.table_stream import FEATURES
+from discreet.curator import FEATURES, Layout
 from discreet.errors import Unsupported
 from discreet.models.persistence import UnreadableModel
 from discreet.models.persistence import load as load_estimator

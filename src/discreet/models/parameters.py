@@ -10,11 +10,12 @@ from functools import wraps
 from typing import Any, Self
 
 from discreet.errors import DiscreetError
+from discreet.models.shared_docs import filled
 
 _STEPS = "the plan of steps follows from the budget; to choose it, pass a solver: solver=GradientDescent(n_steps=50)"
 _SEED = (
     "noise is drawn from the operating system and cannot be seeded: anyone who knows the seed could subtract it. "
-    "With a ledger, fit(..., request='name') gives the same model again"
+    "With a ledger, fit(..., charge_id='name') gives the same model again"
 )
 _WEIGHTS = "records cannot be weighted: a weight would change how much one of them may contribute"
 _SCALE = "features are scaled by their declared bounds: bounds=Bounds(..., scale='feature') or 'global'"
@@ -74,11 +75,29 @@ class NamedParameters:
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
+        if "__init__" in vars(cls):
+            cls.__doc__ = filled(cls)
         if "fit" in vars(cls):
             cls.fit = _explaining(vars(cls)["fit"])  # type: ignore[attr-defined]
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, as in scikit-learn."""
+        """Set parameters by name, as in scikit-learn; a name that does not exist is explained.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the constructor.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Examples
+        --------
+        >>> model.set_params(epsilon=2.0).epsilon
+        2.0
+        """
         known = inspect.signature(type(self).__init__).parameters
         _refuse_unknown(type(self).__name__, [name for name in params if "__" not in name], known)
         return super().set_params(**params)  # type: ignore[misc, no-any-return]

@@ -2,7 +2,7 @@
 
     header.json     {"body": ..., "sha256": of the body's canonical JSON}
     coef.npy, intercept.npy
-    coef_noise.npy, intercept_noise.npy     where it is known what the noise did (since format 2)
+    coef_noise.npy, intercept_noise.npy     where it is known what the noise did
 
 The body holds the format's version, the estimator's name, its parameters, the certificate, the names of
 the features, the declared classes, and the SHA-256 of each array's file. Everything in it is declared or
@@ -22,7 +22,7 @@ import os
 import re
 import struct
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -37,37 +37,19 @@ from discreet.atomic_files import passing, sync
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.errors import DiscreetError, Unsupported
-from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.losses.base import LOSSES
 from discreet.models.base import DPLinearModel
-from discreet.models.classification import DPLinearSVC, DPLogisticRegression
-from discreet.models.regression import (
-    DPElasticNet,
-    DPHuberRegressor,
-    DPLasso,
-    DPLinearRegression,
-    DPPoissonRegressor,
-    DPRidge,
-)
-from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
-from discreet.solvers.agd import AdaptiveDescent
-from discreet.solvers.cd import AdaptiveClip, CoordinateDescent
-from discreet.solvers.coordinate_geometry import Geometry
-from discreet.solvers.exponential import ExponentialMechanism
-from discreet.solvers.gcd import GreedyCoordinateDescent
-from discreet.solvers.gd import GradientDescent
-from discreet.solvers.objective import ObjectivePerturbation
-from discreet.solvers.output import OutputPerturbation
-from discreet.solvers.sgd import StochasticGradientDescent
-from discreet.solvers.svrg import VarianceReducedDescent
-from discreet.solvers.whitened import WhitenedDescent
-from discreet.solvers.whitened_newton import WhitenedNewton
+from discreet.models.registry import MODELS
+from discreet.penalties.base import PENALTIES
+from discreet.solvers.registry import PARTS, SOLVERS
 
 FORMAT = 2
 _HEADER = "header.json"
 _ARRAYS = ("coef.npy", "intercept.npy")
 _NOISE = ("coef_noise.npy", "intercept_noise.npy")
 _NOISE_FIELDS = ("coef_noise_", "intercept_noise_")
-_CONTENTS = {1: (_ARRAYS,), 2: (_ARRAYS, _ARRAYS + _NOISE)}  # what a format's archive may hold
+_CONTENTS = (set(_ARRAYS), {*_ARRAYS, *_NOISE})  # what an archive may hold beside its header
+_REMEDY = "import the module that registers it (command line: DISCREET_PLUGINS), then load again"
 LABEL_BYTES = 1 << 24
 """The most memory that the declared classes of a saved model may take, as an array."""
 _LABEL_TYPE = re.compile(r"[<>|=]?(?:[biuf](?:1|2|4|8|12|16)|U[0-9]{1,8}|O)", re.ASCII)
@@ -85,24 +67,6 @@ _BODY = {
     "sha256",
 }
 
-_MODELS: dict[str, type[DPLinearModel]] = {
-    cls.__name__: cls
-    for cls in (
-        *(DPElasticNet, DPHuberRegressor, DPLasso, DPLinearRegression, DPLinearSVC),
-        *(DPLogisticRegression, DPPoissonRegressor, DPRidge),
-    )
-}
-_SETTINGS: dict[str, Callable[..., Any]] = {
-    cls.__name__: cls
-    for cls in (
-        *(Bounds, GradientDescent, StochasticGradientDescent, CoordinateDescent, AdaptiveClip),
-        *(GreedyCoordinateDescent, Geometry, OutputPerturbation, ObjectivePerturbation, ExponentialMechanism),
-        *(VarianceReducedDescent, AdaptiveDescent, WhitenedDescent, WhitenedNewton),
-        *(NoPenalty, L1, L2, ElasticNet, GroupL2, Box, L2Ball),
-        *(Logistic, Squared, Huber, SmoothedHinge, Poisson, Softmax),
-    )
-}
-
 
 class UnreadableModel(DiscreetError, ValueError):
     """A file that is not a saved model, or not the one that was saved."""
@@ -110,8 +74,8 @@ class UnreadableModel(DiscreetError, ValueError):
 
 def save(model: DPLinearModel, path: str | Path) -> Path:
     """Write a fitted model to ``path``, whole or not at all, and return the path."""
-    if _MODELS.get(type(model).__name__) is not type(model):
-        raise Unsupported(f"only these models can be saved: {', '.join(_MODELS)}")
+    if MODELS.class_named(type(model).__name__) is not type(model):
+        raise Unsupported(f"only registered models can be saved: {', '.join(MODELS.class_names())}")
     check_is_fitted(model)
     arrays = {"coef.npy": _array_bytes(model.coef_), "intercept.npy": _array_bytes(model.intercept_)}
     spread = [getattr(model, name, None) for name in _NOISE_FIELDS]
@@ -144,7 +108,34 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> DPLinearModel:
-    """Read a model that ``save`` wrote: the same predictions, the same certificate, ready to be fitted again."""
+    """Read a model that ``save`` wrote: the same predictions, the same certificate, ready to be fitted again.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted model.
+
+    Raises
+    ------
+    UnreadableModel
+        If the file is not a saved model, or was damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from discreet import DPRidge, load
+    >>> model = DPRidge(epsilon=1.0, bounds=1.0, target=(0, 1)).fit(np.eye(3), np.ones(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = load(model.save(f"{folder}/model.discreet"))
+    >>> same.coef_.tolist() == model.coef_.tolist()
+    True
+    """
     if Path(path).is_dir():
         raise UnreadableModel("this is a folder, not a saved model: TableModel.load reads those of discreet fit")
     content = Path(path).read_bytes()
@@ -172,8 +163,8 @@ def _members(content: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
-            names = sorted(entry.filename for entry in entries)
-            if names not in [sorted((_HEADER, *arrays)) for arrays in _CONTENTS[FORMAT]]:
+            names = [entry.filename for entry in entries]
+            if len(set(names)) < len(names) or _HEADER not in names or {*names} - {_HEADER} not in _CONTENTS:
                 raise UnreadableModel(
                     "this is not a saved model: its archive holds other parts than a header and arrays"
                 )
@@ -189,7 +180,9 @@ def _members(content: bytes) -> dict[str, bytes]:
 
 def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
     body = _checked_body(members)
-    cls = _MODELS[body["model"]]
+    cls = MODELS.class_named(body["model"])
+    if cls is None:
+        raise UnreadableModel(f"the saved model is none of {', '.join(MODELS.class_names())}: {_REMEDY}")
     params = {name: _decoded(value) for name, value in body["params"].items()}
     model = cls(**params)
     if set(params) != set(model.get_params(deep=False)):
@@ -225,15 +218,13 @@ def _checked_body(members: Mapping[str, bytes]) -> dict[str, Any]:
     if set(header) != {"body", "sha256"} or header["sha256"] != _body_sum(body):
         raise UnreadableModel("the saved model's header is not what was written: the file was changed or damaged")
     version = body.get("format")
-    if type(version) is not int or version not in _CONTENTS:
+    if type(version) is not int or version != FORMAT:
         raise UnreadableModel(
-            f"the model was saved in another format than 1 to {FORMAT}: read it with the version that wrote it"
+            f"the model was saved in another format than {FORMAT}: read it with the version that wrote it"
         )
     arrays = members.keys() - {_HEADER}
-    if set(body) != _BODY or set(body["sha256"]) != arrays or arrays not in [set(some) for some in _CONTENTS[version]]:
+    if set(body) != _BODY or set(body["sha256"]) != arrays:
         raise UnreadableModel("this is not a saved model: fields of its header are missing or unknown")
-    if body["model"] not in _MODELS:
-        raise UnreadableModel(f"the saved model is none of {', '.join(_MODELS)}")
     for name in arrays:
         if hashlib.sha256(members[name]).hexdigest() != body["sha256"][name]:
             raise UnreadableModel("the saved model's arrays are not what was written: the file was changed or damaged")
@@ -298,12 +289,20 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"type": "dict", "items": [[_encoded(name), _encoded(item)] for name, item in value.items()]}
     name = type(value).__name__
-    if _SETTINGS.get(name) is type(value):
+    if _setting_class(name) is type(value):
         return {"type": name, "fields": {key: _encoded(item) for key, item in _fields(value).items()}}
     raise Unsupported(
-        f"a parameter of type {name} cannot be saved: use plain numbers, texts, tuples, or discreet's own bounds, "
-        "penalties and solvers"
+        f"a parameter of type {name} cannot be saved: use plain numbers, texts, tuples, discreet's own bounds, losses, "
+        "penalties and solvers, or register yours"
     )
+
+
+def _setting_class(name: str) -> type | None:
+    """Return the class of this name that a parameter may have: ours, or one that this process has registered."""
+    if name == Bounds.__name__:
+        return Bounds
+    found = (registry.class_named(name) for registry in (SOLVERS, PARTS, PENALTIES, LOSSES))
+    return next((cls for cls in found if cls is not None), None)
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -324,7 +323,10 @@ def _decoded(value: Any) -> Any:
         return tuple(_decoded(item) for item in value["items"])
     if kind == "dict":
         return {_decoded(name): _decoded(item) for name, item in value["items"]}
-    return _SETTINGS[kind](**{name: _decoded(item) for name, item in value["fields"].items()})
+    cls = _setting_class(kind)
+    if cls is None:
+        raise UnreadableModel(f"the saved model has a parameter of a class that is not registered here: {_REMEDY}")
+    return cls(**{name: _decoded(item) for name, item in value["fields"].items()})
 
 
 def _write_whole(path: Path, content: bytes) -> Path:

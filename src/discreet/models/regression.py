@@ -13,6 +13,7 @@ from discreet.losses import Huber, Poisson, Squared
 from discreet.models.base import DPLinearModel
 from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
+from discreet.models.registry import register_model
 from discreet.penalties import ElasticNet
 
 
@@ -20,12 +21,38 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, bounds: Bounds) -> Any: ...
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, request: str | None = None) -> Self:
-        """Fit privately; ``groups`` names the person behind each row, where a person has several.
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
+        """Fit privately; the charge comes before the first record is read.
 
-        ``request`` is a name for this fit in the ledger: asked again, it is charged once and gives the same model.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records. Values outside of the declared ranges are clipped; a missing value makes a record null.
+        y : array-like of shape (n_samples,)
+            Targets, clipped to their declared range.
+        groups : array-like of shape (n_samples,), default=None
+            The person behind each row, where a person has several: the guarantee is then for persons.
+        charge_id : str, default=None
+            A name for this fit in the ledger: asked again, it is charged once and gives the same model.
+
+        Returns
+        -------
+        estimator
+            Itself, fitted.
+
+        Raises
+        ------
+        MissingBounds
+            If the ranges of features or target are not declared.
+        BudgetExceeded
+            If the data set's budget in the ledger does not suffice.
+
+        Examples
+        --------
+        >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
+        'person'
         """
-        self._fit(X, y, groups, *self._facts(), request)
+        self._fit(X, y, groups, *self._facts(), charge_id)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         if self.coef_noise_ is not None and self.intercept_noise_ is not None:
             self.coef_noise_, self.intercept_noise_ = self.coef_noise_[0], self.intercept_noise_[0]
@@ -41,7 +68,29 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
         return bounds, self._loss(bounds)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the exact R^2 on *public* rows; of private rows it releases without noise: ``private_score``."""
+        """Return the exact R^2 on *public* rows; of private rows it releases without noise: ``private_score``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Public records.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records.
+
+        Returns
+        -------
+        float
+            R^2.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     model.score(X, y) <= 1
+        True
+        """
         warn_of_exact_score()
         return self._exact_score(X, y, sample_weight)
 
@@ -49,16 +98,46 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
         return float(super().score(X, y, sample_weight))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The predicted target."""
-        return self._margins(X)[:, 0]
+        """Return the predicted target of each row, features clipped to their declared ranges.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records that the caller may see.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Targets.
+
+        Examples
+        --------
+        >>> model.predict(X[:3]).shape
+        (3,)
+        """
+        return self._mean(self._margins(X)[:, 0])
+
+    def _mean(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean target at these linear predictors."""
+        return margins
 
 
+@register_model("linear")
 class DPLinearRegression(_DPRegressor):
     """Least squares with differential privacy.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 in training coordinates (features and target divided by their
     declared bounds). Per-record gradients are clipped, so residuals beyond the clip count as Huber's.
-    Parameters as in ``DPRidge``, without a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPLinearRegression
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = X.sum(axis=1)
+    >>> model = DPLinearRegression(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
     """
 
     def __init__(
@@ -76,35 +155,27 @@ class DPLinearRegression(_DPRegressor):
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target = target
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     def _loss(self, bounds: Bounds) -> Any:
         return Squared()
 
 
+@register_model("ridge")
 class DPRidge(_DPRegressor):
     """Ridge regression with differential privacy.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 + (alpha/2) ||w||^2 in training coordinates.
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, solver, neighbors, allow_large_delta, verbose
-        As in ``DPLogisticRegression``.
-    target
-        The range (low, high) of the target, where ``bounds`` does not name it.
-    alpha
-        Strength of the L2 penalty. The intercept is penalized too.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPRidge
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = X.sum(axis=1)
+    >>> model = DPRidge(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
     """
 
     def __init__(
@@ -123,18 +194,7 @@ class DPRidge(_DPRegressor):
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target = target
-        self.alpha = alpha
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     penalty = "l2"
 
@@ -142,12 +202,22 @@ class DPRidge(_DPRegressor):
         return Squared()
 
 
+@register_model("lasso")
 class DPLasso(_DPRegressor):
     """Lasso with differential privacy: coefficients that are not needed come back exactly zero.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 + alpha ||w||_1 in training coordinates. ``solver="gcd"`` (greedy) is
-    made for wide problems with few relevant features, ``"cd"`` for features of different scale. Other
-    parameters as in ``DPRidge``.
+    made for wide problems with few relevant features, ``"cd"`` for features of different scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPLasso
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = X.sum(axis=1)
+    >>> model = DPLasso(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
     """
 
     penalty = "l1"
@@ -168,27 +238,32 @@ class DPLasso(_DPRegressor):
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target = target
-        self.alpha = alpha
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     def _loss(self, bounds: Bounds) -> Any:
         return Squared()
 
 
+@register_model("elasticnet")
 class DPElasticNet(_DPRegressor):
-    """Elastic net with differential privacy: alpha (l1_ratio ||w||_1 + (1 - l1_ratio) ||w||^2 / 2) on least squares.
+    """Elastic net with differential privacy.
 
-    Other parameters as in ``DPLasso``.
+    Minimizes (1/n) sum (x.w - y)^2 / 2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio) ||w||^2 / 2) in training coordinates.
+
+    Parameters
+    ----------
+    l1_ratio : float, default=0.5
+        The share of the L1 norm in the penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPElasticNet
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = X.sum(axis=1)
+    >>> model = DPElasticNet(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
     """
 
     def __init__(
@@ -208,19 +283,7 @@ class DPElasticNet(_DPRegressor):
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target = target
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     @property
     def penalty(self) -> ElasticNet:
@@ -231,11 +294,24 @@ class DPElasticNet(_DPRegressor):
         return Squared()
 
 
+@register_model("huber")
 class DPHuberRegressor(_DPRegressor):
     """Huber regression with differential privacy: squared for residuals within ``width``, linear beyond.
 
-    ``width`` is in units of the target; None: a tenth of the declared target range. Other parameters as
-    in ``DPRidge``.
+    Parameters
+    ----------
+    width : float, default=None
+        In units of the target; None: a tenth of the declared target range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPHuberRegressor
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = X.sum(axis=1)
+    >>> model = DPHuberRegressor(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
     """
 
     penalty = "l2"
@@ -257,19 +333,7 @@ class DPHuberRegressor(_DPRegressor):
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target = target
-        self.width = width
-        self.alpha = alpha
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     def _loss(self, bounds: Bounds) -> Any:
         assert bounds.target is not None
@@ -278,11 +342,27 @@ class DPHuberRegressor(_DPRegressor):
         return Huber(width / (max(abs(low), abs(high)) or 1.0))
 
 
+@register_model("poisson")
 class DPPoissonRegressor(_DPRegressor):
     """Poisson regression (log link) with differential privacy, for counts within a declared range.
 
     Minimizes (1/n) sum (exp(m) - y m) + (alpha/2) ||w||^2, m = x.w, with the loss continued linearly
-    beyond |m| = ``limit``. Other parameters as in ``DPRidge``.
+    beyond |m| = ``limit``.
+
+    Parameters
+    ----------
+    limit : float, default=5.0
+        The bound on the logarithm of the mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPPoissonRegressor
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = np.arange(200) % 9
+    >>> model = DPPoissonRegressor(epsilon=1.0, bounds=1.0, target=(0, 9)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
     """
 
     penalty = "l2"
@@ -304,19 +384,7 @@ class DPPoissonRegressor(_DPRegressor):
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target = target
-        self.limit = limit
-        self.alpha = alpha
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     def _loss(self, bounds: Bounds) -> Any:
         assert bounds.target is not None
@@ -329,6 +397,5 @@ class DPPoissonRegressor(_DPRegressor):
         tags.target_tags.positive_only = True
         return tags
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The predicted mean, exp of the linear predictor within its limit."""
-        return np.asarray(np.exp(np.clip(self._margins(X)[:, 0], -self.limit, self.limit)))
+    def _mean(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit)))

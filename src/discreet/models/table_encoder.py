@@ -9,11 +9,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 
 from discreet.bounds import Bounds
-from discreet.curator.tables.layout import Layout
-from discreet.curator.tables.sources import FrameSource
+from discreet.curator import FrameSource, Layout
 from discreet.errors import Unsupported
 from discreet.schema.columns import SchemaError
 from discreet.schema.schema import Schema
+from discreet.schema.stored_types import check_types
 
 INTERCEPT = "(intercept)"
 
@@ -27,8 +27,19 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    schema
-        A ``Schema``. Columns of the table that it does not declare are not read.
+    schema : Schema
+        What is publicly known of the table. Columns that it does not declare are not read.
+
+    Examples
+    --------
+    >>> from discreet import Schema
+    >>> from discreet.models import SchemaEncoder
+    >>> from discreet.schema import Category, Number
+    >>> encoder = SchemaEncoder(Schema({"age": Number((0, 100)), "sex": Category(("f", "m"))}))
+    >>> table = {"age": [0, 100], "sex": ["f", "m"]}
+    >>> encoder.transform(table)
+    array([[-1.,  1.,  0.,  0.],
+           [ 1.,  0.,  1.,  0.]])
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -52,25 +63,75 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         return self.layout.bounds
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check that the table has the declared columns. Nothing is learned, and no value is read."""
+        """Check that the table has the declared columns. Nothing is learned, and no value is read.
+
+        Parameters
+        ----------
+        X : data frame or dict of columns
+            The table.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        SchemaEncoder
+            Itself.
+
+        Examples
+        --------
+        >>> encoder.fit(table).n_features_in_
+        2
+        """
         self.layout  # noqa: B018  a schema that cannot be laid out fails here
         source = FrameSource(X)
         source.check(self.schema.columns)
-        self.schema.check_types(source, self.schema.columns)
+        check_types(self.schema, source, self.schema.columns)
         self.n_features_in_ = len(source.names)
         self.feature_names_in_ = np.array(source.names, dtype=object)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """The features, one row a record; a NaN among them makes the record null in a fit."""
+        """Return the features, one row per record; a NaN among them makes the record null in a fit.
+
+        Parameters
+        ----------
+        X : data frame or dict of columns
+            The table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Features within ``bounds``.
+
+        Examples
+        --------
+        >>> encoder.transform({"age": [None], "sex": ["?"]})
+        array([[0., 0., 0., 1.]])
+        """
         layout, source = self.layout, FrameSource(X)
         source.check(self.schema.columns)
-        self.schema.check_types(source, self.schema.columns)
+        check_types(self.schema, source, self.schema.columns)
         blocks = [layout.encode(batch.columns, batch.rows) for batch in source.batches(list(self.schema.columns))]
         return np.concatenate(blocks) if blocks else np.empty((0, len(layout.features)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the features."""
+        """Return the names of the features.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of str
+            One name per feature.
+
+        Examples
+        --------
+        >>> encoder.get_feature_names_out().tolist()
+        ['age', 'sex = f', 'sex = m', 'sex (other)']
+        """
         return np.array([feature.name for feature in self.layout.features], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -86,7 +147,34 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
 
 
 def make_private_pipeline(schema: Schema, estimator: Any) -> Pipeline:
-    """A scikit-learn pipeline of a ``SchemaEncoder`` and a private model with the bounds that the encoder computes."""
+    """Make a pipeline of a ``SchemaEncoder`` and a private model with the bounds that the encoder computes.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is publicly known of the table.
+    estimator : estimator
+        A private model without bounds.
+
+    Returns
+    -------
+    Pipeline
+        The steps ``encoder`` and ``model``.
+
+    Raises
+    ------
+    Unsupported
+        If the estimator has bounds, or the schema names persons, which a pipeline does not see.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression, Schema
+    >>> from discreet.models import make_private_pipeline
+    >>> from discreet.schema import Number
+    >>> pipeline = make_private_pipeline(Schema({"age": Number((0, 99))}), DPLogisticRegression(classes=(0, 1)))
+    >>> pipeline.fit({"age": [20, 80] * 50}, [0, 1] * 50)[-1].coef_.shape
+    (1, 1)
+    """
     if getattr(estimator, "bounds", None) is not None:
         raise Unsupported("the schema brings the bounds: leave bounds out of the estimator")
     if schema.person is not None:
@@ -100,10 +188,26 @@ def make_private_pipeline(schema: Schema, estimator: Any) -> Pipeline:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One coefficient of a fitted model, by name.
+    """Coefficient of a fitted model, by name.
 
-    ``noise`` is the standard deviation of what the privacy noise did to it; None where that is not known. ``unit`` says
-    what a change of 1 means; in the units of the encoded features it is the feature's own range.
+    Parameters
+    ----------
+    column, name : str
+        The column, and the feature that was made of it.
+    output : str
+        The class it speaks for; empty for numbers.
+    value : float
+        The coefficient.
+    noise : float or None
+        The standard deviation of what the privacy noise did to it; None where that is not known.
+    unit : str
+        What a change of 1 means; in the units of the encoded features it is the feature's own range.
+
+    Examples
+    --------
+    >>> from discreet.models import Coefficient
+    >>> Coefficient("age", "age", "1", 0.04, 0.01, "per 1").value
+    0.04
     """
 
     column: str
@@ -115,7 +219,29 @@ class Coefficient:
 
 
 def coefficients(pipeline: Pipeline, *, units: str = "original") -> list[Coefficient]:
-    """The named coefficients of a fitted pipeline that ``make_private_pipeline`` made: see ``coefficients_of``."""
+    """Return the named coefficients of a fitted pipeline that ``make_private_pipeline`` made.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Fitted.
+    units : {"original", "encoded"}, default="original"
+        The columns' own units, or those of the encoded features.
+
+    Returns
+    -------
+    list of Coefficient
+        One per feature and output, and the intercepts.
+
+    Examples
+    --------
+    >>> from discreet import DPRidge, Schema
+    >>> from discreet.models import coefficients, make_private_pipeline
+    >>> from discreet.schema import Number
+    >>> pipeline = make_private_pipeline(Schema({"age": Number((0, 99))}), DPRidge(target=(0, 1)))
+    >>> [one.name for one in coefficients(pipeline.fit({"age": [20, 80] * 50}, [0, 1] * 50))]
+    ['age', '(intercept)']
+    """
     return coefficients_of(pipeline.named_steps["encoder"].schema, pipeline.named_steps["model"], units=units)
 
 

@@ -6,174 +6,386 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from discreet.accounting.certificate import BOUGHT, Certificate
+from discreet.accounting.cell_counts import BOUGHT
+from discreet.accounting.certificate import Certificate
 from discreet.budget import Neighbors
-from discreet.curator.tables.layout import Layout
-from discreet.curator.tables.sources import FrameSource, Source
-from discreet.curator.tables.table_files import open_table
-from discreet.curator.tables.table_stream import TableStream
+from discreet.curator import FrameSource, Layout, Source, TableStream, open_table
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
-from discreet.models.classification import DPLinearSVC, DPLogisticRegression
 from discreet.models.fitting import Quote
-from discreet.models.regression import (
-    DPElasticNet,
-    DPHuberRegressor,
-    DPLasso,
-    DPLinearRegression,
-    DPPoissonRegressor,
-    DPRidge,
-)
+from discreet.models.registry import MODELS, default_model
 from discreet.models.scoring import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
 from discreet.schema.schema import Schema
 
-MODELS: dict[str, type[DPLinearModel]] = {
-    "logistic": DPLogisticRegression,
-    "svm": DPLinearSVC,
-    "linear": DPLinearRegression,
-    "ridge": DPRidge,
-    "lasso": DPLasso,
-    "elasticnet": DPElasticNet,
-    "huber": DPHuberRegressor,
-    "poisson": DPPoissonRegressor,
-}
-"""Models by their short names."""
 
-
-class TableModel:
-    """A private linear model of a table: reads files or data frames by a schema, streamed, and keeps names.
+class TableModel(BaseEstimator):
+    """Private linear model of a table: reads files or data frames by a schema, in blocks, and keeps names.
 
     Parameters
     ----------
-    schema
+    schema : Schema
         What is publicly known of the table.
-    estimator
-        One of discreet's models, not fitted, without bounds: the schema brings them. None: logistic regression for
+    estimator : estimator, default=None
+        One of the private estimators, not fitted, without bounds: the schema brings them. None: logistic regression for
         classes, ridge regression for numbers, both with epsilon = 1.
-    checks
+    checks : bool, default=True
         Whether a fiftieth of a fit's budget counts, with noise, the records that count as null and the cells that do
         not hold what the schema declares. The certificate shows what stands out.
 
     Attributes
     ----------
-    estimator_, certificate_
-        The fitted model of the encoded features, and what may be claimed of it.
-    schema_
-        The schema that it was fitted by: with bought ranges in the place of private ones.
+    estimator_ : estimator
+        The fitted model of the encoded features.
+    schema_ : Schema
+        The schema that it was fitted by: with estimated ranges in the place of private ones.
+    certificate_ : Certificate
+        What may be claimed of the model.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression, Schema, TableModel
+    >>> from discreet.schema import Category, Number, Target
+    >>> schema = Schema({"age": Number((18, 110)), "ward": Category(("a", "b"))}, Target("back", classes=(0, 1)))
+    >>> table = {"age": [30, 60, 80] * 40, "ward": ["a", "b", "a"] * 40, "back": [0, 1, 1] * 40}
+    >>> model = TableModel(schema, DPLogisticRegression(epsilon=2.0)).fit(table)
+    >>> model.certificate_.epsilon
+    2.0
     """
 
     estimator_: DPLinearModel
     schema_: Schema
 
     def __init__(self, schema: Schema, estimator: DPLinearModel | None = None, *, checks: bool = True) -> None:
-        self.schema, self.checks = schema, checks
-        if estimator is None:
-            schema.check()
-            estimator = MODELS[default_model(schema)]()
-        self.estimator = estimator
-        if estimator.bounds is not None:
-            raise Unsupported("the schema brings the bounds: leave bounds out of the estimator")
+        self.schema = schema
+        self.estimator: Any = estimator
+        self.checks = checks
 
     @property
     def certificate_(self) -> Certificate:
         """What may be claimed of the model."""
         return self._fitted.certificate_
 
+    @property
+    def indicators_(self) -> tuple[tuple[int, ...], ...]:
+        """Groups of features of which at most one is on in a row."""
+        return Layout(self.schema_).indicators
+
     def quote(self, data: Any) -> Quote:
-        """What a fit would release and cost, before a row is read (rows are counted where neighbors agree on n)."""
+        """Return what a fit would release and cost, before a row is read (rows are counted where n is public).
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, as in ``fit``.
+
+        Returns
+        -------
+        Quote
+            The plan, its noise and its price.
+
+        Examples
+        --------
+        >>> TableModel(schema).quote(table).price.epsilon <= 1.0
+        True
+        """
         stream = self.stream(data)
         quote: Quote = self._unfitted(stream).quote(stream)
         return quote
 
-    def fit(self, data: Any, *, request: str | None = None) -> Self:
+    def fit(self, data: Any, *, charge_id: str | None = None) -> Self:
         """Fit privately on a data frame, or on files of CSV or Parquet, which are read in blocks.
 
-        ``request`` names the fit in a ledger: asked again, it is charged once and gives the same model.
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, with its target.
+        charge_id : str, default=None
+            A name for this fit in the ledger: asked again, it is charged once and gives the same model.
+
+        Returns
+        -------
+        TableModel
+            Itself, fitted.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the data set's budget in the ledger does not suffice.
+
+        Examples
+        --------
+        >>> TableModel(schema).fit(table).certificate_.epsilon
+        1.0
         """
         stream = self.stream(data)
-        self.estimator_ = self._unfitted(stream).fit(stream, request=request)
+        self.estimator_ = self._unfitted(stream).fit(stream, charge_id=charge_id)
         bought = self.certificate_.assumed_public.get(BOUGHT, {})
         self.schema_ = self.schema.with_ranges({name: (low, high) for name, (low, high) in bought.items()})
         return self
 
     def predict(self, data: Any) -> NDArray[Any]:
-        """The prediction for each row; what is missing is treated as declared."""
-        return _joined(self.predictions(data))
+        """Return the prediction for each row; what is missing is treated as declared.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            Rows with the declared columns; the target is not read.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Classes, or numbers in the target's units.
+
+        Examples
+        --------
+        >>> model.predict({"age": [40, None], "ward": ["a", "c"]}).shape
+        (2,)
+        """
+        return np.concatenate([*self.predictions(data)] or [np.empty(0)])
 
     def predict_proba(self, data: Any) -> NDArray[np.float64]:
-        """The probability of each class for each row."""
-        return _joined(self.predictions(data, "predict_proba"))
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            Rows with the declared columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities, in the order of the declared classes.
+
+        Examples
+        --------
+        >>> model.predict_proba(table).shape
+        (120, 2)
+        """
+        return np.concatenate([*self.predictions(data, "predict_proba")] or [np.empty(0)])
 
     def predictions(self, data: Any, method: str = "predict") -> Iterator[NDArray[Any]]:
-        """Predictions block by block; where a missing value would make a record null, its features are 0."""
+        """Yield predictions block by block; where a missing value would make a record null, its features are 0.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            Rows with the declared columns.
+        method : str, default="predict"
+            The estimator's method that predicts.
+
+        Yields
+        ------
+        ndarray
+            The predictions for the next rows.
+
+        Raises
+        ------
+        Unsupported
+            If the estimator does not have the method.
+
+        Examples
+        --------
+        >>> [len(block) for block in model.predictions(table)]
+        [120]
+        """
         if not hasattr(self._fitted, method):
             raise Unsupported(f"{type(self._fitted).__name__} has no {method}")
         for block in TableStream(_source(data, self.schema), self.schema_, with_target=False).blocks():
             yield getattr(self._fitted, method)(np.nan_to_num(block.features))
 
     def rows(self, data: Any) -> TableStream:
-        """Rows with their targets, encoded as the model needs them: for scores."""
+        """Return rows with their targets, encoded as the model needs them: for scores.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, with its target.
+
+        Returns
+        -------
+        TableStream
+            The rows; they are read when they are scored.
+
+        Examples
+        --------
+        >>> model.rows(table).shape
+        (120, 4)
+        """
         return TableStream(_source(data, self.schema), self.schema_)
 
-    @property
-    def indicators_(self) -> tuple[tuple[int, ...], ...]:
-        """Groups of features of which at most one is on in a row."""
-        return Layout(self.schema_).indicators
-
     def coefficients(self, *, units: str = "original") -> list[Coefficient]:
-        """Coefficients by name, in the columns' own units or ``units="encoded"`` of the features."""
+        """Return the coefficients by name.
+
+        Parameters
+        ----------
+        units : {"original", "encoded"}, default="original"
+            The columns' own units, or those of the encoded features.
+
+        Returns
+        -------
+        list of Coefficient
+            One per feature and output, and the intercepts.
+
+        Examples
+        --------
+        >>> [(one.name, one.unit) for one in model.coefficients()]
+        [('age', 'per 1'), ('ward = a', 'cell'), ..., ('(intercept)', 'at 0')]
+        """
         return coefficients_of(self.schema_, self._fitted, units=units)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model to a new folder, whole or not at all; ``TableModel.load`` reads it."""
+        """Write the model to a new folder, whole or not at all; ``TableModel.load`` reads it.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A place where there is nothing yet.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     same = TableModel.load(model.save(f"{folder}/model"))
+        >>> same.coefficients() == model.coefficients()
+        True
+        """
         from discreet.models.model_folder import save
 
         return save(self, Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path) -> "TableModel":
-        """Read a model that ``save`` wrote."""
+        """Read a model that ``save`` wrote, and check its files against their sums.
+
+        Parameters
+        ----------
+        folder : str or Path
+            What was given to ``save``.
+
+        Returns
+        -------
+        TableModel
+            The fitted model.
+
+        Raises
+        ------
+        UnreadableModel
+            If files are missing, damaged, or do not belong together.
+
+        Examples
+        --------
+        >>> TableModel.load("nowhere")
+        Traceback (most recent call last):
+        discreet.models.persistence.UnreadableModel: nowhere: this is not the folder of a model: ...
+        """
         from discreet.models.model_folder import load
 
         return load(Path(folder))
 
-    @property
-    def _fitted(self) -> DPLinearModel:
-        if not hasattr(self, "estimator_"):
-            raise Unsupported("the model is not fitted yet: call fit first")
-        return self.estimator_
-
     def private_score(self, data: Any, **settings: Any) -> PrivateScore:
-        """How well the model predicts rows that it was not fitted on, for a budget of its own: ``private_score``."""
+        """Score the model on private rows that it was not fitted on, with noise, for a budget of its own.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, with its target.
+        **settings : dict
+            Those of ``discreet.private_score``: ``epsilon``, ``metric``, ``delta``, ``ledger``, ...
+
+        Returns
+        -------
+        PrivateScore
+            The noisy score with its interval and certificate.
+
+        Examples
+        --------
+        >>> model.private_score(table, epsilon=1.0).metric
+        'accuracy'
+        """
         return private_score(self._fitted, self.rows(data), **settings)
 
     def public_score(self, data: Any, **settings: Any) -> PrivateScore:
-        """The same, exactly, of rows that everybody may see: ``public_score``."""
+        """Score the model exactly, on rows that everybody may see.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, with its target.
+        **settings : dict
+            Those of ``discreet.public_score``: ``metric``, ``level``.
+
+        Returns
+        -------
+        PrivateScore
+            The exact score with its interval.
+
+        Examples
+        --------
+        >>> 0 <= model.public_score(table).value <= 1
+        True
+        """
         return public_score(self._fitted, self.rows(data), **settings)
 
     def stream(self, data: Any) -> TableStream:
-        """Return the table as a fit reads it. Nothing is read yet but names, types and the number of rows."""
-        self.schema.check()
+        """Return the table as a fit reads it; only names, types and the number of rows are read yet.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, with its target.
+
+        Returns
+        -------
+        TableStream
+            The rows, unread.
+
+        Raises
+        ------
+        Unsupported
+            If the table has no rows where their number is public, or the estimator has bounds of its own.
+
+        Examples
+        --------
+        >>> model.stream(table).shape
+        (120, 4)
+        """
         stream = TableStream(_source(data, self.schema), self.schema, checks=self.checks)
-        if stream.shape[0] == 0 and Neighbors(self.estimator.neighbors).n_is_public:
+        if stream.shape[0] == 0 and Neighbors(self._chosen.neighbors).n_is_public:
             raise Unsupported("the table has no rows")
         return stream
 
+    @property
+    def _chosen(self) -> DPLinearModel:
+        """The estimator as given, or the one that suits the target."""
+        chosen: DPLinearModel = self.estimator or MODELS[default_model(self.schema)]()
+        if chosen.bounds is not None:
+            raise Unsupported("the schema brings the bounds: leave bounds out of the estimator")
+        return chosen
+
     def _unfitted(self, stream: TableStream) -> Any:
-        return clone(self.estimator).set_params(bounds=stream.bounds)
+        return clone(self._chosen).set_params(bounds=stream.bounds)
 
+    @property
+    def _fitted(self) -> DPLinearModel:
+        check_is_fitted(self, "estimator_")
+        return self.estimator_
 
-def _joined(blocks: Iterator[NDArray[Any]]) -> NDArray[Any]:
-    found = list(blocks)
-    return np.concatenate(found) if found else np.empty(0)
-
-
-def default_model(schema: Schema) -> str:
-    """The model that suits the target: its short name."""
-    return "logistic" if schema.target is not None and schema.target.classes is not None else "ridge"
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator or MODELS[default_model(self.schema)]())
+        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
+        tags.regressor_tags, tags.input_tags.two_d_array = inner.regressor_tags, False
+        tags.target_tags.required, tags.non_deterministic = False, True
+        return tags
 
 
 def _source(data: Any, schema: Schema) -> Source:

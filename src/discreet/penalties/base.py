@@ -4,29 +4,51 @@
 penalties; it is dispatched on the penalty's class in plain Python and inside compiled loops alike.
 """
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.numba_dispatch import scalar_function
+from discreet.registry import Registry, not_a_tuple
 
 prox_coordinate = scalar_function("prox_coordinate")
+Strength = float | NDArray[np.float64]
 
 
-class Penalty(Protocol):
-    """psi in F(w) = (1/n) sum of losses + psi(w), a function of the coefficients alone, of shape (p,) or (p, K)."""
+class Penalty:
+    """psi in F(w) = (1/n) sum of losses + psi(w), a function of the coefficients alone, of shape (p,) or (p, K).
+
+    One's own has ``value`` and ``prox`` at least, and states where the other answers differ.
+
+    Attributes
+    ----------
+    separable : bool
+        Whether psi is a sum over coordinates, so that ``prox_coordinate`` is defined.
+    ridge : bool
+        Whether psi(w) is (strong_convexity/2) ||w||**2, which may be 0.
+    """
+
+    __slots__ = ()
+    separable = False
+    ridge = False
 
     @property
     def strong_convexity(self) -> float:
         """The largest mu for which psi(w) - (mu/2) ||w||**2 is convex; 0.0 where there is none."""
+        return 0.0
 
     @property
-    def separable(self) -> bool:
-        """Whether psi is a sum over coordinates, so that ``prox_coordinate`` is defined."""
+    def l1_l2(self) -> tuple[Strength, Strength] | None:
+        """(l1, l2) where psi(w) is l1 ||w||_1 + (l2/2) ||w||**2, else None; arrays for one number per coordinate."""
+        return None
 
     def value(self, w: NDArray[np.float64]) -> float:
-        """psi(w); inf outside a constraint."""
+        """Return psi(w); inf outside a constraint."""
+        raise NotImplementedError
 
     def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """The minimizer over v of psi(v) + ||v - w||**2 / (2 step), a new array."""
+        """Return the minimizer over v of psi(v) + ||v - w||**2 / (2 step), a new array."""
+        raise NotImplementedError
+
+
+PENALTIES: Registry[type[Penalty]] = Registry("penalty", "discreet.penalties", "register_penalty", not_a_tuple)
+register_penalty = PENALTIES.register

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.penalties.base import prox_coordinate
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
@@ -14,12 +14,12 @@ class _Fields(NamedTuple):
     high: float
 
 
-class Box(_Fields):
+@register_penalty("box")
+class Box(_Fields, Penalty):
     """psi(w) = 0 where low <= w_j <= high for every j, else inf; the prox clips, whatever the step."""
 
     __slots__ = ()
     separable = True
-    strong_convexity = 0.0
 
     def __new__(cls, low: float, high: float) -> Self:
         if not low <= high:

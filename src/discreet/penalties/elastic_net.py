@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.penalties.base import prox_coordinate
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
@@ -14,7 +14,8 @@ class _Fields(NamedTuple):
     l2: float
 
 
-class ElasticNet(_Fields):
+@register_penalty("elasticnet")
+class ElasticNet(_Fields, Penalty):
     """psi(w) = l1 ||w||_1 + (l2/2) ||w||**2: the prox is soft(w, step l1) / (1 + step l2), per entry.
 
     0 in (1 + step l2) v - w + step l1 d|v|: first the step of the absolute values, then the shrinkage of the squares.
@@ -34,6 +35,11 @@ class ElasticNet(_Fields):
     def strong_convexity(self) -> float:
         """l2: what the squares give."""
         return self.l2
+
+    @property
+    def l1_l2(self) -> tuple[float, float]:
+        """Both strengths."""
+        return self.l1, self.l2
 
     def value(self, w: NDArray[np.float64]) -> float:
         """l1 ||w||_1 + (l2/2) ||w||**2."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
+from discreet.penalties.base import Penalty, register_penalty
 
 
 class _Fields(NamedTuple):
@@ -15,7 +16,8 @@ class _Fields(NamedTuple):
     groups: tuple[tuple[int, ...], ...]
 
 
-class GroupL2(_Fields):
+@register_penalty("group_l2")
+class GroupL2(_Fields, Penalty):
     """psi(w) = strength sum_g sqrt(|g|) ||w_g||, over disjoint groups g of column indices; other columns are free.
 
     With a = step strength sqrt(|g|), the prox shortens each w_g by a, and stops at zero: w_g max(0, 1 - a / ||w_g||).
@@ -23,8 +25,6 @@ class GroupL2(_Fields):
     """
 
     __slots__ = ()
-    separable = False
-    strong_convexity = 0.0
 
     def __new__(cls, strength: float, groups: Iterable[Iterable[int]]) -> Self:
         if not 0 <= strength < float("inf"):

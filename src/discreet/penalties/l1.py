@@ -6,14 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.penalties.base import prox_coordinate
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
     strength: float
 
 
-class L1(_Fields):
+@register_penalty("l1")
+class L1(_Fields, Penalty):
     """psi(w) = strength ||w||_1: 0 in v - w + step strength d|v| gives the prox soft(w, step strength), per entry.
 
     soft(x, a) moves x towards zero by a, and stops there.
@@ -21,12 +22,16 @@ class L1(_Fields):
 
     __slots__ = ()
     separable = True
-    strong_convexity = 0.0
 
     def __new__(cls, strength: float) -> Self:
         if not 0 <= strength < float("inf"):
             raise Unsupported("the strength of a penalty must be finite and at least 0, such as L1(1e-3)")
         return super().__new__(cls, float(strength))
+
+    @property
+    def l1_l2(self) -> tuple[float, float]:
+        """The strength, and no squares."""
+        return self.strength, 0.0
 
     def value(self, w: NDArray[np.float64]) -> float:
         """Strength times the sum of |w_j|."""

@@ -6,18 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.penalties.base import prox_coordinate
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
     strength: float
 
 
-class L2(_Fields):
+@register_penalty("l2")
+class L2(_Fields, Penalty):
     """psi(w) = (strength/2) ||w||**2: v + step strength v = w gives the prox w / (1 + step strength)."""
 
     __slots__ = ()
     separable = True
+    ridge = True
 
     def __new__(cls, strength: float) -> Self:
         if not 0 <= strength < float("inf"):
@@ -28,6 +30,11 @@ class L2(_Fields):
     def strong_convexity(self) -> float:
         """The strength: psi is that quadratic."""
         return self.strength
+
+    @property
+    def l1_l2(self) -> tuple[float, float]:
+        """No absolute values, and the strength."""
+        return 0.0, self.strength
 
     def value(self, w: NDArray[np.float64]) -> float:
         """(strength/2) ||w||**2."""

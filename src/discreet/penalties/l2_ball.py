@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
+from discreet.penalties.base import Penalty, register_penalty
 
 _ROUNDING = 1e-12
 """How far outside, relatively, a projected point may come to lie."""
@@ -15,15 +16,14 @@ class _Fields(NamedTuple):
     radius: float
 
 
-class L2Ball(_Fields):
+@register_penalty("l2_ball")
+class L2Ball(_Fields, Penalty):
     """psi(w) = 0 where ||w|| <= radius, else inf; the prox shrinks longer w onto the sphere and moves no other.
 
     A point inside is never stretched: a projection onto the sphere would be expansive.
     """
 
     __slots__ = ()
-    separable = False
-    strong_convexity = 0.0
 
     def __new__(cls, radius: float) -> Self:
         if not 0 < radius < float("inf"):

@@ -5,19 +5,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.penalties.base import prox_coordinate
+from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 
 
 class _Fields(NamedTuple):
     strength: float  # numba types a tuple better with a field
 
 
-class NoPenalty(_Fields):
+@register_penalty("none")
+class NoPenalty(_Fields, Penalty):
     """psi(w) = 0; the prox is the identity."""
 
     __slots__ = ()
-    strong_convexity = 0.0
     separable = True
+    ridge = True
+    l1_l2 = (0.0, 0.0)
 
     def __new__(cls) -> "NoPenalty":
         return super().__new__(cls, 0.0)

@@ -17,7 +17,6 @@ from discreet.accounting.events import (
     PureDP,
     RepeatedSelection,
     TotalVariation,
-    count_of,
 )
 from discreet.ledger.account import Spent
 from discreet.report.html import number, paragraphs, percent, table
@@ -110,7 +109,7 @@ def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
     """Every release: what it asked, how often, with how much noise, for which part of the budget."""
     events, parts = released(certificate), shares(certificate) if certificate.is_private else None
     named = list(steps) if len(steps) == len(events) else [""] * len(events)
-    count = sum(count_of(event) for event in events)
+    count = sum(event.count for event in events)
     rows, segments = [], []
     for place, (event, query) in enumerate(zip(events, named, strict=True)):
         fill = f"fill{place % 4}"
@@ -119,7 +118,7 @@ def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
         asked = f"{swatch}<code>{escape(query)}</code>" if query else f"{swatch}{escape(_kind(event))}"
         rows.append(
             f'<tr><th scope="row">{asked}{f"<br><span class=note>{escape(told)}</span>" if told else ""}</th>'
-            f'<td class="number" data-label="how often">{count_of(event):,}</td>'
+            f'<td class="number" data-label="how often">{event.count:,}</td>'
             f'<td class="words" data-label="noise">{escape(_noise(event))}</td>'
             + (f'<td class="number" data-label="part of the budget">{percent(parts[place])}</td>' if parts else "")
             + "</tr>"

@@ -47,12 +47,13 @@ def budget_trace(certificate: "Certificate", *, theme: Theme = LIGHT) -> "Figure
     total = total_rho(certificate)
     if not (certificate.trace and total):
         raise DiscreetError("this certificate has no budget trace: only adaptive private runs (solver='agd') leave one")
-    figure = _blank(theme)
+    figure = blank(8.0, 4.8, theme)
+    figure.set_layout_engine("constrained", w_pad=0.18, h_pad=0.18)
     axes = figure.subplots()
     rounds = range(min(c.round for c in certificate.trace), max(c.round for c in certificate.trace) + 1)
     _draw_spending(axes, certificate, rounds, total, theme)
     _draw_refusals(axes, certificate, total, theme)
-    _frame(axes, theme)
+    frame(axes, theme, 10.5)
     answers = sum(charge.answered for charge in certificate.trace)
     _title(axes, "Where the budget went", f"{answers} answers, paid for one by one. Rounds: {len(rounds)}.", theme)
     axes.set_xlim(rounds[0] - 0.5, rounds[-1] + 0.5)
@@ -92,17 +93,27 @@ def svg(figure: "Figure") -> str:
     return drawn[drawn.index("<svg") :]  # without the XML prolog, whose document type names an address
 
 
-def _blank(theme: Theme) -> "Figure":
+def blank(width: float, height: float, theme: Theme) -> "Figure":
+    """Return an empty picture; sizes are in inches."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError:
         raise MissingPlots('pictures need matplotlib: pip install "discreet[plot]"') from None
-    layout = ConstrainedLayoutEngine(w_pad=0.18, h_pad=0.18)
-    figure = Figure(figsize=(8.0, 4.8), facecolor=theme.paper, layout=layout)
+    figure = Figure(figsize=(width, height), facecolor=theme.paper)
     FigureCanvasAgg(figure)
     return figure
+
+
+def frame(axes: Any, theme: Theme, label_size: float = 9.5) -> None:
+    """Draw no more of the axes than the bottom line and a quiet grid."""
+    axes.set_facecolor(theme.paper)
+    axes.tick_params(which="both", colors=theme.quiet, labelsize=label_size, length=0, pad=5)
+    axes.grid(axis="y", color=theme.grid, linewidth=1)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(theme.quiet)
 
 
 def _draw_spending(axes: Any, certificate: "Certificate", rounds: range, total: float, theme: Theme) -> None:
@@ -114,7 +125,7 @@ def _draw_spending(axes: Any, certificate: "Certificate", rounds: range, total: 
         each = [sum(charge.rho for charge in paid if charge.round == number) for number in rounds]
         spent = list(accumulate(each))
         top = [low + more for low, more in zip(bottom, [spent[0], *spent, spent[-1]], strict=True)]
-        label = f"{query}: {len(paid)} answers, {_percent(spent[-1] / total, 0)}"
+        label = f"{query}: {len(paid)} answers, {spent[-1] / total:.0%}"
         color = (theme.private, theme.reference, theme.quiet)[look % 3]
         axes.fill_between(places, bottom, top, step="mid", color=color, alpha=0.75, linewidth=0, label=label)
         bottom = top
@@ -136,22 +147,8 @@ def _draw_refusals(axes: Any, certificate: "Certificate", total: float, theme: T
         axes.annotate(f"refused: {names}", end, xytext=(-9, -4), ha="right", **place)
 
 
-def _frame(axes: Any, theme: Theme) -> None:
-    axes.set_facecolor(theme.paper)
-    axes.tick_params(colors=theme.quiet, labelsize=10.5, length=0, pad=6)
-    axes.grid(axis="y", color=theme.grid, linewidth=1)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(theme.quiet)
-
-
 def _title(axes: Any, title: str, subtitle: str, theme: Theme) -> None:
     pad = 26 if subtitle else 10
     axes.set_title(title, loc="left", color=theme.ink, fontsize=14, fontweight="bold", pad=pad)
     place = {"xycoords": "axes fraction", "textcoords": "offset points", "color": theme.quiet, "fontsize": 10}
     axes.annotate(subtitle, (0, 1), xytext=(0, 10), annotation_clip=False, **place)
-
-
-def _percent(value: float, digits: int = 1) -> str:
-    return f"{100 * value:.{digits}f}%"

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from discreet.report.figures import LIGHT, MissingPlots, Theme
+from discreet.report.figures import LIGHT, Theme, blank, frame
+from discreet.report.html import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,13 +20,7 @@ def forecast_figure(forecast: "Forecast", *, theme: Theme = LIGHT) -> "Figure":
     Lines are means, bands reach from the lowest to the highest simulated fit, dots are single fits; the row that was
     asked for is ringed and named.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPlots('pictures need matplotlib: pip install "discreet[plot]"') from None
-    figure = Figure(figsize=(WIDTH, HEIGHT), facecolor=theme.paper)
-    FigureCanvasAgg(figure)
+    figure = blank(WIDTH, HEIGHT, theme)
     figure.subplots_adjust(left=0.085, right=0.98, top=1 - 1.22 / HEIGHT, bottom=0.8 / HEIGHT, wspace=0.09)
     left, right = figure.subplots(1, 2, sharey=True)
     asked = forecast.asked
@@ -35,7 +30,7 @@ def forecast_figure(forecast: "Forecast", *, theme: Theme = LIGHT) -> "Figure":
     left.set_xlabel("epsilon (logarithmic; smaller is more private)", color=theme.ink, fontsize=10)
     left.set_ylabel(_axis_name(forecast), color=theme.ink, fontsize=10)
     _draw(right, forecast, forecast.over_n, lambda row: float(row.n), theme)
-    _label(right, [_short(row.n) for row in forecast.over_n], theme)
+    _label(right, [short(row.n) for row in forecast.over_n], theme)
     right.set_title(f"Other tables, at epsilon = {asked.epsilon:g}", **_heading(theme))
     right.set_xlabel("rows (logarithmic)", color=theme.ink, fontsize=10)
     _scale(left, forecast)
@@ -53,7 +48,6 @@ def _draw(
     axes: Any, forecast: "Forecast", rows: "Sequence[ForecastRow]", x: "Callable[[ForecastRow], float]", theme: Theme
 ) -> None:
     places, unit = [x(row) for row in rows], _unit(forecast)
-    axes.set_facecolor(theme.paper)
     axes.axhline(0, color=theme.reference, linewidth=1.4, dashes=(6, 3))
     lows, highs = [unit * min(row.gaps) for row in rows], [unit * max(row.gaps) for row in rows]
     axes.fill_between(places, lows, highs, color=theme.private, alpha=0.16, linewidth=0)
@@ -86,12 +80,7 @@ def _draw(
 def _label(axes: Any, names: Sequence[str], theme: Theme) -> None:
     axes.set_xticklabels(names)
     axes.minorticks_off()
-    axes.tick_params(which="both", colors=theme.quiet, labelsize=9.5, length=0, pad=5)
-    axes.grid(axis="y", color=theme.grid, linewidth=1)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(theme.quiet)
+    frame(axes, theme)
 
 
 def _limits(forecast: "Forecast") -> tuple[float, float]:
@@ -119,11 +108,3 @@ def _axis_name(forecast: "Forecast") -> str:
 
 def _unit(forecast: "Forecast") -> float:
     return 100.0 if forecast.score == "accuracy" else 1.0
-
-
-def _short(count: int) -> str:
-    """5,000 as 5k, 2,500,000 as 2.5M."""
-    for size, letter in ((1_000_000, "M"), (1_000, "k")):
-        if count >= size:
-            return f"{count / size:.3g}{letter}"
-    return str(count)

@@ -114,8 +114,8 @@ def outlook(
 def _plan(setting: "Setting", n: int) -> "Plan":
     """The plan as a fit would have it."""
     from discreet.budget import Neighbors
-    from discreet.models.defaults import choose_solver
     from discreet.models.fitting import budget_of
+    from discreet.models.solver_choice import choose_solver
 
     estimator, relation = setting.estimator, Neighbors(setting.estimator.neighbors)
     public = n if relation.n_is_public or setting.bounds.n is not None else None

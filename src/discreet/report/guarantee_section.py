@@ -71,7 +71,7 @@ def not_promised(certificate: Certificate) -> list[str]:
     said += certificate.not_covered
     if certificate.arithmetic != "exact lattice":
         said.append(
-            "That the last bits are safe: the proof is of real numbers, the computer's were rounded (idealised)."
+            "That the last bits are safe: the proof is of real numbers, the computer's were rounded (idealized)."
         )
     said.append("Protection against somebody who holds the table itself, or who timed the fit.")
     return said

@@ -10,7 +10,6 @@ from html import escape
 
 from discreet.accounting.cell_counts import CHECKED
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import count_of
 from discreet.ledger.account import Spent
 from discreet.models.intervals import ALL_NOISE, all_noise, covers
 from discreet.report.budget_section import account_bar, plan_section, released
@@ -144,7 +143,7 @@ class ModelReport:
         n = made.assumed_public.get("n")
         if n is not None:
             cards.append((f"{one}s", f"{n:,}" if isinstance(n, int) else str(n), "taken as public"))
-        asked = sum(count_of(event) for event in released(made))
+        asked = sum(event.count for event in released(made))
         cards.append(("releases", f"{asked:,}", str(made.solver.get("name", ""))))
         if self.spent is not None:
             cards.append(("budget left", percent(1 - min(1.0, self.spent.share), 0), "of the data set's cap"))

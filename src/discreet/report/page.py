@@ -4,29 +4,26 @@ A page is made of a certificate, numbers that the caller may show, and pictures.
 """
 
 import base64
-from dataclasses import dataclass
+from functools import cache
 from html import escape
+from importlib.resources import files
 
 from discreet.accounting.certificate import Certificate
-from discreet.report.css import STYLE
 from discreet.report.figures import DARK, LIGHT, MissingPlots, budget_trace, svg, total_rho
 
 _OPENING = '<script type="application/json" id="certificate">'
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-@dataclass(frozen=True)
-class Picture:
-    """An SVG for light pages, one for dark pages, and what to say of it to those who cannot see it."""
-
-    light: str
-    dark: str
-    description: str
+@cache
+def part(name: str) -> str:
+    """A file next to this one: the shell of a page, or its style sheet with colors for light, dark and paper."""
+    return files("discreet.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def document(title: str, body: str) -> str:
     """A whole page around its sections. Its policy forbids browsers to fetch anything, whatever the sections hold."""
-    return _SHELL.format(title=escape(title), style=STYLE, policy=escape(POLICY), body=body)
+    return part("page.html").format(title=escape(title), style=part("page.css"), policy=escape(POLICY), body=body)
 
 
 def heading(title: str, certificate: Certificate) -> str:
@@ -63,7 +60,7 @@ def trace_section(certificate: Certificate) -> str:
     if not (certificate.trace and total):
         return ""
     try:
-        light, dark = (svg(budget_trace(certificate, theme=theme)) for theme in (LIGHT, DARK))
+        light, dark = (_inline(svg(budget_trace(certificate, theme=theme))) for theme in (LIGHT, DARK))
     except MissingPlots:
         return ""
     answers, refused = (sum(c.answered is kind for c in certificate.trace) for kind in (True, False))
@@ -72,33 +69,11 @@ def trace_section(certificate: Certificate) -> str:
         "The run chose what to ask as it went. A filter let it ask until the total would have been passed; "
         "what is shown follows from released answers and tells nothing more about the data."
     )
-    return f"<h2>Where the budget went</h2>\n<p>{text}</p>\n{_figure(Picture(light, dark, description))}"
-
-
-def _figure(picture: Picture) -> str:
-    told = escape(picture.description)
-    dark = f'<source media="screen and (prefers-color-scheme: dark)" srcset="{_inline(picture.dark)}">'
-    return f'<figure><picture>{dark}<img src="{_inline(picture.light)}" alt="{told}"></picture></figure>'
+    return (
+        f'<h2>Where the budget went</h2>\n<p>{text}</p>\n<figure><picture><source media="screen and '
+        f'(prefers-color-scheme: dark)" srcset="{dark}"><img src="{light}" alt="{description}"></picture></figure>'
+    )
 
 
 def _inline(svg: str) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-
-
-_SHELL = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-</body>
-</html>
-"""

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from discreet.accounting.cell_counts import CHECKED
-from discreet.accounting.certificate import BOUGHT
+from discreet.accounting.cell_counts import BOUGHT, CHECKED
 from discreet.models.intervals import LEVEL, deviations
 from discreet.report.model_report import Coefficient, Fact, ModelReport, Score, outlook
 

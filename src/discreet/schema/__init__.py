@@ -1,13 +1,11 @@
-"""From a table with declared columns to a bounded matrix, and from there to a private model of the table."""
+"""What is publicly known of a table: columns, ranges, categories and the target. Nothing here reads a cell."""
 
-from discreet.errors import DiscreetError
-
-
-class MissingTables(DiscreetError, ImportError):
-    """pyarrow is not installed."""
-
+from discreet.errors import MissingTables
+from discreet.lazy_names import lazy_names
 
 try:
-    import pyarrow  # noqa: F401  whoever reads a cell needs it
+    import pyarrow  # noqa: F401  whatever reads a cell needs it
 except ImportError:
     raise MissingTables('tables need pyarrow: pip install "discreet[tables]"') from None
+
+__getattr__, __dir__, __all__ = lazy_names(__spec__)

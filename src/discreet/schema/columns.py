@@ -18,20 +18,26 @@ TRUE, FALSE = ("true", "yes", "y", "t", "1"), ("false", "no", "n", "f", "0")
 
 @dataclass(frozen=True)
 class Number:
-    """A column of numbers.
+    """Column of numbers.
 
     Parameters
     ----------
-    range
+    range : tuple of float or "private"
         The least and the largest number that anybody could have, as is publicly known. Values beyond are clipped.
-        ``"private"``: bought from the budget of the fit as private quantiles within ``within``.
-    within
+        ``"private"``: estimated with the fit's budget, as private quantiles within ``within``.
+    within : tuple of float, default=None
         For a private range: limits that are wide and certain, such as (0, 1e7).
-    missing
+    missing : float or str, default="middle"
         What stands for a missing value: ``"middle"`` of the range, a number, ``"flag"`` (the middle, and a further
         feature that says so), or ``"record"`` (the whole record counts as null).
-    knots
+    knots : tuple of float, default=()
         Public places within the range at which the effect may bend: a piecewise linear spline.
+
+    Examples
+    --------
+    >>> from discreet.schema import Number
+    >>> Number((18, 110), knots=(65,)).limits
+    (18.0, 110.0)
     """
 
     range: Range | str
@@ -78,19 +84,25 @@ class Number:
 
 @dataclass(frozen=True)
 class Category:
-    """A column of names: one cell for each declared one, and one for any other.
+    """Column of names: one cell for each declared one, and one for any other.
 
     Parameters
     ----------
-    categories
+    categories : tuple
         The names (or numbers) that are publicly known to occur.
-    other
+    other : bool, default=True
         Whether any other name gets a cell of its own; else all its cells are 0.
-    missing
+    missing : str, default="other"
         ``"other"``, ``"flag"`` (a cell of its own), ``"record"`` (the record counts as null), or a category.
-    base
+    base : str, default=None
         A category without a cell: the others' coefficients then say how they differ from it. None: every category has
         a cell, and only differences between cells mean something, since their level is the intercept's too.
+
+    Examples
+    --------
+    >>> from discreet.schema import Category
+    >>> Category(["north", "south"], base="north").categories
+    ('north', 'south')
     """
 
     categories: tuple[Label, ...]
@@ -111,9 +123,20 @@ class Category:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """A column of levels in their order, which become evenly spaced numbers.
+    """Column of levels in their order, which become evenly spaced numbers.
 
-    ``missing`` (a value that is no level counts as missing too): ``"middle"``, ``"flag"``, ``"record"`` or a level.
+    Parameters
+    ----------
+    levels : tuple
+        The levels, from the lowest to the highest.
+    missing : str, default="middle"
+        ``"middle"``, ``"flag"``, ``"record"`` or a level; a value that is no level counts as missing too.
+
+    Examples
+    --------
+    >>> from discreet.schema import Ordinal
+    >>> Ordinal(("low", "medium", "high"), missing="low").levels
+    ('low', 'medium', 'high')
     """
 
     levels: tuple[Label, ...]
@@ -127,9 +150,20 @@ class Ordinal:
 
 @dataclass(frozen=True)
 class Boolean:
-    """A column that is true or false, in these words; capitals do not matter.
+    """Column that is true or false, in these words; capitals do not matter.
 
-    ``missing`` (a word that is neither counts as missing too): ``"middle"``, ``"flag"``, ``"record"``, True or False.
+    Parameters
+    ----------
+    true, false : tuple of str
+        The words for it; unless given, yes, no and the like.
+    missing : bool or str, default="middle"
+        ``"middle"``, ``"flag"``, ``"record"``, True or False; a word that is neither counts as missing too.
+
+    Examples
+    --------
+    >>> from discreet.schema import Boolean
+    >>> Boolean(true="ja", false="nein").true
+    ('ja',)
     """
 
     true: tuple[str, ...] = TRUE
@@ -155,7 +189,23 @@ ColumnKind = Number | Category | Ordinal | Boolean
 
 @dataclass(frozen=True)
 class Target:
-    """The column to predict: its classes in order, or its range."""
+    """Column to predict: its classes in order, or its range.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    classes : tuple, default=None
+        The labels to tell apart.
+    range : tuple of float, default=None
+        The least and the largest number, instead of classes.
+
+    Examples
+    --------
+    >>> from discreet.schema import Target
+    >>> Target("days", range=(0, 60)).range
+    (0.0, 60.0)
+    """
 
     column: str
     classes: tuple[Label, ...] | None = None

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.bounds import Range
 from discreet.schema.cell_meaning import MISSING_TEXTS, text_of
-from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal, Target
+from discreet.schema.columns import ColumnKind, Number, Target
 from discreet.schema.limits import (
     MAX_COLUMNS,
     MAX_LABELS,
@@ -19,17 +19,9 @@ from discreet.schema.limits import (
     parsed,
     some,
 )
-from discreet.schema.stored_types import misfit
+from discreet.schema.parsing import column_of, table_of, target_of, texts
+from discreet.schema.parsing import given as given_fields
 
-if TYPE_CHECKING:
-    from discreet.curator.tables.sources import Source
-
-_MARKS: dict[str, type[ColumnKind]] = {
-    "range": Number,
-    "categories": Category,
-    "levels": Ordinal,
-    "boolean": Boolean,
-}
 SEPARATORS = (",", ";", "\t", "|", " ", ":")
 FIRST = 12
 """Problems that an error names; the others are counted."""
@@ -42,23 +34,35 @@ class Schema:
 
     Parameters
     ----------
-    columns
+    columns : dict
         Name -> ``Number``, ``Category``, ``Ordinal`` or ``Boolean``.
-    target
+    target : Target, default=None
         The column to predict.
-    person
+    person : str, default=None
         The column that names the person behind a row, where a person may have several rows: a fit then protects
         persons, not rows.
-    ignore
+    ignore : tuple of str, default=()
         Columns that are not read.
-    interactions
+    interactions : tuple of tuple of str, default=()
         Groups of declared columns whose products become features.
-    rows
+    rows : int, default=None
         The number of rows (of persons), where it is public but must not be counted: under ``add_remove``.
-    missing_texts
+    missing_texts : tuple of str
         Texts that mean that nothing is there.
-    separator
+    separator : str, default=None
         Between the cells of a CSV file; None: told by the header.
+    undeclared : tuple of str, default=()
+        Columns of a draft of which nothing is declared yet.
+    open_target : str, default=None
+        The target's column in a draft, where neither classes nor range are declared yet.
+
+    Examples
+    --------
+    >>> from discreet import Schema
+    >>> from discreet.schema import Number, Target
+    >>> schema = Schema({"age": Number((18, 110))}, Target("back", classes=(0, 1)))
+    >>> schema.needed
+    ('age', 'back')
     """
 
     columns: Mapping[str, ColumnKind]
@@ -139,22 +143,24 @@ class Schema:
         roles = (self.person, self.target and self.target.column)
         return (*self.columns, *(name for name in roles if name))
 
-    def misfits(self, source: "Source", columns: Iterable[str] | None = None) -> list[str]:
-        """Return which of these columns (all that a fit reads) are stored as a type that cannot hold its labels."""
-        roles: dict[str, ColumnKind | Target] = dict(self.columns)
-        if self.target is not None:
-            roles[self.target.column] = self.target
-        wanted = [name for name in (self.needed if columns is None else columns) if name in roles]
-        found = (misfit(name, roles[name], stored) for name in wanted for stored in source.stored(name))
-        return [problem for problem in dict.fromkeys(found) if problem is not None]
-
-    def check_types(self, source: "Source", columns: Iterable[str] | None = None) -> None:
-        """Raise a SchemaError that names them all."""
-        if found := self.misfits(source, columns):
-            raise SchemaError("the schema does not fit the table: " + "; ".join(found))
-
     def with_ranges(self, ranges: Mapping[str, Range]) -> "Schema":
-        """A copy with bought ranges in the place of private ones."""
+        """Return a copy with estimated ranges in the place of private ones.
+
+        Parameters
+        ----------
+        ranges : dict
+            Column -> (low, high).
+
+        Returns
+        -------
+        Schema
+            The copy.
+
+        Examples
+        --------
+        >>> schema.with_ranges({"age": (0, 99)}).columns["age"].range
+        (0.0, 99.0)
+        """
         columns = dict(self.columns)
         for name, (low, high) in ranges.items():
             kind = columns[name]
@@ -164,7 +170,23 @@ class Schema:
         return replace(self, columns=columns)
 
     def problems(self, names: Sequence[str] | None = None) -> list[str]:
-        """What is missing before a fit, in words; with the names of a table, also what does not match them."""
+        """Return what is missing before a fit, in words; with the names of a table, also what does not match them.
+
+        Parameters
+        ----------
+        names : sequence of str, default=None
+            The columns of the table.
+
+        Returns
+        -------
+        list of str
+            Empty where the schema is ready.
+
+        Examples
+        --------
+        >>> schema.problems(["age"])
+        ['back: not in the table']
+        """
         left_out = "nothing is declared: fill in a range, categories, levels or boolean, or list it in ignore"
         found = []
         if self.target is None and self.open_target is None:
@@ -185,7 +207,22 @@ class Schema:
         return found
 
     def check(self, names: Sequence[str] | None = None) -> None:
-        """Raise a SchemaError that names the first problems; ``problems`` lists all."""
+        """Raise a SchemaError that names the first problems; ``problems`` lists all.
+
+        Parameters
+        ----------
+        names : sequence of str, default=None
+            The columns of the table.
+
+        Raises
+        ------
+        SchemaError
+            If the schema is not ready for a fit.
+
+        Examples
+        --------
+        >>> schema.check(["age", "back"])
+        """
         found = self.problems(names)
         if found:
             more = f"; and {len(found) - FIRST:,} more" if len(found) > FIRST else ""
@@ -193,21 +230,42 @@ class Schema:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Schema":
-        """A schema from the contents of a TOML file."""
+        """Make a schema from the contents of a TOML file.
+
+        Parameters
+        ----------
+        stored : dict
+            The keys of the file.
+
+        Returns
+        -------
+        Schema
+            The schema.
+
+        Raises
+        ------
+        SchemaError
+            If a key is unknown, or a declaration cannot be.
+
+        Examples
+        --------
+        >>> Schema.from_dict({"columns": {"age": {"range": [18, 110]}}}).columns["age"].range
+        (18.0, 110.0)
+        """
         unknown = [name for name in stored if name not in _TOP]
         if unknown:
             raise SchemaError(f"{some(unknown)}: not among {', '.join(_TOP)}")
         tables = stored.get("columns", {})
         if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
             raise SchemaError("columns are tables of their own: write [columns.age] and below it range = [0, 120]")
-        columns = {name: _column(name, table) for name, table in tables.items() if table}
+        columns = {name: column_of(name, table) for name, table in tables.items() if table}
         plain = ("person", "ignore", "rows", "missing_texts", "separator")
         given = {name: stored[name] for name in plain if name in stored}
-        target, open_target = _target(stored.get("target"))
+        target, open_target = target_of(stored.get("target"))
         elsewhere = {
             target.column if target else open_target,
-            *_texts([stored.get("person")]),
-            *_texts(stored.get("ignore")),
+            *texts([stored.get("person")]),
+            *texts(stored.get("ignore")),
         }
         undeclared = tuple(name for name, table in tables.items() if not table and name not in elsewhere)
         given |= {"interactions": stored.get("interactions", ()), "undeclared": undeclared}
@@ -215,12 +273,54 @@ class Schema:
 
     @classmethod
     def from_toml(cls, text: str) -> "Schema":
-        """A schema from TOML."""
+        """Make a schema from TOML.
+
+        Parameters
+        ----------
+        text : str
+            The file's text.
+
+        Returns
+        -------
+        Schema
+            The schema.
+
+        Examples
+        --------
+        >>> Schema.from_toml("[columns.age]\\nrange = [18, 110]").columns["age"].range
+        (18.0, 110.0)
+        """
         return cls.from_dict(parsed(text))
 
     @classmethod
     def load(cls, path: str | Path) -> "Schema":
-        """Read a schema from a TOML file, with or without the mark that some editors put at the start of UTF-8."""
+        """Read a schema from a TOML file, with or without the mark that some editors put at the start of UTF-8.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Schema
+            The schema.
+
+        Raises
+        ------
+        SchemaError
+            If the file is not a schema.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "schema.toml"
+        ...     _ = path.write_text(schema.to_toml())
+        ...     Schema.load(path) == schema
+        True
+        """
         with Path(path).open("rb") as file:
             content = file.read(SCHEMA_BYTES + 1)
         if len(content) > SCHEMA_BYTES:
@@ -232,15 +332,38 @@ class Schema:
         return cls.from_toml(text.replace("\r\n", "\n"))
 
     def to_toml(self) -> str:
-        """The schema as TOML, which ``from_toml`` reads back."""
+        """Return the schema as TOML, which ``from_toml`` reads back.
+
+        Returns
+        -------
+        str
+            The text.
+
+        Examples
+        --------
+        >>> Schema.from_toml(schema.to_toml()) == schema
+        True
+        """
         from discreet.schema.toml import to_toml
 
         return to_toml(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The schema as plain values, as in TOML: what ``from_dict`` reads."""
-        tables = {name: _table(kind) for name, kind in self.columns.items()}
-        target = _given(self.target) if self.target else {"column": self.open_target} if self.open_target else None
+        """Return the schema as plain values, as in TOML: what ``from_dict`` reads.
+
+        Returns
+        -------
+        dict
+            The keys of the file.
+
+        Examples
+        --------
+        >>> schema.to_dict()["columns"]
+        {'age': {'range': [18.0, 110.0]}}
+        """
+        tables = {name: table_of(kind) for name, kind in self.columns.items()}
+        open_target = {"column": self.open_target} if self.open_target else None
+        target = given_fields(self.target) if self.target else open_target
         top: dict[str, Any] = {"target": target, "person": self.person, "ignore": list(self.ignore), "rows": self.rows}
         top["separator"] = self.separator
         top["interactions"] = [list(group) for group in self.interactions]
@@ -249,62 +372,6 @@ class Schema:
         if self.missing_texts != MISSING_TEXTS:
             found["missing_texts"] = list(self.missing_texts)
         return found
-
-
-def _target(stored: Any) -> tuple[Target | None, str | None]:
-    """What is declared of the target; or its name alone, where no more is."""
-    if stored is None or stored == {}:
-        return None, None
-    if not isinstance(stored, Mapping):
-        raise SchemaError('the target is a table of its own: write [target] and below it column = "income"')
-    name = stored.get("column")
-    if len(stored) == 1 and isinstance(name, str) and name:
-        return None, name
-    return _made(Target, stored, "target"), None
-
-
-def _texts(values: Any) -> list[str]:
-    """The texts in a list that is not checked yet."""
-    return [value for value in values if isinstance(value, str)] if isinstance(values, (list, tuple)) else []
-
-
-def _column(name: str, table: Mapping[str, Any]) -> ColumnKind:
-    marks = [mark for mark in _MARKS if mark in table]
-    if len(marks) != 1:
-        raise SchemaError(f"column {name!r}: declare one of {', '.join(_MARKS)}")
-    given = dict(table)
-    if marks == ["boolean"] and given.pop("boolean") is not True:
-        raise SchemaError(f"column {name!r}: write boolean = true, or declare something else")
-    return _made(_MARKS[marks[0]], given, f"column {name!r}")  # type: ignore[no-any-return]
-
-
-def _made(cls: type[Any], given: Mapping[str, Any], what: str) -> Any:
-    known = [item.name for item in fields(cls)]
-    strange = [name for name in given if name not in known]
-    if strange:
-        raise SchemaError(f"{what}: {some(strange)} is not among {', '.join(known)}")
-    try:
-        return cls(**given)
-    except SchemaError as error:
-        raise SchemaError(f"{what}: {error}") from None
-    except TypeError:
-        raise SchemaError(f"{what}: something is left out") from None
-
-
-def _table(kind: ColumnKind) -> dict[str, Any]:
-    if isinstance(kind, Boolean):
-        return {"boolean": True, **_given(kind)}
-    return _given(kind)
-
-
-def _given(item: Any) -> dict[str, Any]:
-    """The fields that differ from their defaults, as plain values."""
-    found = {entry.name: (getattr(item, entry.name), entry.default) for entry in fields(item)}
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, (value, default) in found.items()
-        if value is not None and value != default
-    }
 
 
 def _names(values: Iterable[str], what: str) -> tuple[str, ...]:

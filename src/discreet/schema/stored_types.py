@@ -6,12 +6,34 @@ so it fits every declaration, as do columns of Python objects; what their cells 
 (``checks.py``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from discreet.schema.cell_meaning import Label, are_numbers, is_number_text
 from discreet.schema.columns import Boolean, ColumnKind, Number, Target
+from discreet.schema.limits import SchemaError
+
+if TYPE_CHECKING:
+    from discreet.curator import Source
+    from discreet.schema.schema import Schema
+
+
+def misfits(schema: "Schema", source: "Source", columns: Iterable[str] | None = None) -> list[str]:
+    """Return which of these columns (all that a fit reads) are stored as a type that cannot hold its labels."""
+    roles: dict[str, ColumnKind | Target] = dict(schema.columns)
+    if schema.target is not None:
+        roles[schema.target.column] = schema.target
+    wanted = [name for name in (schema.needed if columns is None else columns) if name in roles]
+    found = (misfit(name, roles[name], stored) for name in wanted for stored in source.stored(name))
+    return [problem for problem in dict.fromkeys(found) if problem is not None]
+
+
+def check_types(schema: "Schema", source: "Source", columns: Iterable[str] | None = None) -> None:
+    """Raise a SchemaError that names all misfits."""
+    if found := misfits(schema, source, columns):
+        raise SchemaError("the schema does not fit the table: " + "; ".join(found))
 
 
 def misfit(name: str, declared: ColumnKind | Target, stored: pa.DataType) -> str | None:

@@ -1,5 +1,10 @@
 """Algorithms: one file each, a readable transcription of its source. Post-processing only.
 
 A solver sees noisy answers, never records, so a new one needs no privacy review: whatever it does
-with a curator's answers is covered by the plan that was priced.
+with a curator's answers is covered by the plan that was priced. Parameters share one vocabulary: ``base``. Stages
+(``whitened``, ``standardized``, ``declared``) estimate the data's shape privately and run any iterative solver in it.
 """
+
+from discreet.lazy_names import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__spec__)

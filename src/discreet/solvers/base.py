@@ -1,7 +1,34 @@
-"""What a solver is: a plan made without data, and a computation on a curator's answers."""
+"""What a solver is: a plan made without data, and a computation on a curator's answers.
 
-from collections.abc import Callable
+One vocabulary, with one meaning and one type in every solver:
+
+================================  =====================================================================================
+``n_steps: int``                  released gradients, or steps
+``n_epochs``, ``n_outer: int``    outer iterations, where the paper has two loops
+``n_inner: int``                  inner iterations of each outer one
+``step_size: float | None``       absolute length of a step; None: by ``relative_step``
+``relative_step: float``          length of a step in units of 1 / curvature
+``momentum: float | "nesterov"``  weight of the last move; 0.0 for none. Free
+``average: str``                  which iterates are averaged: ``"last"`` (none), ``"uniform"`` (all), ``"suffix"``
+                                  (from the middle one on), ``"tail"`` (after the middle one), ``"polynomial"`` (later
+                                  ones weigh more). Free
+``clip: float | None``            absolute bound on a record's gradient (L2; L1 for pure budgets); None: by
+                                  ``relative_clip``, else what the loss and the declared bounds imply
+``relative_clip: float | None``   the same bound in units of a typical row's length
+``batch_size: float | None``      expected number of records in a sample
+``sampling_probability``          instead of ``batch_size``: the probability with which a record joins a sample
+``block_size: int``               coordinates that one step moves
+``radius: float | None``          ball that iterates are projected onto; None: no projection
+``row_norm: float | None``        rows longer than this are shrunk onto it
+``*_share: float``                share of the budget, in units of mu^2
+================================  =====================================================================================
+"""
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -9,26 +36,76 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
+from discreet.errors import PlanViolation, Unsupported
+from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
-Progress = Callable[[int, int], None]
-"""Called with (steps done, steps planned): both public."""
+PARTS = 20
+"""How often the progress of a compiled run of steps is shown."""
+
+
+class Progress:
+    """Iterate over steps: ``for t in progress(range(T))``. This one shows nothing."""
+
+    def __call__(self, steps: range) -> Iterable[int]:
+        """Iterate over the steps of a loop."""
+        return steps
+
+    def parts(self, steps: range, planned: int) -> Iterable[range]:
+        """Iterate over consecutive parts of steps that run in one compiled call: one part where nobody watches."""
+        return (steps,)
+
+
+class Watched(Progress):
+    """Progress that is reported as (steps done, steps planned), both public."""
+
+    def __init__(self, report: Callable[[int, int], None]) -> None:
+        self._report = report
+
+    def __call__(self, steps: range) -> Iterable[int]:
+        """Report each step once it is done."""
+        for done, step in enumerate(steps, start=1):
+            yield step
+            self._report(done, len(steps))
+
+    def parts(self, steps: range, planned: int) -> Iterable[range]:
+        """Report every twentieth of the steps."""
+        size, longer = divmod(len(steps), PARTS)
+        cuts = [steps.start + size * k + min(k, longer) for k in range(PARTS + 1)]
+        for first, last in pairwise(cuts):
+            if first < last:
+                yield range(first, last)
+                self._report(last, planned)
+
+
+UNWATCHED = Progress()
+
+
+class Trace(Protocol):
+    """What a run did, in public and released values: enough to tell what the privacy noise alone did."""
+
+    def deviations(self) -> NDArray[np.float64] | None:
+        """Return the noise's standard deviation in each coefficient; None where there is no honest figure."""
+        ...
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver returns: the released coefficients, in training coordinates, (p,) or (p, K).
-
-    ``noise`` is the standard deviation of what the privacy noise alone did to each of them, to first order
-    (``spread``): made of public and released values, so free. None where there is no honest figure; the solver's
-    ``solve`` says why.
-    """
+    """What a solver returns: the released coefficients, in training coordinates, (p,) or (p, K), and its trace."""
 
     coefficients: NDArray[np.float64]
-    noise: NDArray[np.float64] | None = None
+    trace: Trace | None = None
+
+    @cached_property
+    def noise(self) -> NDArray[np.float64] | None:
+        """Standard deviation, to first order, of what the privacy noise alone did to each coefficient.
+
+        Made of public and released values, so free. None where there is no honest figure; the solver's trace says why.
+        """
+        return None if self.trace is None else self.trace.deviations()
 
 
 @dataclass(frozen=True)
@@ -52,27 +129,57 @@ class Solver(Protocol):
         """Its short name, as in ``solver="gd"``."""
         ...
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
-        """The releases it will ask for; no data is read."""
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """List the releases that it will ask for; no data is read."""
         ...
 
-    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """Ask them, and compute."""
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Ask for them, and compute."""
         ...
 
-    def settings(self) -> dict[str, Any]:
-        """Its public settings, for the certificate."""
+    def settings(self) -> dict[str, object]:
+        """Return its public settings, for the certificate."""
         ...
 
 
 def count_release(domain: Domain, relative_noise: float = 1.0) -> tuple[Release, ...]:
-    """A noisy count, where n is private and not declared: what turns a sum into a mean must be bought."""
+    """Plan a noisy count where n is private and not declared: it turns a sum into a mean."""
     if domain.n is not None:
         return ()
     return (Release("noisy_count", 1, relative_noise=relative_noise, clip=1.0, dimension=1),)
 
 
 def public_count(curator: "Curator") -> float:
-    """n as far as it is public: declared or agreed on by neighbors, else the noisy count, at least 1."""
+    """Return n as far as it is public: declared or agreed on by neighbors, else the noisy count, at least 1."""
     n = curator.domain.n
     return float(n) if n is not None else max(1.0, curator.noisy_count())
+
+
+def planned(curator: "Curator", query: str) -> Release:
+    """Return the release of this query in the curator's plan."""
+    for release in curator.plan.releases:
+        if release.query == query:
+            return release
+    raise PlanViolation(f"the plan has no {query}: plan it before opening the data")
+
+
+def is_number(value: Any) -> bool:
+    """Say whether this is a real number."""
+    return isinstance(value, Real)
+
+
+def check_positive(settings: object, *names: str, open_too: bool = False) -> None:
+    """Refuse settings of these names that are no positive finite number (or None, where they may be left open)."""
+    for name in names:
+        value = getattr(settings, name)
+        if not (open_too and value is None) and not (is_number(value) and 0 < value < np.inf):
+            raise Unsupported(f"{name} must be a positive number{', or None' if open_too else ''}")
+
+
+def check_counts(settings: object, *names: str) -> None:
+    """Refuse settings of these names that are no positive whole number; 3.0 becomes 3."""
+    for name in names:
+        value = getattr(settings, name)
+        if isinstance(value, bool) or not is_number(value) or not 1 <= value < np.inf or int(value) != value:
+            raise Unsupported(f"{name} must be a positive whole number")
+        object.__setattr__(settings, name, int(value))

@@ -1,8 +1,8 @@
-"""What coordinate methods need of each coordinate: smoothness M_j, clip C_j, step; declared or bought."""
+"""What coordinate methods need of each coordinate: smoothness M_j, clip C_j, step; declared or estimated."""
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,24 +10,30 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
-from discreet.losses.constants import coordinate_smoothness, gradient_bound
+from discreet.losses.base import Loss
+from discreet.losses.constants import coordinate_smoothness
+from discreet.solvers.base import planned
+from discreet.solvers.gradient_loop import clip_for
+from discreet.solvers.registry import register_part
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 CLIP_RULES = ("smoothness", "uniform")
 
 
+@register_part("Geometry")
 @dataclass(frozen=True)
 class Geometry:
     """How coordinates are clipped and scaled.
 
-    ``smoothness="declared"`` takes M_j = sup f'' r_j^2 from the declared bounds; ``"private"`` buys
-    (1/n) sum_i f'' x_ij^2 with ``share`` of the budget (of mu^2), rows clipped at ``row_clip``; ``"paper"`` buys
-    it as the papers do, with Laplace noise on each square relative to its bound, p times as large.
+    ``smoothness="declared"`` takes M_j = sup f'' r_j^2 from the declared bounds, or from what a stage released of the
+    rows' squares; ``"private"`` estimates (1/n) sum_i f'' x_ij^2 with ``share`` of the budget (of mu^2), rows clipped
+    at ``row_clip``; ``"paper"`` estimates it as the papers do, with Laplace noise on each square relative to its bound,
+    p times as large.
     The total clip C is ``clip``, or ``relative_clip`` sqrt(sum M / sup f''), which is relative_clip times the
-    root mean square row norm where M is bought, or the bound on a record's whole gradient.
+    root mean square row norm where M is estimated, or the bound on a record's whole gradient.
     ``clip_rule="smoothness"``: C_j = C sqrt(M_j / sum M); ``"uniform"``: C / sqrt(p). Both have sum C_j^2 = C^2.
     """
 
@@ -51,26 +57,31 @@ class Geometry:
         if self.smoothness == "declared":
             return ()
         relative = math.sqrt((1 - self.share) / (self.share * others))
-        clip = self.row_clip or domain.row_norm
+        clip = self._row_clip(domain)
         mechanism = "laplace" if self.smoothness == "paper" else "additive"
         return (Release("noisy_squared_norms", 1, relative_noise=relative, clip=clip, mechanism=mechanism),)
 
-    def total_clip(self, domain: Domain, loss: Any, smoothness: Vector) -> float:
+    def total_clip(self, domain: Domain, loss: Loss, smoothness: Vector) -> float:
         """C."""
         if self.clip is not None:
             return self.clip
         if self.relative_clip is not None:
             return self.relative_clip * math.sqrt(float(smoothness.sum()) / loss.smoothness)
-        return gradient_bound(loss, domain)
+        return clip_for(domain, loss, None)
+
+    def _row_clip(self, domain: Domain) -> float:
+        """Return the length that rows are clipped at where the smoothness is estimated: a typical one in a stage."""
+        typical = None if domain.typical is None else domain.typical.norm
+        return self.row_clip or typical or domain.row_norm
 
     def measure(self, curator: "Curator", n: float) -> Vector:
         """M_j, declared or bought; bought ones are floored at twice their noise, so that steps stay bounded."""
         domain, loss = curator.domain, curator.loss
         declared = coordinate_smoothness(loss, domain)
         if self.smoothness == "declared":
-            return np.maximum(declared, 1e-12)
-        release = next(r for r in curator.plan.releases if r.query == "noisy_squared_norms")
-        clip = self.row_clip or domain.row_norm
+            known = declared if domain.typical is None else loss.smoothness * domain.typical.squares
+            return np.maximum(known, 1e-12)
+        release, clip = planned(curator, "noisy_squared_norms"), self._row_clip(domain)
         sums = curator.noisy_squared_norms(clip=clip)
         deviation = curator.noise_multiplier * release.relative_noise * self._noise_size(curator, clip)
         floor = np.maximum(2.0 * deviation, 1.0) / n
@@ -86,9 +97,23 @@ class Geometry:
         factor = (2.0 if laplace else math.sqrt(2.0)) if replaced else 1.0
         return np.full(p, factor * clip**2 * (math.sqrt(2.0) if laplace else 1.0))
 
-    def clips(self, domain: Domain, loss: Any, smoothness: Vector) -> Vector:
+    def clips(self, domain: Domain, loss: Loss, smoothness: Vector) -> Vector:
         """C_j for each coordinate."""
         total = self.total_clip(domain, loss, smoothness)
         if self.clip_rule == "uniform":
             return np.full(smoothness.size, total / math.sqrt(smoothness.size))
         return np.asarray(total * np.sqrt(smoothness / smoothness.sum()))
+
+    def filled(self, defaults: "HasGeometry") -> "Geometry":
+        """Take the clips of a default solver, where none is given."""
+        if self.clip is not None or self.relative_clip is not None:
+            return self
+        return replace(self, clip=defaults.geometry.clip, relative_clip=defaults.geometry.relative_clip)
+
+
+class HasGeometry(Protocol):
+    """A solver with a geometry."""
+
+    @property
+    def geometry(self) -> Geometry:
+        """How coordinates are clipped and scaled."""

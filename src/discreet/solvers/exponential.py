@@ -14,31 +14,32 @@ an ASSUMPTION, named in the certificate and paid for in delta. Utility: E F - F*
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.queries.minimizers import Problem
-from discreet.curator.queries.sampling import LEAST_ACCEPTANCE, expected_acceptance
+from discreet.curator import LEAST_ACCEPTANCE, Problem, expected_acceptance
 from discreet.errors import Unsupported
-from discreet.losses import Squared
-from discreet.losses.base import least, values
-from discreet.losses.constants import gradient_bound
-from discreet.penalties import L2, NoPenalty
+from discreet.losses.base import Loss, least, values
+from discreet.losses.constants import gradient_bound, lipschitz_within
+from discreet.losses.disagreements import require_proof
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Progress, Solution, count_release, public_count
-from discreet.solvers.perturbation_base import vector_deviation
+from discreet.solvers import default_rules
+from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, count_release, public_count
+from discreet.solvers.perturbation_base import point_trace
+from discreet.solvers.registry import AuditCase, register
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 
+@register("exponential")
 @dataclass(frozen=True)
 class ExponentialMechanism:
     """A draw from the exponential mechanism.
@@ -64,7 +65,7 @@ class ExponentialMechanism:
         thousandth of what delta could pay for; 1e-13 where a solver is used by itself.
     """
 
-    candidates: Any = None
+    candidates: ArrayLike | None = None
     loss_bound: float | None = None
     regularization: float | None = None
     radius: float | None = None
@@ -76,15 +77,12 @@ class ExponentialMechanism:
     def __post_init__(self) -> None:
         if self.candidates is not None:
             object.__setattr__(self, "candidates", np.asarray(self.candidates, dtype=np.float64).tolist())
-        for name in ("loss_bound", "regularization", "radius", "row_norm", "total_variation"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
-                raise Unsupported(f"{name} must be a positive number, or None")
+        check_positive(self, "loss_bound", "regularization", "radius", "row_norm", "total_variation", open_too=True)
         if self.sampler not in ("auto", "interval", "gaussian", "rejection", "chain"):
             raise Unsupported("sampler must be auto, interval, gaussian, rejection or chain")
 
     @classmethod
-    def for_diameter(cls, domain: Domain, loss: Any, *, radius: float, budget: Budget, **settings: Any) -> Self:
+    def for_diameter(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:
         """The regularizer whose bound is least for ||w*|| <= ``radius``: a G sqrt(2 p) / (n mu radius)."""
         if domain.n is None or budget.is_pure:
             raise Unsupported("this needs n and a delta: declare Bounds(n=...), or draw from a ball, unregularized")
@@ -92,26 +90,28 @@ class ExponentialMechanism:
         mu = mu_of(budget.epsilon, budget.delta)
         root = math.sqrt(2 * domain.n_features * domain.n_outputs)
         best = budget.neighbors.sum_factor * lipschitz * root / (domain.n * mu * radius)
-        return cls(regularization=best, radius=radius if isinstance(loss, Squared) else None, **settings)
+        is_bounded = math.isfinite(loss.lipschitz_for(domain.target_bound))
+        return cls(regularization=best, radius=None if is_bounded else radius)
 
     def _problem(self, penalty: Penalty, n: float) -> Problem:
-        if not isinstance(penalty, (NoPenalty, L2)):
+        if not penalty.ridge:
             raise Unsupported("the exponential mechanism is drawn here with an L2 penalty or none: use solver='gd'")
         strength = penalty.strong_convexity + (self.regularization or 0.0)
         return Problem(strength, n, row_norm=self.row_norm, radius=self.radius)
 
-    def sampler_for(self, domain: Domain, loss: Any, problem: Problem) -> str:
+    def sampler_for(self, domain: Domain, loss: Loss, problem: Problem) -> str:
         """Which sampler ``"auto"`` is, from public facts."""
         if self.sampler != "auto":
             return self.sampler
         if domain.n_features == 1 and self.radius is not None:
             return "interval"
-        if isinstance(loss, Squared):
+        if loss.quadratic:
             return "gaussian"
         return "rejection" if expected_acceptance(loss, domain, problem) >= LEAST_ACCEPTANCE else "chain"
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """One draw; a chain's plan also states its total variation."""
+        require_proof(loss)
         count = count_release(domain)
         if self.candidates is not None:
             return Plan(
@@ -133,31 +133,29 @@ class ExponentialMechanism:
         chained = self.sampler_for(domain, loss, problem) == "chain"
         return Plan((drawn, *count), total_variation=(self.total_variation or 1e-13) if chained else 0.0)
 
-    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Ask for one draw.
 
-        ``noise`` bounds the draw's spread about its median, where it is regularized: the exponent is (k
-        lambda)-strongly convex, so no coefficient spreads more than a Gaussian of variance 1 / (k lambda) (Brascamp &
-        Lieb 1976; Caffarelli 2000). None without regularization, and for a choice among candidates.
+        Where it is regularized, the trace bounds the draw's spread about its median: the exponent is (k
+        lambda)-strongly convex, so no coefficient spreads more than a Gaussian of variance 1 / (k lambda), k = lambda /
+        (z a G)^2 (Brascamp & Lieb 1976; Caffarelli 2000). No trace without regularization, nor for candidates.
         """
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
-        noise = None
         if self.candidates is not None:
-            points = self._points(domain)
+            points, bound = self._points(domain), self._loss_bound(domain, loss)
             offsets = [n * penalty.value(point) for point in points]
-            bound = self._loss_bound(domain, loss)
-            solution = points[curator.select_candidate(points, loss_bound=bound, offsets=offsets)]
-        else:
-            problem = self._problem(penalty, n)
-            solution = curator.sample_minimizer(problem, sampler=self.sampler_for(domain, loss, problem))
-            if problem.total > 0:  # 1 / sqrt(k lambda), k = lambda / (z a G)^2
-                slope = gradient_bound(loss, problem.seen(domain), self.radius)
-                noise = np.full(
-                    domain.shape, vector_deviation(curator, domain.neighbors.sum_factor * slope / problem.total)
-                )
-        if progress is not None:
-            progress(1, 1)
-        return Solution(solution, noise)
+            for _ in progress(range(1)):
+                # i with probability proportional to exp(-k [ sum_j min(l_j(w_i), bound) + n psi(w_i) ])
+                chosen = curator.select_candidate(points, loss_bound=bound, offsets=offsets)
+            return Solution(points[chosen])
+        problem = self._problem(penalty, n)
+        for _ in progress(range(1)):
+            # w with density proportional to exp(-k (sum_j l_j(w) + (lambda/2) ||w||^2)), within the ball
+            w = curator.sample_minimizer(problem, sampler=self.sampler_for(domain, loss, problem))
+        if problem.total == 0:
+            return Solution(w)
+        slope = gradient_bound(loss, problem.seen(domain), self.radius)
+        return Solution(w, point_trace(curator, domain.neighbors.sum_factor * slope / problem.total))
 
     def _points(self, domain: Domain) -> NDArray[np.float64]:
         points = np.array(self.candidates, dtype=np.float64)
@@ -167,7 +165,7 @@ class ExponentialMechanism:
             raise Unsupported("a candidate lies outside the ball: leave it out, or the radius")
         return points
 
-    def _loss_bound(self, domain: Domain, loss: Any) -> float:
+    def _loss_bound(self, domain: Domain, loss: Loss) -> float:
         """The largest loss at any candidate: at margins of either sign, for a target at the end of its range."""
         points = self._points(domain)
         reach = domain.row_norm * max(float(np.linalg.norm(point)) for point in points)
@@ -180,6 +178,33 @@ class ExponentialMechanism:
             max(float(values(loss, sign * margins, t) - least(loss, t)) for t in targets) for sign in (1.0, -1.0)
         )
 
-    def settings(self) -> dict[str, Any]:
-        """Public settings, for the certificate."""
+    def settings(self) -> dict[str, object]:
+        """Return its public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Shrink rows to rho, regularize best for the typical length, and leave a thousandth of delta to the chain."""
+        made = self
+        if made.candidates is not None:
+            return made
+        if budget.is_private and not budget.is_pure:
+            distance = 1e-3 * budget.delta / (1 + math.exp(min(budget.epsilon, 700.0)))
+            made = replace(made, total_variation=made.total_variation or distance)
+        if made.radius is None:
+            lipschitz_within(loss, domain, None)
+        if budget.is_private and made.row_norm is None and made.radius is None:
+            made = replace(made, row_norm=default_rules.typical_row_norm(domain))
+        if made.regularization is not None or budget.is_pure or domain.n_outputs > 1:
+            return made
+        best: float | None = default_rules.LIMIT_STRENGTH
+        if budget.is_private:
+            seen = replace(domain, n=default_rules.count_of(domain), row_norm=made.row_norm or domain.row_norm)
+            radius = made.radius or default_rules.TYPICAL_LENGTH / default_rules.typical_row_norm(domain)
+            best = type(self).for_diameter(seen, loss, radius=radius, budget=budget).regularization
+        missing = (best or 0.0) - penalty.strong_convexity
+        return replace(made, regularization=missing) if missing > 0 else made
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """With a strong penalty. A draw is no sum under noise: there is nothing to replay."""
+        return AuditCase(cls(), "model", alpha=0.5, replays=False)

@@ -6,7 +6,7 @@ Source: Mangold, Bellet, Salmon & Tommasi, AISTATS 2023.
                 w_j <- prox_{gamma_j psi_j}( w_j - gamma_j [ sum_i clip_{C_j}(grad_j l_i) + noise ] / n )
 
 Released: T choices, each of bounded range eps_s (eps_s^2/8-zCDP), and T noisy sums of one entry. Cost: one
-pass over all columns a step. After T steps from zero at most T (times ``batch``) coefficients are not zero.
+pass over all columns per step. After T steps from zero at most T (times ``block_size``) coefficients are not zero.
 Wins on wide problems with few relevant features: its error depends on log p.
 
 The poster's report-noisy-max claims eps' where it spends 2 eps', and takes noise in proportion to each
@@ -15,8 +15,8 @@ coordinate's own sensitivity, which is not private when these differ. Here one c
 """
 
 import math
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -24,39 +24,47 @@ from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
-from discreet.penalties import L1, L2, ElasticNet, NoPenalty
+from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Progress, RiskBound, Solution, count_release, public_count
+from discreet.solvers import default_rules
+from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, count_release, public_count
 from discreet.solvers.cd import prox_one
 from discreet.solvers.coordinate_geometry import Geometry
+from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 SELECTIONS = ("exponential", "permute_and_flip")
 
 
+@register("gcd")
 @dataclass(frozen=True)
 class GreedyCoordinateDescent:
     """Private greedy coordinate descent, smooth or proximal.
 
     Parameters
     ----------
-    n_steps
+    n_steps : int, default=8
         T.
-    geometry
-        Clips and smoothness, declared or bought. Clips by ``"smoothness"`` make all scaled sensitivities equal.
-    rule
-        ``"gs"``, ``"gs-s"``, ``"gs-r"`` or ``"gs-q"``; for L1 penalties the last three see the penalty.
-    selection, selection_share
-        ``"exponential"`` (default) or ``"permute_and_flip"`` (for pure budgets), and its share of a step's budget.
-    batch
-        Coordinates chosen, one after the other, from one pass over the data, and then updated together with
-        steps shortened by their number: for wide data, where passes are dear.
-    step
+    geometry : Geometry
+        Clips and smoothness, declared or estimated. Clips by ``"smoothness"`` make all scaled sensitivities equal.
+    rule : {"gs", "gs-s", "gs-r", "gs-q"}, default="gs-q"
+        The greedy score; for L1 penalties the last three take the penalty into account.
+    selection : {"exponential", "permute_and_flip"}, default="exponential"
+        How coordinates are chosen; the second is for pure budgets.
+    selection_share : float, default=0.5
+        The choice's share of a step's budget.
+    block_size : int, default=1
+        Coordinates chosen, one after the other, from one pass over the data, and then updated together with steps
+        shortened by their number: for wide data, where passes are expensive.
+    relative_step : float, default=1.0
         gamma: steps are gamma / M_j.
+    calibration : {"tight", "paper"}, default="tight"
+        Exact prices, or the larger noise of the poster.
     """
 
     n_steps: int = 8
@@ -64,8 +72,8 @@ class GreedyCoordinateDescent:
     rule: str = "gs-q"
     selection: str = "exponential"
     selection_share: float = 0.5
-    batch: int = 1
-    step: float = 1.0
+    block_size: int = 1
+    relative_step: float = 1.0
     calibration: str = "tight"
     name: ClassVar[str] = "gcd"
 
@@ -74,16 +82,16 @@ class GreedyCoordinateDescent:
             raise Unsupported(f"rule must be one of {', '.join(RULES)}")
         if self.selection not in SELECTIONS or self.calibration not in ("tight", "paper"):
             raise Unsupported("selection must be exponential or permute_and_flip, calibration tight or paper")
-        if not (0 < self.selection_share < 1 and self.n_steps >= 1 and self.batch >= 1 and self.step > 0):
-            raise Unsupported("n_steps, batch and step must be positive, selection_share between 0 and 1")
+        if not (0 < self.selection_share < 1 and self.n_steps >= 1 and self.block_size >= 1 and self.relative_step > 0):
+            raise Unsupported("n_steps, block_size and relative_step must be positive, selection_share between 0 and 1")
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
-        """T (times batch) choices and T noisy sums, squared norms and a count where they are bought."""
-        if not isinstance(penalty, (NoPenalty, L1, L2, ElasticNet)):
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """List T (times ``block_size``) choices and T noisy sums, squared norms and a count where they are needed."""
+        if penalty.l1_l2 is None:
             raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net: use cd for others")
         if domain.n_outputs > 1:
             raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
-        choices, share = self.n_steps * min(self.batch, domain.n_features), self.selection_share
+        choices, share = self.n_steps * min(self.block_size, domain.n_features), self.selection_share
         bought = self.geometry.releases(domain, self.n_steps / (1 - share))
         if self.calibration == "paper":
             if self.rule != "gs" or penalty.strong_convexity > 0 or self.geometry.clip_rule != "smoothness":
@@ -98,7 +106,7 @@ class GreedyCoordinateDescent:
         # rho: eps_s^2 / 8 a choice, 1 / (2 z^2) an update; their sums are to be share : 1 - share
         relative = 0.5 * math.sqrt((1 - share) / share * choices / self.n_steps)
         select = Release("select_coordinate", choices, relative_noise=relative, mechanism=self.selection)
-        update = Release("noisy_coordinate_gradient", self.n_steps, dimension=self.batch)
+        update = Release("noisy_coordinate_gradient", self.n_steps, dimension=self.block_size)
         return Plan((select, update, *bought, *count_release(domain)))
 
     def _published_noise(self, budget: Budget) -> float:
@@ -107,26 +115,24 @@ class GreedyCoordinateDescent:
             raise Unsupported("the poster's constants hold for epsilon <= 1 and delta > 0: use calibration='tight'")
         return math.sqrt(16 * self.n_steps * math.log(1 / budget.delta)) / budget.epsilon
 
-    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """Run the algorithm from zero. No ``noise``: other choices make other steps, which is no small change."""
-        n = public_count(curator)
-        smoothness = self.geometry.measure(curator, n)
-        clips = self.geometry.clips(curator.domain, curator.loss, smoothness)
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Run the algorithm from zero. No trace: other choices make other steps, which is no small change."""
+        n, size = public_count(curator), min(self.block_size, curator.domain.n_features)
+        M = self.geometry.measure(curator, n)
+        C, gamma = self.geometry.clips(curator.domain, curator.loss, M), self.relative_step / (size * M)
         w = np.zeros(curator.domain.n_features)
-        batch = min(self.batch, w.size)
-        for t in range(self.n_steps):
+        for _ in progress(range(self.n_steps)):
             chosen = curator.select_coordinate(
-                w, clips=clips, smoothness=smoothness, n=n, rule=self.rule, penalty=penalty, count=batch
+                w, clips=C, smoothness=M, n=n, rule=self.rule, penalty=penalty, count=size
             )
-            gradient = curator.noisy_coordinate_gradient(w, chosen, clips=clips[chosen]) / n
-            steps = self.step / (batch * smoothness[chosen])
-            for j, moved, step in zip(chosen.tolist(), w[chosen] - steps * gradient, steps, strict=True):
-                w[j] = prox_one(penalty, moved, step, j)
-            if progress is not None:
-                progress(t + 1, self.n_steps)
+            g = curator.noisy_coordinate_gradient(w, chosen, clips=C[chosen]) / n
+            for j, moved in zip(chosen.tolist(), w[chosen] - gamma[chosen] * g, strict=True):
+                w[j] = prox_one(penalty, moved, gamma[j], j)
         return Solution(w)
 
-    def bound(self, domain: Domain, loss: Any, budget: Budget, *, radius: float, confidence: float = 0.95) -> RiskBound:
+    def bound(
+        self, domain: Domain, loss: Loss, budget: Budget, *, radius: float, confidence: float = 0.95
+    ) -> RiskBound:
         """The poster's order of excess risk (convex), where ``radius`` bounds ||w - w*||_1 for all w no worse than 0.
 
         Upper: log(p/zeta) (n epsilon)^(-2/3) R_{M,1}^(4/3) L_max^(2/3) / M_min^(1/3), R_{M,1} = radius sqrt(M_max).
@@ -143,6 +149,27 @@ class GreedyCoordinateDescent:
         lower = float(slopes.min()) * radius / scaled
         return RiskBound(min(upper / scaled ** (2 / 3), zeros), min(lower, zeros), explicit=False)
 
-    def settings(self) -> dict[str, Any]:
-        """Public settings, for the certificate."""
+    def settings(self) -> dict[str, object]:
+        """Return its public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """0.4 (n mu / a)^(2/3) steps, the theory's order; declared smoothness, since estimating it costs p squares."""
+        if not budget.is_private:
+            geometry = Geometry(clip=default_rules.limit_clip(domain, loss) * math.sqrt(domain.n_features))
+            return cls(n_steps=default_rules.LIMIT_STEPS, geometry=geometry)
+        reach = default_rules.count_of(domain) * default_rules.mu_for(domain, budget)
+        count = int(min(500, max(4, round(0.4 * (reach / budget.neighbors.sum_factor) ** (2 / 3)))))
+        geometry = Geometry(relative_clip=default_rules.TYPICAL_RMS * loss.typical_slope(domain.target_bound))
+        selection = "permute_and_flip" if budget.is_pure else "exponential"
+        return cls(n_steps=count, geometry=geometry, selection=selection, selection_share=0.65)
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Choose the clips, where they are left open, as ``defaults`` does."""
+        return replace(self, geometry=self.geometry.filled(type(self).defaults(domain, loss, NoPenalty(), budget)))
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Four short steps."""
+        return AuditCase(cls(n_steps=4, geometry=Geometry(clip=CANARY_CLIP), relative_step=SHORT_STEP))

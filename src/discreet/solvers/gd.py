@@ -1,46 +1,85 @@
-"""Private projected gradient descent: full batch, Gaussian noise on the clipped sum.
+"""Private projected gradient descent: full batches, Gaussian noise on the clipped sum.
 
 Sources: Bassily, Smith & Thakurta 2014; the CSC2412 lecture (step, ball, average of the iterates).
 
-    w_0 = 0;   w_{t+1} = Proj_R( prox_{eta psi}( w_t - (eta/n) [ sum_i clip_C(grad l_i(w_t)) + noise ] ) )
+    w_0 = 0
+    for t < T:  v = w_t + beta_t (w_t - w_{t-1})                                 beta_t = 0, a constant, or Nesterov's
+                g = (1/n) [ sum_i clip_C(grad l_i(v)) + noise ]
+                w_{t+1} = Proj_R( prox_{eta psi}( v - eta g ) )
 
 Released: ``n_steps`` noisy sums, each a Gaussian of noise multiplier z. Privacy: exactly
-sqrt(n_steps)/z-Gaussian-DP, without loss in composition. Cost: one pass over the records a step.
+sqrt(n_steps)/z-Gaussian-DP, without loss in composition. Cost: one pass over the records per step.
 Utility (averaged, R and L as declared, replace_one): E F - F* <= R sqrt(L^2/T + 4 p L^2 / (n mu)^2).
 Wins where n is large against p and the features are of like scale.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
-from discreet.solvers.gradient_loop import Descent
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import UNWATCHED, Progress, Solution, public_count
+from discreet.solvers.default_rules import step_count
+from discreet.solvers.gradient_loop import Descent, project
+from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
 
 
+@register("gd")
 @dataclass(frozen=True)
 class GradientDescent(Descent):
     """Private projected (proximal) gradient descent; see ``Descent`` for its settings."""
 
     name: ClassVar[str] = "gd"
 
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """List ``n_steps`` noisy gradients, and a noisy count where n is private."""
+        return self._plan(domain, loss, 1.0)
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Run the loop from zero."""
+        domain, loss, n = curator.domain, curator.loss, public_count(curator)
+        clip, eta = self.clip_for(domain, loss), self.step_for(domain, loss)
+        path = self.path(np.zeros(domain.shape), eta, penalty)
+        for _ in progress(range(self.n_steps)):
+            v = path.ahead()
+            g = curator.noisy_gradient(v, clip=clip) / n
+            path.move(v, project(penalty.prox(v - eta * g, eta), self.radius))
+        return Solution(path.average, self.trace(curator, penalty, path, eta, clip, n))
+
     @classmethod
-    def lecture(cls, domain: Domain, loss: Any, *, n_steps: int, radius: float, budget: Budget) -> Self:
-        """The lecture's method: projection on the ball, average of all iterates, and the step of its bound.
+    def lecture(cls, domain: Domain, loss: Loss, *, n_steps: int, radius: float, budget: Budget) -> Self:
+        """Configure the lecture's method: projection on the ball, average of all iterates, and the step of its bound.
 
         The step is R / (G sqrt(T)), where G^2 = L^2 + p s^2 bounds the noisy mean gradient's second moment
-        (s: the noise's standard deviation a coordinate), so that E F - F* <= R G / sqrt(T).
+        (s: the noise's standard deviation per coordinate), so that E F - F* <= R G / sqrt(T).
         """
         if domain.n is None:
             raise Unsupported("the lecture's step needs n: declare Bounds(n=...)")
         lipschitz = gradient_bound(loss, domain, radius)
-        multiplier = calibrate(Plan([Release("noisy_gradient", n_steps, clip=lipschitz)]), budget)
+        multiplier = price_plan(Plan([Release("noisy_gradient", n_steps, clip=lipschitz)]), budget).noise_multiplier
         s = budget.neighbors.sum_factor * multiplier * lipschitz / domain.n
         coordinates = domain.n_features * domain.n_outputs
         step = radius / math.sqrt(n_steps * (lipschitz**2 + coordinates * s**2))
         return cls(n_steps=n_steps, clip=lipschitz, step_size=step, average="uniform", radius=radius)
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Nesterov's momentum, which is free and makes T steps travel as far as T^2 / 4 plain ones."""
+        return cls(n_steps=step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Five short steps."""
+        return AuditCase(cls(n_steps=5, clip=CANARY_CLIP, step_size=SHORT_STEP))

@@ -1,180 +1,242 @@
-"""The loop that gradient methods share: step, momentum, prox, projection, average. All of it is free.
-
-v_t     = w_t + beta_t (w_t - w_{t-1})                  beta_t = 0, a constant, or Nesterov's
-w_{t+1} = Proj_R( prox_{eta psi}( v_t - eta g(v_t) ) )  g: the noisy mean gradient
-"""
+"""What gradient methods share: settings, momentum, averages, projection. All of it is free."""
 
 import math
-from dataclasses import asdict, dataclass
-from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
+from discreet.budget import Budget
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss, derivative
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Progress, Solution, count_release, public_count
-from discreet.solvers.uncertainty.propagation import gain, noise_deviation, tells_noise
+from discreet.solvers import default_rules
+from discreet.solvers.base import check_counts, check_positive, count_release, is_number
+from discreet.solvers.uncertainty.traces import DescentTrace, Noise
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
-AVERAGES = ("last", "uniform", "suffix", "polynomial")
-MOMENTA = ("none", "heavy_ball", "nesterov")
-
+AVERAGES = ("last", "uniform", "suffix", "tail", "polynomial")
+Momentum = float | Literal["nesterov"]
 Vector = NDArray[np.float64]
+
+TYPICAL_SLOPE = 0.8
+"""Clip in units of |f'(0)| and a typical row's length, where a stage estimated that length."""
+LIMIT_MARGINS = 16.0
+"""Without noise: margins stay within this on the way to an optimum, so that unbounded slopes have a bound."""
 
 
 def project(w: Vector, radius: float | None) -> Vector:
-    """Onto the ball: a point outside is shrunk, a point inside stays."""
+    """Project onto the ball: a point outside is shrunk, a point inside stays."""
     norm = float(np.linalg.norm(w))
     return w if radius is None or norm <= radius else w * (radius / norm)
 
 
-def nesterov_weight(t: int, step: float, strong_convexity: float) -> float:
-    """t / (t + 3), capped where strong convexity makes a constant weight the better one."""
+def slope_at_zero(loss: Loss) -> float:
+    """Return |f'| where nothing is known yet: 1/2 for the logistic loss, 1 for the hinge, 1 for numbers."""
+    if loss.n_outputs > 1:
+        return math.sqrt(1.0 - 1.0 / loss.n_outputs)
+    return abs(float(derivative(loss, 0.0, 1.0)))
+
+
+def clip_for(
+    domain: Domain, loss: Loss, clip: float | None, relative: float | None = None, radius: float | None = None
+) -> float:
+    """Return the bound on a record's gradient: as set, in units of typical rows, or what the declared bounds imply."""
+    typical = domain.typical
+    if clip is not None:
+        return clip
+    if typical is not None and typical.norm is not None:
+        return (relative if relative is not None else TYPICAL_SLOPE * slope_at_zero(loss)) * typical.norm
+    if typical is not None and not math.isfinite(loss.lipschitz_for(domain.target_bound)):
+        return float(loss.lipschitz_for(domain.target_bound, LIMIT_MARGINS)) * domain.row_norm
+    if typical is None and relative is not None:
+        return relative * domain.row_norm
+    return gradient_bound(loss, domain, radius)
+
+
+def step_for(domain: Domain, loss: Loss, step_size: float | None, relative_step: float) -> float:
+    """Return the step: as set, or relative to 1 / curvature, estimated by a stage or declared."""
+    if step_size is not None:
+        return step_size
+    if domain.typical is not None:
+        return relative_step / float(loss.smoothness * domain.typical.moment)
+    return relative_step / gradient_smoothness(loss, domain)
+
+
+def momentum_weight(momentum: Momentum, t: int, step: float, strong_convexity: float) -> float:
+    """Return beta_t: a constant, or Nesterov's t / (t + 3), capped where strong convexity favors a constant."""
+    if not isinstance(momentum, str):
+        return momentum
     root = math.sqrt(min(1.0, step * strong_convexity))
     return min(t / (t + 3.0), (1.0 - root) / (1.0 + root))
 
 
-class Averager:
-    """The average of iterates w_0, ..., w_T that a mode asks for, in constant memory.
+def check_momentum(momentum: Any) -> None:
+    """Refuse what is neither a weight in [0, 1) nor ``"nesterov"``."""
+    if momentum != "nesterov" and not (is_number(momentum) and 0 <= momentum < 1):
+        raise Unsupported("momentum must be a weight in [0, 1), or 'nesterov'")
 
-    ``uniform`` is the lecture's (1/(T+1)) sum of all iterates; ``suffix`` averages the last half;
-    ``polynomial`` weighs iterate t in proportion to (t+1)(t+2)(t+3) (Shamir & Zhang 2013, eta = 3).
+
+def average_weights(average: str, n_steps: int) -> Vector:
+    """Return how much of each iterate w_0, ..., w_T is in the average.
+
+    ``uniform`` is the lecture's (1/(T+1)) sum of all iterates; ``suffix`` averages those from T/2 on, ``tail`` those
+    after T/2; ``polynomial`` weighs iterate t in proportion to (t+1)(t+2)(t+3) (Shamir & Zhang 2013, eta = 3).
     """
+    t, half = np.arange(n_steps + 1), n_steps // 2
+    first = {"last": n_steps, "tail": half + 1, "suffix": half}.get(average, 0)
+    weights = (t + 1.0) * (t + 2.0) * (t + 3.0) if average == "polynomial" else np.where(t >= first, 1.0, 0.0)
+    return np.asarray(weights / weights.sum())
 
-    def __init__(self, mode: str, start: Vector, n_steps: int) -> None:
-        self._mode, self._n_steps = mode, n_steps
-        self._mean, self._count = start.copy(), 1
+
+class Averager:
+    """The average of iterates w_0, ..., w_T that a word asks for (``average_weights``), in constant memory."""
+
+    def __init__(self, average: str, start: Vector, n_steps: int) -> None:
+        first = {"last": n_steps, "tail": n_steps // 2 + 1, "suffix": n_steps // 2}
+        self._average, self._first = average, first.get(average, 0)
+        self.result, self._count = start.copy(), 1
 
     def add(self, w: Vector, t: int) -> None:
-        if self._mode == "last" or (self._mode == "suffix" and t <= self._n_steps // 2):
-            self._mean = w
+        """Take iterate t into the average."""
+        if t <= self._first:
+            self.result = w
             return
         self._count += 1
-        share = 4.0 / (self._count + 3) if self._mode == "polynomial" else 1.0 / self._count
-        self._mean = self._mean + share * (w - self._mean)
+        share = 4.0 / (self._count + 3) if self._average == "polynomial" else 1.0 / self._count
+        self.result = self.result + share * (w - self.result)
+
+
+class Path:
+    """The iterates of a run: w_t, the momentum that leads ahead of it, the running average. Constant memory.
+
+    ``restart`` forgets the momentum where it points uphill (O'Donoghue & Candes 2015): it looks at released gradients.
+    """
+
+    def __init__(
+        self,
+        start: Vector,
+        n_steps: int,
+        *,
+        momentum: Momentum,
+        average: str,
+        step: float,
+        strong_convexity: float = 0.0,
+        restart: bool = False,
+    ) -> None:
+        self.w = self._previous = start
+        self.momenta, self.weights = np.zeros(n_steps), average_weights(average, n_steps)
+        self._averager = Averager(average, start, n_steps)
+        self._done, self._since, self._restart = 0, 0, restart
+        self._beta = partial(momentum_weight, momentum, step=step, strong_convexity=strong_convexity)
+
+    def ahead(self) -> Vector:
+        """Return v_t = w_t + beta_t (w_t - w_{t-1})."""
+        self.momenta[self._done] = beta = self._beta(self._since)
+        return np.asarray(self.w + beta * (self.w - self._previous))
+
+    def move(self, v: Vector, w: Vector) -> None:
+        """Take w_{t+1}, which was reached from v_t, and add it to the average."""
+        self._previous, self.w = self.w, w
+        uphill = self._restart and float(np.sum((v - w) * (w - self._previous))) > 0
+        self._since = 0 if uphill else self._since + 1
+        self._done += 1
+        self._averager.add(w, self._done)
 
     @property
-    def result(self) -> Vector:
-        return self._mean
-
-
-def average_weights(mode: str, n_steps: int) -> Vector:
-    """How much of each iterate w_0, ..., w_T is in the average."""
-    t, half = np.arange(n_steps + 1), n_steps // 2
-    if mode == "last":
-        weights = np.where(t == n_steps, 1.0, 0.0)
-    elif mode == "polynomial":
-        weights = (t + 1.0) * (t + 2.0) * (t + 3.0)
-    else:
-        weights = np.where(t >= (half if mode == "suffix" else 0), 1.0, 0.0)
-    return np.asarray(weights / weights.sum())
+    def average(self) -> Vector:
+        """The average of the iterates so far."""
+        return self._averager.result
 
 
 @dataclass(frozen=True)
 class Descent:
-    """The settings and the loop of gradient methods; a method says how it samples.
+    """The settings of gradient methods; the vocabulary is in ``base``.
 
     Parameters
     ----------
-    n_steps
+    n_steps : int, default=100
         Gradients to release.
-    clip
-        Bound on a record's gradient (L2; L1 for pure budgets). None: what the loss and the declared
-        bounds imply, so that nothing is clipped.
-    step_size
-        None: 1/beta, beta the smoothness that the declared bounds imply.
-    momentum
-        ``"none"``, ``"heavy_ball"`` (constant ``momentum_weight``) or ``"nesterov"``; free.
-    average
-        ``"last"``, ``"uniform"``, ``"suffix"`` (last half) or ``"polynomial"``; free.
-    restart
-        Forget the momentum where it points uphill (O'Donoghue & Candes 2015). It looks at released
-        gradients only, so it is free; worth it where there is no noise.
-    radius
-        Project onto the ball of this radius after each step. None: no projection.
+    clip : float or None, default=None
+        Bound on a record's gradient (L2; L1 for pure budgets). None: what the loss and the declared bounds imply, so
+        that nothing is clipped; in a stage, by ``relative_clip``.
+    step_size : float or None, default=None
+        Absolute step; None: ``relative_step`` / curvature, as the declared bounds imply it or a stage estimated it.
+    momentum : float or "nesterov", default=0.0
+        Constant weight of the last move, or Nesterov's; free.
+    restart : bool, default=False
+        Forget the momentum where it points uphill; worth it where there is no noise.
+    average : {"last", "uniform", "suffix", "tail", "polynomial"}, default="last"
+        Which iterates are averaged; free.
+    radius : float or None, default=None
+        Project onto the ball of this radius after each step.
+    relative_clip : float or None, default=None
+        The clip in units of a typical row's length, where a stage estimated it (of the declared row norm elsewhere).
+    relative_step : float, default=1.0
+        The step in units of 1 / curvature.
     """
 
     n_steps: int = 100
     clip: float | None = None
     step_size: float | None = None
-    momentum: str = "none"
-    momentum_weight: float = 0.7
+    momentum: Momentum = 0.0
     restart: bool = False
     average: str = "last"
     radius: float | None = None
+    relative_clip: float | None = None
+    relative_step: float = 1.0
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
         if self.average not in AVERAGES:
             raise Unsupported(f"average must be one of {', '.join(AVERAGES)}")
-        if self.momentum not in MOMENTA:
-            raise Unsupported(f"momentum must be one of {', '.join(MOMENTA)}")
-        if not isinstance(self.n_steps, Real) or self.n_steps < 1 or int(self.n_steps) != self.n_steps:
-            raise Unsupported("n_steps must be a positive whole number")
-        object.__setattr__(self, "n_steps", int(self.n_steps))
-        for name in ("clip", "step_size", "radius"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and 0 < value < math.inf):
-                raise Unsupported(f"{name} must be a positive number, or None")
+        check_momentum(self.momentum)
+        check_counts(self, "n_steps")
+        check_positive(self, "clip", "step_size", "radius", "relative_clip", open_too=True)
+        check_positive(self, "relative_step")
 
-    def fraction(self, domain: Domain) -> float:
-        """The probability with which a record joins a step: 1 for full batches."""
-        return 1.0
+    def clip_for(self, domain: Domain, loss: Loss) -> float:
+        """Return C."""
+        return clip_for(domain, loss, self.clip, self.relative_clip, self.radius)
 
-    def _release(self, domain: Domain, loss: Any) -> Release:
-        """A record's gradient is clipped at ``clip``, else at the bound that no gradient exceeds."""
-        clip = self.clip if self.clip is not None else gradient_bound(loss, domain, self.radius)
-        return Release("noisy_gradient", self.n_steps, sampling_probability=self.fraction(domain), clip=clip)
+    def step_for(self, domain: Domain, loss: Loss) -> float:
+        """Return eta."""
+        return step_for(domain, loss, self.step_size, self.relative_step)
 
-    def plan(self, domain: Domain, loss: Any, penalty: Penalty) -> Plan:
-        """``n_steps`` noisy gradients, and a noisy count where n is private."""
-        return Plan((self._release(domain, loss), *count_release(domain)))
+    def _plan(self, domain: Domain, loss: Loss, sampling_probability: float) -> Plan:
+        clip = self.clip_for(domain, loss)
+        steps = Release("noisy_gradient", self.n_steps, sampling_probability=sampling_probability, clip=clip)
+        return Plan((steps, *count_release(domain)))
 
-    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """Run the loop from zero; sums are divided by the expected number of records in them.
+    def path(self, start: Vector, step: float, penalty: Penalty) -> Path:
+        """Return a path from here, with these settings' momentum and average."""
+        return Path(
+            start, self.n_steps, momentum=self.momentum, average=self.average, step=step,
+            strong_convexity=penalty.strong_convexity, restart=self.restart,
+        )  # fmt: skip
 
-        ``noise`` is the bound for a loss that is flat but for its penalty (``spread``), since its curvature is not
-        public: it is wide where the loss is curved. It takes steps to be stable, eta H <= 1, and knows nothing of the
-        sampling of batches.
-        """
-        domain, loss = curator.domain, curator.loss
-        release = self._release(domain, loss)
-        clip = cast(float, release.clip)
-        expected = public_count(curator) * release.sampling_numerator / SAMPLING_DENOMINATOR
-        step = self.step_size if self.step_size is not None else 1.0 / gradient_smoothness(loss, domain)
-        w = previous = np.zeros(domain.shape)
-        averager = Averager(self.average, w, self.n_steps)
-        since, momenta = 0, np.zeros(self.n_steps)
-        for t in range(self.n_steps):
-            momenta[t] = self._weight(since, step, penalty)
-            point = w + momenta[t] * (w - previous)
-            gradient = curator.noisy_gradient(point, clip=clip) / expected
-            previous, w = w, project(penalty.prox(point - step * gradient, step), self.radius)
-            uphill = self.restart and float(np.sum((point - w) * (w - previous))) > 0
-            since = 0 if uphill else since + 1
-            averager.add(w, t + 1)
-            if progress is not None:
-                progress(t + 1, self.n_steps)
-        if not tells_noise(curator):
-            return Solution(averager.result)
-        shrink = 1.0 / (1.0 + step * penalty.strong_convexity)
-        spread = math.sqrt(float(gain(momenta, average_weights(self.average, self.n_steps), shrink=shrink)[0]))
-        deviation = step * noise_deviation(curator, release, clip) / expected * spread
-        return Solution(averager.result, np.full(domain.shape, deviation))
+    def trace(
+        self, curator: "Curator", penalty: Penalty, path: Path, step: float, clip: float, count: float
+    ) -> DescentTrace:
+        """Return what a run did whose sums were over ``count`` records."""
+        noise, shrink = Noise.of(curator, "noisy_gradient"), 1.0 / (1.0 + step * penalty.strong_convexity)
+        return DescentTrace(path.w.shape, step, clip, count, path.momenta, path.weights, noise, shrink)
 
-    def _weight(self, t: int, step: float, penalty: Penalty) -> float:
-        if self.momentum == "nesterov":
-            return nesterov_weight(t, step, penalty.strong_convexity)
-        return self.momentum_weight if self.momentum == "heavy_ball" else 0.0
-
-    def settings(self) -> dict[str, Any]:
-        """Public settings, for the certificate."""
+    def settings(self) -> dict[str, object]:
+        """Return its public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Choose the clip and the step size, where they are left open, for rows of typical length."""
+        return replace(
+            self,
+            clip=default_rules.typical_clip(domain, loss, budget) if self.clip is None else self.clip,
+            step_size=default_rules.typical_step(domain, loss, budget) if self.step_size is None else self.step_size,
+        )

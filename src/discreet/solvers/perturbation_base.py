@@ -1,36 +1,33 @@
 """What the one-shot solvers share: a minimizer that must be strongly convex, of a loss that must be Lipschitz."""
 
-import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Domain
-from discreet.curator.queries.minimizers import Problem
+from discreet.budget import Budget
+from discreet.curator import Problem
 from discreet.errors import Unsupported
-from discreet.losses.constants import gradient_bound
-from discreet.penalties import L2, NoPenalty
+from discreet.losses.base import Loss
+from discreet.losses.constants import gradient_bound, lipschitz_within
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Progress, Solution, public_count
+from discreet.solvers import default_rules
+from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive
+from discreet.solvers.uncertainty.traces import PointTrace
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 TOLERANCE = 1e-11
 """The minimizer's certified gradient, over n times the bound on a record's."""
 
 
-def vector_deviation(curator: "Curator", sensitivity: float) -> float:
-    """The standard deviation of an entry of a noise vector for this L2 sensitivity.
-
-    Gaussian; for pure budgets the vector has a length of Gamma(p, s) and any direction, so that an entry's variance is
-    E length^2 / p = s^2 (p + 1).
-    """
-    scale = curator.noise_multiplier * sensitivity
-    return scale * (math.sqrt(math.prod(curator.domain.shape) + 1.0) if curator.budget.is_pure else 1.0)
+def point_trace(curator: "Curator", sensitivity: float, *, cut: bool = False) -> PointTrace:
+    """Return what is public of one noisy point of this L2 sensitivity."""
+    return PointTrace(curator.domain.shape, curator.noise_multiplier, sensitivity, curator.budget.is_pure, cut)
 
 
 @dataclass(frozen=True)
@@ -62,10 +59,8 @@ class OneShot(ABC):
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        for name in ("regularization", "clip", "row_norm", "radius", "tolerance"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float, np.number)) and 0 < value < math.inf):
-                raise Unsupported(f"{name} must be a positive number{'' if name == 'tolerance' else ', or None'}")
+        check_positive(self, "regularization", "clip", "row_norm", "radius", open_too=True)
+        check_positive(self, "tolerance")
 
     def problem(self, strength: float, n: float) -> Problem:
         """What is minimized, at this modulus of strong convexity of the mean."""
@@ -82,14 +77,14 @@ class OneShot(ABC):
         return total
 
     def _modulus(self, penalty: Penalty) -> float:
-        if not isinstance(penalty, (NoPenalty, L2)):
+        if not penalty.ridge:
             raise Unsupported(
                 f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, or solver='gd', 'cd' "
                 "or 'gcd' for penalties with corners"
             )
         return penalty.strong_convexity + (self.regularization or 0.0)
 
-    def _refuse_uncovered(self, domain: Domain, loss: Any, radius: float) -> None:
+    def _refuse_uncovered(self, domain: Domain, loss: Loss, radius: float) -> None:
         """Refuse settings whose bias a bound on the excess risk does not count, for ||w*|| <= ``radius``.
 
         A clip or a row norm that reaches a record minimizes another function; a ball that w* lies outside moves it.
@@ -101,26 +96,37 @@ class OneShot(ABC):
         if self.clip is not None and self.clip < gradient_bound(loss, domain, self.radius):
             raise Unsupported("the bound is for gradients as they are, since clips add a bias: leave clip out")
 
-    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress | None = None) -> Solution:
-        """One question, one answer, projected onto the ball where there is one: noise may have led out of it. Free.
-
-        ``noise`` is None where the ball cut the answer off: what it leaves of the noise is not Gaussian, nor centered.
-        """
-        problem = self.problem(self.strength(penalty), public_count(curator))
-        asked = self._ask(curator, problem)
-        is_cut = self.radius is not None and float(np.linalg.norm(asked)) >= self.radius * (1 - 1e-6)
-        noise = None if is_cut else np.full(curator.domain.shape, self._deviation(curator, problem))
-        if progress is not None:
-            progress(1, 1)
-        return Solution(problem.projected(asked), noise)
-
     @abstractmethod
-    def _ask(self, curator: "Curator", problem: Problem) -> NDArray[np.float64]: ...
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Ask one question."""
 
-    @abstractmethod
-    def _deviation(self, curator: "Curator", problem: Problem) -> float:
-        """The noise's standard deviation in a coefficient of the answer, or a bound on it."""
+    def _answered(self, curator: "Curator", problem: Problem, w: NDArray[np.float64], sensitivity: float) -> Solution:
+        """Project the answer onto the ball where there is one: noise may have led out of it. Free."""
+        cut = self.radius is not None and float(np.linalg.norm(w)) >= self.radius * (1 - 1e-6)
+        return Solution(problem.projected(w), point_trace(curator, sensitivity, cut=cut))
 
-    def settings(self) -> dict[str, Any]:
-        """Public settings, for the certificate."""
+    def settings(self) -> dict[str, object]:
+        """Return its public settings, for the certificate."""
         return {"name": self.name, **asdict(self)}
+
+    @abstractmethod
+    def default_strength(self, domain: Domain, loss: Loss, budget: Budget) -> float:
+        """Return the regularization that public facts suggest, where there is noise."""
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Shrink rows to rho, clip slopes, and choose the regularization by public facts, where they are left open."""
+        made = self
+        if made.clip is None and made.radius is None:
+            lipschitz_within(loss, domain, None)  # refuses the squared loss without a ball
+        if budget.is_private and made.row_norm is None:
+            made = replace(made, row_norm=default_rules.typical_row_norm(domain))
+        if budget.is_private and made.clip is None and made.radius is None and loss.n_outputs == 1:
+            slope = loss.typical_slope(domain.target_bound)
+            made = replace(made, clip=slope * (made.row_norm or domain.row_norm))
+        if made.regularization is not None or getattr(made, "n_steps", None) is not None:
+            return made
+        strength = default_rules.LIMIT_STRENGTH
+        if budget.is_private:
+            strength = made.default_strength(domain, loss, budget)
+        missing = strength - penalty.strong_convexity
+        return replace(made, regularization=missing) if missing > 0 else made

@@ -24,12 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discreet.curator.records.recoding import Recoding
-from discreet.penalties import L2
+from discreet.curator import Recoding
 from discreet.penalties.base import Penalty
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.curator import Curator
 
 Vector = NDArray[np.float64]
 
@@ -72,9 +71,9 @@ def calibrate(
     hessian = _hessian(theta)
     offset = two.coefficients(np.zeros(2))
     linear = (two.coefficients(np.eye(2)).T - offset).T
-    if isinstance(penalty, L2):
-        gradient = gradient + penalty.strength * linear.T @ (linear @ theta + offset)
-        hessian = hessian + penalty.strength * linear.T @ linear
+    if penalty.ridge:
+        gradient = gradient + penalty.strong_convexity * linear.T @ (linear @ theta + offset)
+        hessian = hessian + penalty.strong_convexity * linear.T @ linear
     usual = np.array([SHARE_SPREAD * spread, SHARE_SPREAD * abs(middle) + MIDDLE_SPREAD])
     weigh = np.linalg.solve(hessian @ hessian + np.diag((noise / usual) ** 2), hessian)
     found = theta - weigh @ gradient

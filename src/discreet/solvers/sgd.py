@@ -2,32 +2,51 @@
 
 Sources: Song et al. 2013; Bassily, Smith & Thakurta 2014; Abadi et al. 2016.
 
-    each record joins the batch by its own coin of probability q
-    w_{t+1} = Proj_R( prox_{eta psi}( w_t - (eta / (q n)) [ sum_batch clip_C(grad l_i(w_t)) + noise ] ) )
+    for t < T:  B = a Poisson sample: each record joins by its own coin of probability q
+                v = w_t + beta_t (w_t - w_{t-1})
+                g = (1 / (q n)) [ sum_{i in B} clip_C(grad l_i(v)) + noise ]
+                w_{t+1} = Proj_R( prox_{eta psi}( v - eta g ) )
 
 Released: ``n_steps`` noisy sums, each a Poisson-sampled Gaussian; priced by the privacy-loss
 distribution. The sum is divided by the *expected* batch size; an empty batch is a step of noise.
-Cost: q n records a step. Wins over gd where a pass is too dear; at equal budget and enough passes,
+Cost: q n records per step. Wins over gd where a pass is too expensive; at equal budget and enough passes,
 full batches have less noise.
 """
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
+import numpy as np
+
+from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
+from discreet.budget import Budget
 from discreet.errors import Unsupported
-from discreet.solvers.gradient_loop import Descent
+from discreet.losses.base import Loss
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, public_count
+from discreet.solvers.default_rules import BATCH, EPOCHS
+from discreet.solvers.gradient_loop import Descent, project
+from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
+from discreet.solvers.sampling import check_sampling, drawn, fraction_of
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
 
 
+@register("sgd")
 @dataclass(frozen=True)
 class StochasticGradientDescent(Descent):
     """DP-SGD with Poisson sampling.
 
     Parameters are those of ``GradientDescent``, and:
 
-    batch_size
-        The expected batch size; the sampling probability is batch_size / n, rounded up to a multiple of 2^-16.
-    sampling_probability
+    Parameters
+    ----------
+    batch_size : float or None, default=None
+        Expected batch size; the sampling probability is batch_size / n, rounded up to a multiple of 2^-16.
+    sampling_probability : float or None, default=None
         Instead of ``batch_size``; needed where n is private.
     """
 
@@ -37,12 +56,43 @@ class StochasticGradientDescent(Descent):
     sampling_probability: float | None = None
     name: ClassVar[str] = "sgd"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "batch_size", "sampling_probability", open_too=True)
+        check_sampling(self.batch_size, self.sampling_probability)
+
     def fraction(self, domain: Domain) -> float:
-        """The sampling probability, from the expected batch size or as given."""
-        if self.sampling_probability is not None:
-            return self.sampling_probability
-        if self.batch_size is None:
-            raise Unsupported("give sgd a batch_size or a sampling_probability")
+        """Return the sampling probability, from the expected batch size or as given."""
+        return fraction_of(self.batch_size, self.sampling_probability, domain)
+
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """List ``n_steps`` noisy gradients of samples, and a noisy count where n is private."""
+        return self._plan(domain, loss, self.fraction(domain))
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Run the loop from zero; sums are divided by the expected number of records in them."""
+        domain, loss, n, q = curator.domain, curator.loss, public_count(curator), drawn(self.fraction(curator.domain))
+        clip, eta = self.clip_for(domain, loss), self.step_for(domain, loss)
+        path = self.path(np.zeros(domain.shape), eta, penalty)
+        for _ in progress(range(self.n_steps)):
+            v = path.ahead()
+            g = curator.noisy_gradient(v, clip=clip) / (q * n)
+            path.move(v, project(penalty.prox(v - eta * g, eta), self.radius))
+        return Solution(path.average, self.trace(curator, penalty, path, eta, clip, q * n))
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Ten passes in batches of 1,024; a hundred without noise."""
         if domain.n is None:
-            raise Unsupported("n is private here: give sgd a sampling_probability, or declare Bounds(n=...)")
-        return min(1.0, self.batch_size / domain.n)
+            raise Unsupported(
+                "n is private here: configure StochasticGradientDescent(sampling_probability=...), or declare "
+                "Bounds(n=...)"
+            )
+        batch = float(min(domain.n, BATCH))
+        epochs = EPOCHS if budget.is_private else 10 * EPOCHS
+        return cls(n_steps=max(20, math.ceil(epochs * domain.n / batch)), batch_size=batch)
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Five short steps on half of the records each, which no transcript shows."""
+        return AuditCase(cls(n_steps=5, clip=CANARY_CLIP, step_size=SHORT_STEP, sampling_probability=0.5), "model")

@@ -19,57 +19,6 @@ Names are imported when they are first used: pytest loads the plug-in beside thi
 and must not pay for a compiler that nobody asked for.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from discreet.lazy_names import lazy_names
 
-if TYPE_CHECKING:
-    from discreet.audit.neighbors import Data, Pair, neighbor_pairs
-    from discreet.audit.replay_pair import Finding, ReplayReport, assert_fresh_noise, assert_replay, fresh_noise, replay
-    from discreet.testing.checks import Privacy, Refuted
-    from discreet.testing.contexts import noiseless, seeded
-
-_HOME = {
-    "Data": "discreet.audit.neighbors",
-    "Finding": "discreet.audit.replay_pair",
-    "Pair": "discreet.audit.neighbors",
-    "Privacy": "discreet.testing.checks",
-    "Refuted": "discreet.testing.checks",
-    "ReplayReport": "discreet.audit.replay_pair",
-    "assert_fresh_noise": "discreet.audit.replay_pair",
-    "assert_replay": "discreet.audit.replay_pair",
-    "fresh_noise": "discreet.audit.replay_pair",
-    "neighbor_pairs": "discreet.audit.neighbors",
-    "noiseless": "discreet.testing.contexts",
-    "replay": "discreet.audit.replay_pair",
-    "seeded": "discreet.testing.contexts",
-}
-
-__all__ = [
-    "Data",
-    "Finding",
-    "Pair",
-    "Privacy",
-    "Refuted",
-    "ReplayReport",
-    "assert_fresh_noise",
-    "assert_replay",
-    "fresh_noise",
-    "neighbor_pairs",
-    "noiseless",
-    "replay",
-    "seeded",
-]
-
-
-def __getattr__(name: str) -> Any:
-    try:
-        home = _HOME[name]
-    except KeyError:
-        raise AttributeError(f"module 'discreet.testing' has no attribute {name!r}") from None
-    value = getattr(import_module(home), name)
-    globals()[name] = value  # the next access does not come here
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazy_names(__spec__)

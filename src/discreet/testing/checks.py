@@ -15,10 +15,10 @@ from discreet.audit import Audit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.losses import Logistic
-from discreet.models.fitting import fit_model
+from discreet.losses.disagreements import wrong_constants
+from discreet.models.fitting import FitSettings, fit_model
 from discreet.penalties import NoPenalty
 from discreet.solvers.gd import GradientDescent
-from discreet.testing.constants import wrong_constants
 
 RUNS = 100
 CONFIDENCE = 1 - 1e-6
@@ -49,7 +49,18 @@ class _Model:
 
 
 class Privacy:
-    """Try to refute a claim, and raise ``Refuted`` where that succeeds. Nothing here proves a claim."""
+    """Try to refute a claim, and raise ``Refuted`` where that succeeds. Nothing here proves a claim.
+
+    Examples
+    --------
+    In pytest, the fixture ``privacy`` is one:
+
+    >>> from discreet.solvers import GradientDescent
+    >>> from discreet.testing import Privacy
+    >>> found = Privacy().check(GradientDescent(n_steps=2), relations=["zero_out"], runs=0)
+    >>> any(audit.refuted for audit in found)
+    False
+    """
 
     def require(self, found: Audit) -> Audit:
         """Fail if this audit refutes its claim; else give it back."""
@@ -187,21 +198,19 @@ def _fit_of(
     steps = GradientDescent(n_steps=3) if solver is None else solver
 
     def fit(X: Any, y: Any, groups: Any = None) -> _Model:
-        fitted = fit_model(
-            X,
-            y,
-            groups,
-            model="check",
-            bounds=bounds,
-            loss=loss,
-            penalty=NoPenalty() if penalty is None else penalty,
-            solver=steps,
-            epsilon=epsilon,
-            delta=delta,
-            neighbors=str(relation),
+        settings = FitSettings(
+            "check",
+            bounds,
+            loss,
+            NoPenalty() if penalty is None else penalty,
+            steps,
+            epsilon,
+            delta,
+            str(relation),
             fit_intercept=False,
             ledger=False,
         )
+        fitted = fit_model(settings, X, y, groups)
         return _Model(fitted.coef, fitted.intercept, fitted.certificate)
 
     return fit

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from discreet.bounds import Bounds
+from discreet.curator import known_answers
 from discreet.curator.certified import float_passes as passes
 from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
 from discreet.curator.engines import threads
@@ -399,7 +400,7 @@ def test_many_columns_take_conjugate_gradients(monkeypatch):
 @each_storage
 def test_a_stale_kernel_is_found(storage, monkeypatch):
     engine, *_ = draw(Logistic(), storage=storage)
-    monkeypatch.setattr(minimizer, "_checked", set())
+    monkeypatch.setattr(known_answers, "_passed", set())
     monkeypatch.setattr(minimizer, "derivatives", lambda loss, m, t, out: out.fill(derivative(loss, m[0], t) + 1e-9))
     with pytest.raises(StaleKernels):
         minimize(engine, Objective(Logistic(), 1.0, np.zeros(5)), 1e-9)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, PrivateData
+from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
+from discreet.curator import PrivateData
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.known_answers import gradients
 from discreet.errors import StaleKernels

@@ -133,43 +133,13 @@ def test_directions_are_uniform(p):
     assert abs(np.corrcoef(radius, direction[:, 0])[0, 1]) < 5 / math.sqrt(n)
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("bound", [1, 3, 10])
-def test_uniform_below(bound):
-    source = draws(6)
-    seen = np.bincount([source.uniform_below(bound) for _ in range(5_000)], minlength=bound)
-    assert seen.size == bound
-    assert bound == 1 or stats.chisquare(seen).pvalue > SIGNIFICANCE
-
-
-def test_uniform_below_refuses_the_incomplete_multiple():
-    class Sequence:
-        def __init__(self, *given):
-            self._given = list(given)
-
-        def words(self, count):
-            return np.array([self._given.pop(0) for _ in range(count)], dtype=np.uint64)
-
-    assert Draws(Sequence(2**64 - 1, 2**64 - 2)).uniform_below(3) == 2  # 2^64 - 1 is a multiple of three
-    assert Draws(Sequence(2**64 - 1)).uniform_below(2**64) == 2**64 - 1
-    bound = 2**63 + 1
-    assert Draws(Sequence(bound, 2**64 - 1, 7)).uniform_below(bound) == 7
-
-
-@pytest.mark.parametrize("bound", [0, -1, 2**64 + 1])
-def test_uniform_below_needs_a_bound(bound):
-    with pytest.raises(ValueError, match="between 1 and"):
-        draws(7).uniform_below(bound)
-
-
 def test_gamma_needs_a_shape():
     with pytest.raises(ValueError, match="at least one"):
         draws(7).gamma(0)
 
 
 def test_nothing_is_drawn_from_numpy():
-    folder = Path(discreet.__file__).parent / "curator"
-    for name in ("draws.py", "posterior.py"):
-        text = (folder / name).read_text()
+    for path in (Path(discreet.__file__).parent / "curator").rglob("*.py"):
+        text = path.read_text()
         assert "numpy.random" not in text
         assert "np.random" not in text

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from discreet import Bounds, DPLogisticRegression, DPRidge, DPSelectCV, private_score
+from discreet import Bounds, DPLogisticRegression, DPRandomizedSearch, DPRidge, private_score
 from discreet.curator.records.admission import class_indices, grouping
 from discreet.curator.records.containers import as_array, column_names, container_of, kind_of
 from discreet.errors import DiscreetError, MissingBounds, Unsupported
@@ -84,7 +84,7 @@ def test_every_library_s_column_is_a_target(name, reference, seeded):
 def test_scores_and_selections_take_them_too(reference):
     table, y = columns()
     assert private_score(reference, pl.DataFrame(table), pl.Series(y), epsilon=5.0).value > 0.5
-    chosen = DPSelectCV(DPLogisticRegression(bounds=NAMED, solver="gd"), {"alpha": [1e-3, 1e-1]}, epsilon=5.0)
+    chosen = DPRandomizedSearch(DPLogisticRegression(bounds=NAMED, solver="gd"), {"alpha": [1e-3, 1e-1]}, epsilon=5.0)
     assert chosen.fit(pa.table(table), pa.array(y)).n_features_in_ == 2
 
 

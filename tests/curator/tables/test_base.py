@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import Category, DPLogisticRegression, Schema, SchemaEncoder, SchemaError, TableModel, Target
+from discreet import DPLogisticRegression, Schema, TableModel
+from discreet.models import SchemaEncoder
+from discreet.schema import Category, SchemaError, Target
 
 
 def encoded(kind, cells):

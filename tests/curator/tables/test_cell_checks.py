@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import DPLogisticRegression, DPRidge, GradientDescent
+from discreet import DPLogisticRegression, DPRidge
 from discreet.accounting.cell_counts import CHECKED, Checked, checked_in
 from discreet.accounting.events import Gaussian
 from discreet.curator.tables.sources import FrameSource
@@ -15,6 +15,7 @@ from discreet.models.fitting import Quote
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
+from discreet.solvers import GradientDescent
 
 COLUMNS = {
     "age": Number((0, 100), missing="record"),

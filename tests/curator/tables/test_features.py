@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from discreet import DPLogisticRegression, DPRidge, GradientDescent
+from discreet import DPLogisticRegression, DPRidge
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.records import admission
 from discreet.curator.tables.layout import Layout
@@ -17,6 +17,7 @@ from discreet.models.table_encoder import SchemaEncoder, coefficients, make_priv
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
 from discreet.schema.schema import Schema
+from discreet.solvers import GradientDescent
 from tests.curator.tables.declarations import LARGEST, RANGES, kinds, schemas
 from tests.curator.tables.test_cells import anything, boxed
 

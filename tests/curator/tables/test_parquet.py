@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import DPLogisticRegression, GradientDescent, Ledger
+from discreet import DPLogisticRegression, Ledger
 from discreet.curator.tables.sources import FrameSource
 from discreet.curator.tables.table_files import open_table
 from discreet.curator.tables.table_stream import TableStream
@@ -17,6 +17,7 @@ from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Category, Number, Target
 from discreet.schema.schema import Schema
+from discreet.solvers import GradientDescent
 from tests.curator.tables.shown import SECRET, assert_discreet, watched
 
 SCHEMA = Schema({"a": Number((0, 10)), "b": Category(("x", "y"))}, Target("t", classes=(0, 1)))

@@ -20,7 +20,6 @@ from discreet.curator.tables.quantiles import (
     joint_cells,
     quantile_range,
     release_for,
-    runs_of_rows,
     size_of,
     split_counts,
     tail_noise,
@@ -96,14 +95,6 @@ def test_columns_are_numbered_one_behind_the_other():
     counts = np.bincount(cells[cells >= 0], minlength=size_of(trees)).astype(float)
     for j, (tree, part) in enumerate(zip(trees, split_counts(trees, counts), strict=True)):
         np.testing.assert_array_equal(part, counted(tree, X[:, j]))
-
-
-def test_rows_are_cut_into_moderate_runs():
-    trees = [Tree(0, 1)] * 50
-    runs = list(runs_of_rows(10_000, trees))
-    assert [run.start for run in runs[1:]] == [run.stop for run in runs[:-1]]
-    assert (runs[0].start, runs[-1].stop) == (0, 10_000)
-    assert max(run.stop - run.start for run in runs) * cells_per_record(trees) <= 1 << 20
 
 
 # --- the tree that fits best ------------------------------------------------------------------------
@@ -250,7 +241,7 @@ def test_from_rows_to_ranges(relation):
     X = np.column_stack([rng.normal(40, 12, 40_000), np.exp(rng.normal(10, 0.7, 40_000)), rng.uniform(-1, 1, 40_000)])
     trees, budget = [Tree(0, 150), Tree(0, 1e8), Tree(-1e3, 1e3)], Budget(1.0, 1e-6, relation)
     plan = Plan([release := release_for(Plan([Release("noisy_gradient", 10)]), pure=False)])
-    blocks = (joint_cells(trees, X[run]) for run in runs_of_rows(len(X), trees))
+    blocks = (joint_cells(trees, run) for run in np.array_split(X, 7))
     found = count_once(
         plan,
         budget,

@@ -1,7 +1,8 @@
-"""DPSelectCV: what is released, at what price, and what it refuses."""
+"""DPRandomizedSearch: what is released, at what price, and what it refuses."""
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,28 +13,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import discreet
-from discreet import (
-    Bounds,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    DPRidge,
-    DPSelectCV,
-    GradientDescent,
-    MissingBounds,
-    PlanViolation,
-    Unsupported,
-)
+from discreet import Bounds, DPLogisticRegression, DPPoissonRegressor, DPRandomizedSearch, DPRidge
 from discreet.accounting.events import Gaussian, RepeatedSelection
 from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
-from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy
+from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.observer import observe
 from discreet.curator.records import split
-from discreet.models.defaults import NAMES
+from discreet.errors import MissingBounds, PlanViolation, Unsupported
 from discreet.models.selection import private_search as selection_module
 from discreet.models.selection import runs as runs_module
-from discreet.models.selection.runs import lot
 from discreet.models.selection.search_price import kinds, stopping_of
+from discreet.models.solver_choice import solver_names
+from discreet.solvers import GradientDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import RELATIONS, bounds_of, stream, table
@@ -54,7 +47,7 @@ def rows(request):
 
 @pytest.fixture(scope="module")
 def fitted(rows):
-    return DPSelectCV(classifier(), FEW, epsilon=3.0).fit(*rows)
+    return DPRandomizedSearch(classifier(), FEW, epsilon=3.0).fit(*rows)
 
 
 # ---------------------------------------------------------------------------------------------- outcome
@@ -104,7 +97,7 @@ def test_nothing_tells_the_number_of_runs(rows, monkeypatch, capsys):
     monkeypatch.setattr(selection_module, "split", lambda *given: halves)
     for count in (1, 7):
         monkeypatch.setattr(Stopping, "draw", lambda self, word, count=count: count)
-        model = DPSelectCV(classifier(verbose=True), {"alpha": [1e-3]}, epsilon=3.0).fit(*rows)
+        model = DPRandomizedSearch(classifier(verbose=True), {"alpha": [1e-3]}, epsilon=3.0).fit(*rows)
         shown.append((sorted(vars(model)), sorted(vars(model.best_estimator_)), model.certificate_.to_json()))
     assert shown[0] == shown[1]
     assert capsys.readouterr() == ("", "")
@@ -113,9 +106,9 @@ def test_nothing_tells_the_number_of_runs(rows, monkeypatch, capsys):
 def test_the_best_score_wins_and_of_equal_ones_the_first(rows, monkeypatch):
     scores, turns = iter([0.3, 0.9, 0.9, 0.1]), iter(range(4))
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 4)
-    monkeypatch.setattr(runs_module, "lot", lambda sides, entropy: next(turns))
+    monkeypatch.setattr(runs_module, "uniform_below", lambda sides, entropy: next(turns))
     monkeypatch.setattr(runs_module.Runs, "_score", lambda *args: next(scores))
-    model = DPSelectCV(classifier(), {"alpha": [1e-4, 1e-3, 1e-2, 1e-1]}, epsilon=3.0).fit(*rows)
+    model = DPRandomizedSearch(classifier(), {"alpha": [1e-4, 1e-3, 1e-2, 1e-1]}, epsilon=3.0).fit(*rows)
     assert (model.best_params_, model.best_score_) == ({"alpha": 1e-3}, 0.9)
 
 
@@ -129,7 +122,7 @@ def test_good_candidates_are_chosen():
     for seed in range(12):
         with stream(seed):
             either = classifier(solver=solver, penalty="l1")
-            model = DPSelectCV(either, {"alpha": [1e-5, 1e3]}, epsilon=4.0, mean_runs=6).fit(X, y)
+            model = DPRandomizedSearch(either, {"alpha": [1e-5, 1e3]}, epsilon=4.0, mean_runs=6).fit(X, y)
         wins += model.best_params_["alpha"] == 1e-5
         assert not model.certificate_.is_private
         if model.best_params_["alpha"] == 1e-5:
@@ -139,16 +132,16 @@ def test_good_candidates_are_chosen():
 
 def test_no_run_at_all_leaves_zeros(rows, monkeypatch):
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 0)
-    model = DPSelectCV(classifier(), FEW, epsilon=3.0, stopping="poisson").fit(*rows)
+    model = DPRandomizedSearch(classifier(), FEW, epsilon=3.0, stopping="poisson").fit(*rows)
     assert not model.best_estimator_.coef_.any()
     assert math.isnan(model.best_score_)
     assert set(model.predict(rows[0]).tolist()) == {-1}
     assert model.certificate_.verify().is_private
     ridge = DPRidge(bounds=1.0, target=(-1, 1))
-    model = DPSelectCV(ridge, {"alpha": [1e-3]}, epsilon=3.0, stopping="poisson").fit(*rows)
+    model = DPRandomizedSearch(ridge, {"alpha": [1e-3]}, epsilon=3.0, stopping="poisson").fit(*rows)
     assert not model.predict(rows[0]).any()
     several = DPLogisticRegression(bounds=1.0, classes=(-1, 0, 1))
-    model = DPSelectCV(several, {"alpha": [1e-3]}, epsilon=3.0, stopping="poisson").fit(*rows)
+    model = DPRandomizedSearch(several, {"alpha": [1e-3]}, epsilon=3.0, stopping="poisson").fit(*rows)
     assert model.predict_proba(rows[0]).shape == (300, 3)
 
 
@@ -159,7 +152,7 @@ def test_no_run_at_all_leaves_zeros(rows, monkeypatch):
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_it_costs_what_was_asked_for(rows, stopping, neighbors):
     estimator = DPLogisticRegression(bounds=Bounds(1.0, classes=(-1, 1), n=300))
-    chosen = DPSelectCV(estimator, FEW, epsilon=2.0, neighbors=neighbors, stopping=stopping)
+    chosen = DPRandomizedSearch(estimator, FEW, epsilon=2.0, neighbors=neighbors, stopping=stopping)
     offer = chosen.offer(300, 3)
     assert 0.99 * 2 < offer.price.epsilon <= 2.0
     assert offer.run.epsilon < 2.0
@@ -170,23 +163,27 @@ def test_it_costs_what_was_asked_for(rows, stopping, neighbors):
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize("solver", [name for name in NAMES if name not in ("auto", "exponential")])
+@pytest.mark.parametrize("solver", [name for name in solver_names() if name not in ("auto", "exponential")])
 def test_every_solver_can_be_selected_among(rows, solver):
-    model = DPSelectCV(classifier(), {"solver": [solver], "alpha": [1e-2, 1e-1]}, epsilon=4.0, stopping="logarithmic")
+    model = DPRandomizedSearch(
+        classifier(), {"solver": [solver], "alpha": [1e-2, 1e-1]}, epsilon=4.0, stopping="logarithmic"
+    )
     model.fit(*rows)
     assert 3.0 < model.certificate_.verify().epsilon <= 4.0
 
 
 def test_an_approximate_sampler_cannot_be_selected_among(rows):
     with pytest.raises(Unsupported, match="only approximate"):
-        DPSelectCV(classifier(), {"solver": ["exponential"]}, epsilon=4.0).fit(*rows)
+        DPRandomizedSearch(classifier(), {"solver": ["exponential"]}, epsilon=4.0).fit(*rows)
 
 
 def test_a_run_releases_what_was_priced_and_no_more(rows, monkeypatch):
     """Counted through the window: each run's noise is at least that of the certificate's events."""
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 3)
     with window() as seen:
-        model = DPSelectCV(classifier(), {"solver": [GradientDescent(n_steps=3, clip=0.5)]}, epsilon=3.0).fit(*rows)
+        model = DPRandomizedSearch(classifier(), {"solver": [GradientDescent(n_steps=3, clip=0.5)]}, epsilon=3.0).fit(
+            *rows
+        )
     assert [m.query for m in seen] == (["noisy_gradient"] * 3 + ["noisy_score"]) * 3
     ((run,),) = model.certificate_.events[0].runs
     mu = math.sqrt(sum((2 * m.unit.bound / 2**m.unit.m) ** 2 for m in seen[:3]))
@@ -196,7 +193,7 @@ def test_a_run_releases_what_was_priced_and_no_more(rows, monkeypatch):
 
 
 def test_pure_budgets(rows):
-    model = DPSelectCV(classifier(), {"solver": [GradientDescent(n_steps=2, clip=0.5)]}, epsilon=4.0, delta=0)
+    model = DPRandomizedSearch(classifier(), {"solver": [GradientDescent(n_steps=2, clip=0.5)]}, epsilon=4.0, delta=0)
     assert model.offer(300, 3).run.epsilon == pytest.approx(2.0)
     assert model.fit(*rows).certificate_.verify().epsilon == pytest.approx(4.0)
     geometric = clone(model).set_params(stopping="geometric")
@@ -206,7 +203,7 @@ def test_pure_budgets(rows):
 
 
 def test_no_privacy_is_said(rows):
-    model = DPSelectCV(classifier(), {"solver": [GradientDescent(n_steps=3)]}, epsilon=math.inf).fit(*rows)
+    model = DPRandomizedSearch(classifier(), {"solver": [GradientDescent(n_steps=3)]}, epsilon=math.inf).fit(*rows)
     assert not model.certificate_.is_private
     assert model.best_score_ == pytest.approx(model.score(*rows), abs=0.2)
 
@@ -233,13 +230,13 @@ def test_a_candidate_that_releases_something_else_is_stopped(rows, monkeypatch):
 
     def other(*asked):
         found = planned(*asked)
-        object.__setattr__(found, "releases", tuple((Gaussian(1.0),) for _ in found.releases))
-        return found
+        other_price = price_plan([Gaussian(100.0)], found.run)
+        return replace(found, planned=tuple(replace(one, priced=other_price) for one in found.planned))
 
     monkeypatch.setattr(selection_module, "offer", other)
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 1)
     with pytest.raises(PlanViolation, match="priced"):
-        DPSelectCV(classifier(), FEW, epsilon=3.0).fit(*rows)
+        DPRandomizedSearch(classifier(), FEW, epsilon=3.0).fit(*rows)
 
 
 # ------------------------------------------------------------------------------------------- the privacy
@@ -253,7 +250,9 @@ def selecting(name, relation, delta=1e-5, declared=None, **settings):
     solvers = [GradientDescent(n_steps=2, clip=0.3), "svrg" if name == "softmax" else "cd"]
 
     def fit(X, y, groups=None):
-        chosen = DPSelectCV(estimator, {"solver": solvers}, epsilon=3.0, delta=delta, neighbors=relation, **settings)
+        chosen = DPRandomizedSearch(
+            estimator, {"solver": solvers}, epsilon=3.0, delta=delta, neighbors=relation, **settings
+        )
         return chosen.fit(X, y, groups)
 
     return fit
@@ -363,35 +362,17 @@ def test_persons_stay_together(names, seeded):
         assert [names[i] for i in one.y.tolist()] == one.groups.tolist()
 
 
-def test_lots_are_even():
-    with stream(4) as entropy:
-        counts = np.bincount([lot(3, entropy) for _ in range(3000)])
-    assert counts.size == 3
-    assert abs(counts - 1000).max() < 140
-
-
-def test_lots_beyond_the_largest_multiple_are_drawn_again():
-    class Edge(SystemEntropy):
-        given = iter([2**64 - 1, 7])
-
-        def words(self, count):
-            return np.array([next(self.given)], dtype=np.uint64)
-
-    assert lot(3, Edge()) == 1
-    assert (2**64 - 1) % 3 == 0
-
-
 # -------------------------------------------------------------------------------------------- scikit-learn
 
 
 def test_clone_parameters_and_tags():
-    chosen = DPSelectCV(classifier(), FEW, epsilon=2.0, stopping="geometric", mean_runs=7)
+    chosen = DPRandomizedSearch(classifier(), FEW, epsilon=2.0, stopping="geometric", mean_runs=7)
     copy = clone(chosen)
     assert copy.get_params(deep=False).keys() == chosen.get_params(deep=False).keys()
     assert copy.set_params(estimator__alpha=0.5, epsilon=1.0).estimator.alpha == 0.5
     assert is_classifier(chosen)
-    assert is_regressor(DPSelectCV(None, [DPRidge(bounds=1.0, target=(0, 1))]))
-    assert not hasattr(DPSelectCV(DPRidge(bounds=1.0)), "predict_proba")
+    assert is_regressor(DPRandomizedSearch(None, [DPRidge(bounds=1.0, target=(0, 1))]))
+    assert not hasattr(DPRandomizedSearch(DPRidge(bounds=1.0)), "predict_proba")
     assert hasattr(chosen, "predict_proba")
     with pytest.raises(NotFittedError):
         chosen.predict(np.zeros((2, 3)))
@@ -401,16 +382,18 @@ def test_frames_and_names(rows):
     frame = pd.DataFrame(rows[0], columns=["a", "b", "c"])
     bounds = dict.fromkeys(frame, (-1, 1))
     estimator = DPLogisticRegression(bounds=bounds, classes=(-1, 1))
-    model = DPSelectCV(estimator, FEW, epsilon=3.0)
+    model = DPRandomizedSearch(estimator, FEW, epsilon=3.0)
     assert model.offer(300, 3).price.epsilon <= 3
     model.fit(frame, pd.Series(rows[1]))
     assert model.best_estimator_.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
 def test_forms_of_candidates(rows):
-    explicit = DPSelectCV(classifier(), [{"alpha": 1e-3}, {"alpha": 1e-2, "solver": "gd"}], epsilon=3.0).fit(*rows)
+    explicit = DPRandomizedSearch(classifier(), [{"alpha": 1e-3}, {"alpha": 1e-2, "solver": "gd"}], epsilon=3.0).fit(
+        *rows
+    )
     assert explicit.best_params_["alpha"] in (1e-3, 1e-2)
-    listed = DPSelectCV(None, [classifier(alpha=1e-3), classifier(solver="gd")], epsilon=3.0).fit(*rows)
+    listed = DPRandomizedSearch(None, [classifier(alpha=1e-3), classifier(solver="gd")], epsilon=3.0).fit(*rows)
     assert listed.best_params_["candidate"] in (0, 1)
 
 
@@ -437,16 +420,16 @@ def test_forms_of_candidates(rows):
 )
 def test_refused_candidates(rows, estimator, candidates, message):
     with pytest.raises(ValueError, match=message):
-        DPSelectCV(estimator, candidates, epsilon=2.0).fit(*rows)
+        DPRandomizedSearch(estimator, candidates, epsilon=2.0).fit(*rows)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"stopping": "fixed"}, "stopping must be"),
-        ({"validation": 0.0}, "validation"),
-        ({"validation": 1.0}, "validation"),
-        ({"validation": 1e-9}, "validation"),
+        ({"validation_fraction": 0.0}, "validation"),
+        ({"validation_fraction": 1.0}, "validation"),
+        ({"validation_fraction": 1e-9}, "validation"),
         ({"mean_runs": -3.0}, "mean"),
         ({"mean_runs": 1.0, "stopping": "geometric"}, "mean"),
         ({"epsilon": 0.0}, "epsilon"),
@@ -457,18 +440,18 @@ def test_refused_candidates(rows, estimator, candidates, message):
 )
 def test_refused_settings(rows, settings, message):
     with pytest.raises(discreet.DiscreetError, match=message):
-        DPSelectCV(classifier(), FEW, **settings).fit(*rows)
+        DPRandomizedSearch(classifier(), FEW, **settings).fit(*rows)
 
 
 def test_refused_data(rows):
     with pytest.raises(ValueError, match="target y is None"):
-        DPSelectCV(classifier(), FEW).fit(rows[0], None)
+        DPRandomizedSearch(classifier(), FEW).fit(rows[0], None)
     with pytest.raises(Unsupported, match="too few"):
-        DPSelectCV(classifier(), FEW).fit(rows[0][:1], rows[1][:1])
+        DPRandomizedSearch(classifier(), FEW).fit(rows[0][:1], rows[1][:1])
     with pytest.raises(Unsupported, match="one target for each row"):
-        DPSelectCV(classifier(), FEW).fit(rows[0], rows[1][:-1])
+        DPRandomizedSearch(classifier(), FEW).fit(rows[0], rows[1][:-1])
     with pytest.raises(MissingBounds, match="declared n"):
-        DPSelectCV(DPLogisticRegression(bounds=Bounds(1.0, classes=(-1, 1), n=7)), FEW).fit(*rows)
+        DPRandomizedSearch(DPLogisticRegression(bounds=Bounds(1.0, classes=(-1, 1), n=7)), FEW).fit(*rows)
 
 
 def test_a_run_that_fails_ends_the_selection_and_is_not_drawn_again(rows, monkeypatch):
@@ -481,7 +464,7 @@ def test_a_run_that_fails_ends_the_selection_and_is_not_drawn_again(rows, monkey
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 3)
     monkeypatch.setattr(DPLogisticRegression, "fit", fails)
     with pytest.raises(Unsupported, match="no"):
-        DPSelectCV(classifier(), FEW, epsilon=3.0).fit(*rows)
+        DPRandomizedSearch(classifier(), FEW, epsilon=3.0).fit(*rows)
     assert len(asked) == 1
 
 
@@ -493,14 +476,16 @@ def test_warnings_of_runs_are_not_seen(rows, monkeypatch, recwarn):
         return fit(self, *args)
 
     monkeypatch.setattr(DPLogisticRegression, "fit", warns)
-    DPSelectCV(classifier(), FEW, epsilon=3.0, stopping="geometric").fit(*rows)
+    DPRandomizedSearch(classifier(), FEW, epsilon=3.0, stopping="geometric").fit(*rows)
     assert not [one for one in recwarn if "this run" in str(one.message)]
 
 
 def test_the_price_is_known_before_any_record():
-    chosen = DPSelectCV(classifier(), {"alpha": np.logspace(-5, 0, 50).tolist()}, epsilon=2.0, neighbors="zero_out")
+    chosen = DPRandomizedSearch(
+        classifier(), {"alpha": np.logspace(-5, 0, 50).tolist()}, epsilon=2.0, neighbors="zero_out"
+    )
     offer = chosen.offer(10_000, 3)
-    assert epsilon_of(offer.events, offer.total.delta, "zero_out").epsilon == offer.price.epsilon <= 2.0
-    assert len(offer.releases) == 50
+    assert epsilon_of(offer.priced.events, offer.total.delta, "zero_out").epsilon == offer.price.epsilon <= 2.0
+    assert len(offer.planned) == 50
     fewer = clone(chosen).set_params(candidates={"alpha": [1e-3]}, mean_runs=10).offer(10_000, 3)
     assert fewer.run.epsilon == pytest.approx(offer.run.epsilon, rel=1e-6)  # the number of candidates costs nothing

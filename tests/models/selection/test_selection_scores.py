@@ -6,21 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import (
-    Bounds,
-    Budget,
-    Huber,
-    Logistic,
-    Plan,
-    PlanViolation,
-    Poisson,
-    PrivateData,
-    Release,
-    SmoothedHinge,
-    Softmax,
-    Squared,
-)
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.queries import scores
+from discreet.errors import PlanViolation
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, table
@@ -43,7 +35,7 @@ def weights(name):
 
 def opened(name, data, budget, declared=None):
     private = PrivateData(data.X, data.y, bounds_of(name, declared), groups=data.groups)
-    return private.open(PLAN, budget, LOSSES[name])
+    return private.open(price_plan(PLAN, budget), LOSSES[name])
 
 
 def asked(name, relation, error=0.3, delta=1e-5, groups=False):
@@ -51,7 +43,9 @@ def asked(name, relation, error=0.3, delta=1e-5, groups=False):
 
     def fit(X, y, groups=None):
         data = PrivateData(X, y, bounds_of(name), groups=groups)
-        return data.open(PLAN, Budget(1.0, delta, relation), LOSSES[name]).noisy_score(weights(name), error=error)
+        return data.open(price_plan(PLAN, Budget(1.0, delta, relation)), LOSSES[name]).noisy_score(
+            weights(name), error=error
+        )
 
     return fit
 
@@ -157,10 +151,11 @@ def _times(query, times):
 
 @pytest.mark.parametrize("name", ["logistic", "softmax", "ridge"])
 def test_a_stale_kernel_would_be_found(name, monkeypatch):
+    from discreet.curator import known_answers
     from discreet.curator.known_answers import gradients
     from discreet.errors import StaleKernels
 
-    monkeypatch.setattr(gradients, "_checked_values", set())
+    monkeypatch.setattr(known_answers, "_passed", set())
     monkeypatch.setattr(gradients, "_values_by_hand", lambda *args: -1)
     with pytest.raises(StaleKernels):
         opened(name, table(name), Budget(1.0, 1e-5)).noisy_score(weights(name))
@@ -179,5 +174,5 @@ def test_refusals():
     sampled = Plan((Release("noisy_score", 1, sampling_probability=0.5),))
     with pytest.raises(PlanViolation, match="sampling"):
         PrivateData(np.zeros((N, 3)), np.zeros(N), Bounds(1.0, classes=(0, 1))).open(
-            sampled, Budget(1.0, 1e-5), Logistic()
+            price_plan(sampled, Budget(1.0, 1e-5)), Logistic()
         )

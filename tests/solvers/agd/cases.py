@@ -5,8 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet import AdaptivePlan, Bounds, Budget, Logistic, PrivateData, Release
+from discreet import Bounds, Budget
+from discreet.accounting import AdaptivePlan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import SeededEntropy
+from discreet.losses import Logistic
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
 GRADIENT = Release("noisy_gradient", 0)
@@ -54,7 +58,7 @@ def opened(budget=None, queries=(GRADIENT, CHOICE), *, X=None, y=None, loss=None
         facts = {"target": (-1.0, 1.0)}
     data = PrivateData(X, y, Bounds(1.0, n=len(y) if groups is None else None, **facts), groups=groups,
                        fit_intercept=intercept)  # fmt: skip
-    return data.open(AdaptivePlan(queries), budget, loss)
+    return data.open(price_plan(AdaptivePlan(queries), budget), loss)
 
 
 def filter_of(curator):

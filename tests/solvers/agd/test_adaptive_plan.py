@@ -13,10 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import AdaptivePlan, Bounds, Budget, Logistic, Plan, PrivateData, Release
+from discreet import Bounds, Budget
+from discreet.accounting import AdaptivePlan, Plan, Release
 from discreet.accounting.events import ZCDP
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.queries.candidates import ValueQuery
+from discreet.curator.queries.gradients import GradientQuery
 from discreet.errors import AccountingError, BudgetExceeded, PlanViolation, Unsupported
+from discreet.losses import Logistic
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import (
@@ -115,7 +121,7 @@ def test_the_filter_never_allows_more_than_the_event_says(epsilon, exponent, pap
     budget = Budget(epsilon, 10.0**exponent, relation)
     plan = AdaptivePlan((GRADIENT,), papers_total=papers)
     X, y = small_table()
-    curator = PrivateData(X, y, Bounds(1.0, classes=(-1, 1))).open(plan, budget, Logistic())
+    curator = PrivateData(X, y, Bounds(1.0, classes=(-1, 1))).open(price_plan(plan, budget), Logistic())
     (event,) = plan.events(curator.noise_multiplier, pure=False)
     assert Fraction(plan.total(budget)) >= filter_of(curator).total
     assert Fraction(event.rho) >= filter_of(curator).total
@@ -131,19 +137,19 @@ def test_a_budget_that_cannot_be_certified_is_refused_before_the_first_answer(ep
     plan = AdaptivePlan((GRADIENT,), papers_total=papers)
     try:
         data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1)))
-        curator = data.open(plan, Budget(epsilon, delta, "zero_out"), Logistic())
+        curator = data.open(price_plan(plan, Budget(epsilon, delta, "zero_out")), Logistic())
     except (Unsupported, AccountingError):
         return
     assert curator.certificate(model="test", solver={}).verify().epsilon <= epsilon * (1 + 1e-12)
 
 
-def test_a_refused_question_reads_nothing_and_draws_nothing():
+def test_a_refused_question_reads_nothing_and_draws_nothing(monkeypatch):
     with use_entropy(CountingEntropy(1)) as entropy, window() as seen:
         curator = opened()
         left = float(budget_left(curator))
         read = []
-        curator._session.engine.gradient_sum = lambda query: read.append(query)
-        curator._session.engine.value_sums = lambda query: read.append(query)
+        for question in (GradientQuery, ValueQuery):
+            monkeypatch.setattr(question, "over", lambda query, engine: read.append(query))
         for ask in (ask_gradient, ask_choice):
             with pytest.raises(BudgetExceeded, match="nothing was asked of the data"):
                 ask(curator, math.nextafter(left, math.inf))
@@ -197,7 +203,7 @@ def test_rho_has_no_place_in_a_fixed_plan():
     X, y = small_table()
     data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1)))
     fixed = Plan([Release("noisy_gradient", 1), Release("select_candidate", 1, mechanism="exponential")])
-    curator = data.open(fixed, Budget(1.0, 1e-6), Logistic())
+    curator = data.open(price_plan(fixed, Budget(1.0, 1e-6)), Logistic())
     for ask in (ask_gradient, ask_choice):
         with pytest.raises(PlanViolation, match="adaptive"):
             ask(curator, 1e-4)

@@ -9,9 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 import discreet
 from discreet import (
-    L1,
-    L2,
-    AdaptiveDescent,
     Bounds,
     Budget,
     DPHuberRegressor,
@@ -20,15 +17,16 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    Logistic,
-    NoPenalty,
-    Poisson,
-    PrivateData,
 )
+from discreet.accounting import AdaptivePlan
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.zcdp_filter import Filter
+from discreet.curator import Curator, PrivateData
 from discreet.errors import BudgetExceeded, DiscreetError, Unsupported
+from discreet.losses import Logistic, Poisson
 from discreet.losses.base import least, value
-from discreet.solvers import agd
+from discreet.penalties import L1, L2, NoPenalty
+from discreet.solvers import AdaptiveDescent, agd
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import audit, filter_of, small_table
@@ -43,7 +41,7 @@ class Script:
         self.domain = SimpleNamespace(shape=(P,), n=n, neighbors="zero_out")
         self.loss, self.budget = Logistic(), Budget(1.0 if private else math.inf, 1e-6)
         self.filter = Filter(total)
-        self.plan = discreet.AdaptivePlan(())
+        self.plan = AdaptivePlan(())
         self.gradients, self.choices = gradients, choices
         self.asked, self.points, self.offsets, self.rounds = [], [], [], 0
 
@@ -90,7 +88,7 @@ def run(gradients, choices, solver=None, penalty=None, **settings):
 
 def paperlike(**settings):
     """Twenty equally spaced steps and a largest one that only its adjustment changes: the paper's."""
-    given = {"n_steps": 20, "shrink": 1.0, "clip": 1.0, "gradient_rho": 1e-3, "choice_rho": 1e-3, **settings}
+    given = {"n_step_sizes": 20, "shrink": 1.0, "clip": 1.0, "gradient_rho": 1e-3, "choice_rho": 1e-3, **settings}
     return AdaptiveDescent(**given)
 
 
@@ -110,7 +108,7 @@ def test_zero_is_always_among_the_steps_and_the_direction_is_normalized():
     np.testing.assert_array_equal(script.points[2][0], second[20])
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_steps": 7}, {"n_steps": 1}, {"shrink": 0.5}])
+@pytest.mark.parametrize("settings", [{}, {"n_step_sizes": 7}, {"n_step_sizes": 1}, {"shrink": 0.5}])
 def test_zero_is_among_the_steps_of_every_grid(settings):
     _, script = run(forever([1.0, 2.0, 3.0]), [1] * 12, paperlike(**settings))
     w = np.zeros(P)
@@ -249,7 +247,7 @@ def real(X, y, epsilon, penalty, solver, relation="replace_one"):
     data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1), n=len(y)), fit_intercept=False)
     budget = Budget(epsilon, 1e-6, relation)
     domain = data.domain(budget.neighbors, Logistic())
-    curator = data.open(solver.plan(domain, Logistic(), penalty), budget, Logistic())
+    curator = data.open(price_plan(solver.plan(domain, Logistic(), penalty), budget), Logistic())
     return curator, solver.solve(curator, penalty).coefficients
 
 
@@ -261,25 +259,25 @@ def test_without_noise_the_best_step_of_the_grid_is_taken():
         return float(np.mean(np.minimum(np.logaddexp(0, -y * (X @ w)), 3.0)) + penalty.value(w))
 
     chosen, tried = [], []
-    honest = discreet.Curator.select_candidate
+    honest = Curator.select_candidate
 
     def spy(self, points, **given):
         chosen.append(honest(self, points, **given))
         tried.append(points)
         return chosen[-1]
 
-    discreet.Curator.select_candidate = spy
+    Curator.select_candidate = spy
     try:
         real(X, y, math.inf, penalty, AdaptiveDescent(clip=10.0))
     finally:
-        discreet.Curator.select_candidate = honest
+        Curator.select_candidate = honest
     assert len(chosen) > 5
     for index, points in zip(chosen, tried, strict=True):
         values = [objective(point) for point in points]
         assert values[index] <= min(values) + 1e-5  # records are on a grid of 2^-14
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_steps": 20}, {"adjust_every": 3}])
+@pytest.mark.parametrize("settings", [{}, {"n_step_sizes": 20}, {"adjust_every": 3}])
 def test_without_noise_the_optimum_is_reached(settings, small_table):
     X, y, alpha = small_table.X, small_table.signs, 0.1
     curator, found = real(X, y, math.inf, L2(alpha), AdaptiveDescent(clip=10.0, loss_bound=30.0, **settings))
@@ -319,7 +317,8 @@ def test_a_real_run_pays_for_all_of_it(relation, settings):
 
 BAD = [
     {"gradient_share": 0.0}, {"gradient_share": 1.0}, {"gradient_share": math.nan}, {"gradient_share": "half"},
-    {"n_rounds": 0}, {"n_rounds": 2.5}, {"n_rounds": "3"}, {"n_steps": 0}, {"n_steps": 2.5}, {"n_steps": -3},
+    {"n_rounds": 0}, {"n_rounds": 2.5}, {"n_rounds": "3"},
+    {"n_step_sizes": 0}, {"n_step_sizes": 2.5}, {"n_step_sizes": -3},
     {"adjust_every": 0}, {"adjust_every": 1.5}, {"growth": 0.0}, {"growth": -1.0}, {"growth": math.inf},
     {"growth": math.nan}, {"largest_step": 0.0}, {"largest_step": math.inf}, {"adjustment": -0.1}, {"clip": 0.0},
     {"clip": "1"}, {"loss_bound": math.nan}, {"loss_bound": -3.0}, {"selection": "laplace"},
@@ -343,7 +342,7 @@ def test_no_step_found_shrinks_the_largest():
 
 def test_the_papers_settings_are_the_papers():
     solver = AdaptiveDescent.paper(Budget(0.4, 1e-8, "add_remove"))
-    assert (solver.n_steps, solver.largest_step, solver.growth) == (20, 2.0, 0.1)
+    assert (solver.n_step_sizes, solver.largest_step, solver.growth) == (20, 2.0, 0.1)
     assert (solver.adjust_every, solver.adjustment, solver.shrink) == (10, 0.1, 1.0)
     assert (solver.clip, solver.loss_bound, solver.selection, solver.papers_total) == (3.0, 3.0, "noisy_max", True)
 

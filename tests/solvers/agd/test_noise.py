@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Budget, Huber, Softmax
+from discreet import Budget
+from discreet.losses import Huber, Softmax
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import (

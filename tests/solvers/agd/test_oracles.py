@@ -6,10 +6,14 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from discreet import AdaptiveDescent, AdaptivePlan, Bounds, Budget, Logistic, NoPenalty, PrivateData
-from discreet.accounting import rdp
+from discreet import Bounds, Budget
+from discreet.accounting import AdaptivePlan, rdp
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.errors import Unsupported
-from discreet.solvers import agd
+from discreet.losses import Logistic
+from discreet.penalties import NoPenalty
+from discreet.solvers import AdaptiveDescent, agd
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import filter_of, realized_rho
@@ -60,7 +64,7 @@ def paper_run(epsilon):
     data = PrivateData(np.full((5, 2), np.nan), np.ones(5), Bounds(1.0, classes=(-1, 1), n=5))
     domain = data.domain(budget.neighbors, Logistic())
     with seeded(1), window() as seen, mock.patch.object(agd, "MOST_ROUNDS", 1):
-        curator = data.open(solver.plan(domain, Logistic(), NoPenalty()), budget, Logistic())
+        curator = data.open(price_plan(solver.plan(domain, Logistic(), NoPenalty()), budget), Logistic())
         solver.solve(curator, NoPenalty())
     gradient, choice = filter_of(curator).trace[:2]
     assert (gradient.query, choice.query) == ("noisy_gradient", "select_candidate")

@@ -6,13 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import AdaptiveDescent, Bounds, Budget, Logistic, NoPenalty, PrivateData
+from discreet import Bounds, Budget
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.zcdp_filter import Charge, Filter
 from discreet.budget import Neighbors
+from discreet.curator import PrivateData
 from discreet.curator.lattice import noise
 from discreet.curator.queries import candidates
 from discreet.curator.session import Session
 from discreet.errors import BudgetExceeded
+from discreet.losses import Logistic
+from discreet.penalties import NoPenalty
+from discreet.solvers import AdaptiveDescent
 from discreet.solvers.agd import Measured
 from discreet.testing import neighbor_pairs, replay, seeded
 from tests.replaying import window
@@ -22,7 +27,7 @@ from tests.solvers.agd.test_choice import choice_p
 from tests.solvers.agd.test_gradavg import SIGNIFICANCE, law_of_merged
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
 
-SOLVER = AdaptiveDescent(n_rounds=4, n_steps=4, clip=0.2, loss_bound=1.0)
+SOLVER = AdaptiveDescent(n_rounds=4, n_step_sizes=4, clip=0.2, loss_bound=1.0)
 
 
 def audited(relation="replace_one", solver=SOLVER):
@@ -32,7 +37,7 @@ def audited(relation="replace_one", solver=SOLVER):
     data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1), n=20))
     domain = data.domain(budget.neighbors, Logistic())
     with seeded(3), window() as seen:
-        curator = data.open(solver.plan(domain, Logistic(), NoPenalty()), budget, Logistic())
+        curator = data.open(price_plan(solver.plan(domain, Logistic(), NoPenalty()), budget), Logistic())
         solver.solve(curator, NoPenalty())
     audit(curator, seen, solver.selection)
     return curator

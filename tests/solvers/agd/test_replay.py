@@ -2,16 +2,16 @@
 
 import pytest
 
-from discreet import AdaptiveDescent
+from discreet.solvers import AdaptiveDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import worst_ratio
 from tests.solvers.agd.cases import RELATIONS
 from tests.solvers.perturbation.cases import N, bounds_of, fit_of, table
 
 SOLVERS = {
-    "exponential": AdaptiveDescent(n_rounds=3, n_steps=4, clip=0.2, loss_bound=1.0),
-    "noisy_max": AdaptiveDescent(n_rounds=3, n_steps=4, clip=0.2, loss_bound=1.0, selection="noisy_max"),
-    "wide": AdaptiveDescent(n_rounds=2, n_steps=3, clip=10.0, loss_bound=50.0),
+    "exponential": AdaptiveDescent(n_rounds=3, n_step_sizes=4, clip=0.2, loss_bound=1.0),
+    "noisy_max": AdaptiveDescent(n_rounds=3, n_step_sizes=4, clip=0.2, loss_bound=1.0, selection="noisy_max"),
+    "wide": AdaptiveDescent(n_rounds=2, n_step_sizes=3, clip=10.0, loss_bound=50.0),
 }
 
 

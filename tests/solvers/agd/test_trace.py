@@ -8,9 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet import AdaptiveDescent, Certificate, DPLogisticRegression, GradientDescent, load
+from discreet import Certificate, DPLogisticRegression, load
 from discreet.accounting.zcdp_filter import Charge
 from discreet.errors import AccountingError, DiscreetError
+from discreet.solvers import AdaptiveDescent, GradientDescent
 from discreet.testing import seeded
 from tests.solvers.agd.cases import small_table
 

@@ -7,8 +7,12 @@ from unittest import mock
 import numpy as np
 from scipy import sparse
 
-from discreet import Bounds, Budget, Huber, Logistic, Plan, Poisson, PrivateData, Release, SmoothedHinge, Squared
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.observer import observe
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Squared
 
 LOSSES = {
     "squared": Squared(),
@@ -43,7 +47,7 @@ def opened(X, y, loss, *releases, budget=None, groups=None, intercept=False, bou
     budget = Budget(math.inf, 1e-6, "zero_out") if budget is None else budget
     bounds = bounds_for(loss, X.shape[1]) if bounds is None else bounds
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept)
-    return data.open(Plan(releases), budget, loss)
+    return data.open(price_plan(Plan(releases), budget), loss)
 
 
 def gradients(count=10_000, **settings):

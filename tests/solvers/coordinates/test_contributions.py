@@ -7,13 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import L1, Budget, NoPenalty, PrivateData, Release, Squared
-from discreet.curator.engines.coordinates import CoordinateQuery, SquareQuery
+from discreet import Budget
+from discreet.accounting import Release
+from discreet.curator import PrivateData
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.lattice.lattice import block_bounds, on_weight_grid, weight_scale
+from discreet.curator.queries.coordinates import CoordinateQuery
+from discreet.curator.queries.moments import SquareQuery
 from discreet.curator.records import admission
+from discreet.losses import Squared
 from discreet.losses.base import derivative
+from discreet.penalties import L1, NoPenalty
 from tests.replaying import window
 from tests.solvers.coordinates.tables import LOSSES, bounds_for, csr, drawn, forced, gradients, opened
 
@@ -123,9 +128,9 @@ def test_engines_order_threads_and_tiles_agree(name, groups):
         engines(X, y, loss, person, tile_rows=1024, threads=2),
         engines(X, y, loss, person, tile_rows=7, threads=5),
     ]
-    sums = [engine.coordinate_sums(query_for(engine, loss, w, columns, bounds)).tolist() for engine in made]
+    sums = [query_for(engine, loss, w, columns, bounds).over(engine).tolist() for engine in made]
     assert all(total == sums[0] for total in sums)
-    squares = [engine.square_sums(squares_within(5 * 16384**2 // 3, 7)).tolist() for engine in made]
+    squares = [squares_within(5 * 16384**2 // 3, 7).over(engine).tolist() for engine in made]
     assert all(total == squares[0] for total in squares)
 
 
@@ -138,7 +143,7 @@ def test_sums_in_plain_integers(groups):
     engine = engines(X, y, loss, person)
     w, columns, bounds = np.array([0.5, -2.0, 1.25, 3.0]), [0, 2, 3], [1 << 40, 99_999, 1 << 38]
     query = query_for(engine, loss, w, columns, bounds)
-    rows, targets = engine._records.rows, engine._records.targets
+    rows, targets = engine.records.rows, engine.records.targets
     expected = []
     for j, scale, bound in zip(columns, query.scales.tolist(), bounds, strict=True):
         total = 0
@@ -150,7 +155,7 @@ def test_sums_in_plain_integers(groups):
             assert abs(q) <= own
             total += q
         expected.append(total)
-    assert engine.coordinate_sums(query).tolist() == expected
+    assert query.over(engine).tolist() == expected
 
 
 def squares_within(bound, p=6):
@@ -167,10 +172,10 @@ def test_squares_of_one_record(sparse):
         X = csr(row[None, :]) if sparse else row[None, :]
         engine = engines(X, np.zeros(1), loss)
         for bound in (1, 2, 1000, 16384**2, 3 * 16384**2 + 1, 6 * 16384**2):
-            q = [int(v) for v in engine.square_sums(squares_within(bound, 6))]
+            q = [int(v) for v in squares_within(bound, 6).over(engine)]
             assert min(q) >= 0
             assert sum(q) <= bound
-    assert [int(v) for v in engines(np.ones((1, 5)), np.zeros(1), loss).square_sums(squares_within(1 << 40, 6))] == [
+    assert [int(v) for v in squares_within(1 << 40, 6).over(engines(np.ones((1, 5)), np.zeros(1), loss))] == [
         16384**2
     ] * 6
 
@@ -181,7 +186,7 @@ def test_squares_of_one_person(sparse):
         X = np.ones((k, 3))
         engine = engines(csr(X) if sparse else X, np.zeros(k), Squared(), groups=np.zeros(k))
         for bound in (1, 5, 16384**2 + 1):
-            assert sum(int(v) for v in engine.square_sums(squares_within(bound, 4))) <= bound
+            assert sum(int(v) for v in squares_within(bound, 4).over(engine)) <= bound
 
 
 @pytest.mark.parametrize("sparse", [False, True])

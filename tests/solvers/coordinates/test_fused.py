@@ -5,9 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from discreet import L1, L2, Box, Budget, CoordinateDescent, ElasticNet, Geometry, Logistic, NoPenalty, Squared
+from discreet import Budget
 from discreet.curator.lattice.lattice import COARSE, weight_scale
+from discreet.losses import Logistic, Squared
+from discreet.penalties import L1, L2, Box, ElasticNet, NoPenalty
 from discreet.penalties.base import prox_coordinate
+from discreet.solvers import CoordinateDescent, Geometry
+from discreet.solvers.base import UNWATCHED, Watched
 from tests.replaying import window
 from tests.solvers.coordinates.tables import LOSSES, RELATIONS, csr, drawn, gradients, one_stream, opened
 
@@ -119,13 +123,13 @@ def test_a_long_program_keeps_its_margins_exact():
     assert len(set(lasts)) == 1
 
 
-@pytest.mark.parametrize("progress", [None, lambda done, total: None])
+@pytest.mark.parametrize("progress", [UNWATCHED, Watched(lambda done, total: None)])
 @pytest.mark.parametrize("inner", [1, 2, 3, 50])
 def test_the_mean_is_of_the_iterates_after_each_step(inner, progress):
     """K = 1 gives theta^1, K = 2 gives (theta^1 + theta^2) / 2."""
     X, y = drawn(Squared(), 80, 3)
     n, clip = 80, 10.0
-    solver = CoordinateDescent(n_inner=inner, geometry=Geometry(clip=clip), step=0.7)
+    solver = CoordinateDescent(n_inner=inner, geometry=Geometry(clip=clip), relative_step=0.7)
     curator = opened(X, y, Squared(), gradients(inner))
     visited = spied(curator)
     solved = solver.solve(curator, L2(0.05), progress).coefficients
@@ -137,7 +141,7 @@ def test_the_mean_is_of_the_iterates_after_each_step(inner, progress):
         iterates.append(w.copy())
     assert len(iterates) == inner
     np.testing.assert_allclose(solved, np.mean(iterates, axis=0), atol=1e-6)
-    last = CoordinateDescent(n_inner=inner, geometry=Geometry(clip=clip), average=False)
+    last = CoordinateDescent(n_inner=inner, geometry=Geometry(clip=clip), average="last")
     assert last.solve(opened(X, y, Squared(), gradients(inner)), L2(0.05)).coefficients.shape == (3,)
 
 
@@ -153,7 +157,7 @@ def spied(curator):
     return visited
 
 
-@pytest.mark.parametrize("progress", [None, lambda done, total: None])
+@pytest.mark.parametrize("progress", [UNWATCHED, Watched(lambda done, total: None)])
 @pytest.mark.parametrize("p", [1, 3, 8])
 def test_cyclic_passes_visit_every_coordinate_once(p, progress):
     """Whether or not somebody watches the progress."""
@@ -186,7 +190,7 @@ def test_importance_follows_the_smoothness():
     X, y = drawn(Squared(), 30, 3)
     curator = opened(X, y, Squared(), gradients(20_000))
     solver = CoordinateDescent(schedule="importance", importance=0.5)
-    counts = np.bincount(np.concatenate(solver._schedule(curator, np.array([1.0, 4.0, 25.0]), 20_000)), minlength=3)
+    counts = np.bincount(np.concatenate(solver._picks(curator, np.array([1.0, 4.0, 25.0]), 20_000)), minlength=3)
     expected = 20_000 * np.array([1, 2, 5]) / 8
     assert float(((counts - expected) ** 2 / expected).sum()) < 25.0
 

@@ -7,21 +7,12 @@ import pytest
 from sklearn.linear_model import ElasticNet as SkElasticNet
 from sklearn.linear_model import Lasso, LogisticRegression
 
-from discreet import (
-    L1,
-    L2,
-    Bounds,
-    Budget,
-    CoordinateDescent,
-    DPElasticNet,
-    DPLasso,
-    DPLogisticRegression,
-    Geometry,
-    GreedyCoordinateDescent,
-    Logistic,
-    PrivateData,
-    Squared,
-)
+from discreet import Bounds, Budget, DPElasticNet, DPLasso, DPLogisticRegression
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
+from discreet.losses import Logistic, Squared
+from discreet.penalties import L1, L2
+from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
 from tests.solvers.coordinates.tables import bounds_for, csr, drawn
 
 GAP = 1e-6
@@ -93,8 +84,8 @@ def test_greedy_iterates_are_sparse(steps, batch, rule, penalty, epsilon):
     X, y = drawn(loss, 60, 30)
     data = PrivateData(X, y, bounds_for(loss, 30), fit_intercept=False)
     budget = Budget(epsilon, 1e-5)
-    solver = GreedyCoordinateDescent(n_steps=steps, batch=batch, rule=rule, geometry=Geometry(clip=1.0))
-    curator = data.open(solver.plan(data.domain(budget.neighbors, loss), loss, penalty), budget, loss)
+    solver = GreedyCoordinateDescent(n_steps=steps, block_size=batch, rule=rule, geometry=Geometry(clip=1.0))
+    curator = data.open(price_plan(solver.plan(data.domain(budget.neighbors, loss), loss, penalty), budget), loss)
     assert np.count_nonzero(solver.solve(curator, penalty).coefficients) <= steps * batch
 
 

@@ -5,27 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    L1,
-    Bounds,
-    Budget,
-    CoordinateDescent,
-    Domain,
-    Geometry,
-    GreedyCoordinateDescent,
-    Logistic,
-    Neighbors,
-    NoPenalty,
-    PrivateData,
-    Release,
-    Squared,
-    Unsupported,
-    calibrate,
-)
+from discreet import Bounds, Budget, Neighbors
+from discreet.accounting import Release, calibrate
 from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PureDP
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
+from discreet.bounds import Domain
+from discreet.curator import PrivateData
 from discreet.curator.queries.greedy import scores
+from discreet.errors import Unsupported
+from discreet.losses import Logistic, Squared
 from discreet.losses.constants import coordinate_smoothness
+from discreet.penalties import L1, NoPenalty
+from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
 from tests.replaying import window
 from tests.solvers.coordinates.tables import bounds_for, csr, drawn, gradients, one_stream, opened
 
@@ -124,7 +116,7 @@ def test_the_posters_noise_on_the_lattice():
     curator = opened(X, y, Squared(), *plan.releases, budget=budget)
     floor = math.sqrt(160 * math.log(1e6))
     assert curator.noise_multiplier < floor  # without least_noise the plan is priced tightly
-    curator = PrivateData(X, y, bounds_for(Squared(), 4), fit_intercept=False).open(plan, budget, Squared())
+    curator = PrivateData(X, y, bounds_for(Squared(), 4), fit_intercept=False).open(price_plan(plan, budget), Squared())
     with window() as seen:
         solver.solve(curator, NoPenalty())
     scales = {m.query: 2.0**m.unit.m / (m.factor * m.unit.bound) for m in seen}
@@ -150,7 +142,7 @@ def test_greedy_tight_calibration():
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_the_share_of_the_selection(share, batch):
-    solver = GreedyCoordinateDescent(n_steps=7, batch=batch, selection_share=share)
+    solver = GreedyCoordinateDescent(n_steps=7, block_size=batch, selection_share=share)
     select, update = solver.plan(domain(5, 1000), Logistic(), NoPenalty()).events(3.0, pure=False)
     rho = select.count * select.epsilon**2 / 8, update.count / (2 * update.noise_multiplier**2)
     assert (select.count, update.count) == (7 * batch, 7)

@@ -5,11 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from discreet import AdaptiveClip, Budget, CoordinateDescent, Geometry, GreedyCoordinateDescent, Release, Squared
+from discreet import Budget
+from discreet.accounting import Release
 from discreet.curator import session
-from discreet.curator.engines import dense
+from discreet.curator.engines import base
 from discreet.curator.lattice.lattice import Unit, unit_for
-from discreet.curator.queries import coordinates, greedy
+from discreet.curator.queries import coordinates, greedy, moments
+from discreet.losses import Squared
+from discreet.solvers import AdaptiveClip, CoordinateDescent, Geometry, GreedyCoordinateDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs, replay
 from tests.replaying import worst_ratio
 from tests.solvers.coordinates.tables import RELATIONS, opened
@@ -17,7 +20,7 @@ from tests.testing.small_fits import ESTIMATORS, bounds_of, fit_of, prices_remem
 
 CLIP = Geometry(clip=0.05)
 CD = {
-    "uniform": CoordinateDescent(n_inner=4, geometry=CLIP, step=2.0),
+    "uniform": CoordinateDescent(n_inner=4, geometry=CLIP, relative_step=2.0),
     "importance": CoordinateDescent(n_outer=2, n_inner=2, geometry=CLIP, schedule="importance"),
     "cyclic": CoordinateDescent(n_inner=4, geometry=Geometry(clip=0.05, clip_rule="uniform"), schedule="cyclic"),
     "blocks": CoordinateDescent(n_inner=3, geometry=CLIP, block_size=2),
@@ -27,7 +30,7 @@ CD = {
 }
 GCD = {rule: GreedyCoordinateDescent(n_steps=2, geometry=CLIP, rule=rule) for rule in greedy.RULES}
 GCD |= {
-    "batch": GreedyCoordinateDescent(n_steps=2, geometry=CLIP, batch=2),
+    "batch": GreedyCoordinateDescent(n_steps=2, geometry=CLIP, block_size=2),
     "flip": GreedyCoordinateDescent(n_steps=2, geometry=CLIP, selection="permute_and_flip"),
     "paper": GreedyCoordinateDescent(n_steps=2, geometry=CLIP, rule="gs", calibration="paper"),
     "unequal": GreedyCoordinateDescent(n_steps=2, geometry=Geometry(clip=0.05, clip_rule="uniform")),
@@ -89,8 +92,8 @@ def found(variant, relation, data=None, only="", every=2):
 
 
 def changed_query(monkeypatch, change):
-    honest = dense.DenseEngine.coordinate_sums
-    monkeypatch.setattr(dense.DenseEngine, "coordinate_sums", lambda self, query: honest(self, change(query)))
+    honest = coordinates.CoordinateQuery.over
+    monkeypatch.setattr(coordinates.CoordinateQuery, "over", lambda self, engine: honest(change(self), engine))
 
 
 def changed(query, **values):
@@ -155,7 +158,7 @@ def test_a_lattice_of_half_the_range_is_caught(monkeypatch):
 
 def test_squared_norms_without_the_root_of_two_are_caught(monkeypatch):
     """x = R e_1 for R e_2 moves the sums by sqrt(2) R^2."""
-    monkeypatch.setattr(coordinates, "ROOT_TWO", 1)
+    monkeypatch.setattr(moments, "ROOT_TWO", 1)
     data = table("logistic", n=12)
     other = data.X.copy()
     data.X[0], other[0] = [1.0, 0.0, 0.0], [0.0, 10.0, 0.0]
@@ -165,7 +168,7 @@ def test_squared_norms_without_the_root_of_two_are_caught(monkeypatch):
 
 
 def test_squared_norms_without_scaling_are_caught(monkeypatch):
-    monkeypatch.setattr(dense, "unit_bounds", lambda bound, records: np.full(records.n_rows, 1 << 61))
+    monkeypatch.setattr(moments, "unit_bounds", lambda bound, records: np.full(records.n_rows, 1 << 61))
     assert "sensitivity" in found("cd-bought", "zero_out")
 
 
@@ -175,9 +178,9 @@ def test_persons_bounded_row_by_row_are_caught(monkeypatch, variant):
     def ignored(bounds, shares, *, dimensions):
         return np.stack([np.full(shares.shape, float(bound)) for bound in bounds])
 
-    monkeypatch.setattr(dense, "person_bounds", ignored)
-    monkeypatch.setattr(dense, "row_weights", lambda n, shares: np.ones(n))
-    monkeypatch.setattr(dense, "unit_bounds", lambda bound, records: np.full(records.n_rows, bound))
+    monkeypatch.setattr(coordinates, "person_bounds", ignored)
+    monkeypatch.setattr(base, "row_weights", lambda n, shares: np.ones(n))
+    monkeypatch.setattr(moments, "unit_bounds", lambda bound, records: np.full(records.n_rows, bound))
     assert "sensitivity" in found(variant, "zero_out", table("logistic", groups=True, n=12))
 
 
@@ -187,11 +190,9 @@ def test_margins_of_the_exact_weights_are_caught(monkeypatch):
 
     def leaking(session, release, unit, program):
         last, sums = honest(session, release, unit, program)
-        exact = session.engine.coordinate_sums(
-            coordinates.CoordinateQuery(
-                last, program.loss, np.array([0]), program.scales[[0]], np.array([program.bound]), program.margin_scale
-            )
-        )
+        exact = coordinates.CoordinateQuery(
+            last, program.loss, np.array([0]), program.scales[[0]], np.array([program.bound]), program.margin_scale
+        ).over(session.engine)
         return last + exact[0] % 3, sums + exact[0] % 3
 
     monkeypatch.setattr(coordinates, "_observed_steps", leaking)

@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from discreet import L1, L2, Box, Budget, ElasticNet, NoPenalty, PlanViolation, Release, Squared, Unsupported
+from discreet import Budget
+from discreet.accounting import Release
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.lattice.noise import discrete_laplace, exponential_choice, permute_and_flip_choice
 from discreet.curator.queries.greedy import RULES, _largest_offset, score_lattice, scores
+from discreet.errors import PlanViolation, Unsupported
+from discreet.losses import Squared
+from discreet.penalties import L1, L2, Box, ElasticNet, NoPenalty
 from tests.replaying import window
 from tests.solvers.coordinates.tables import RELATIONS, csr, forced, gradients, opened
 

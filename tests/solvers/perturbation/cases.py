@@ -14,12 +14,12 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    ExponentialMechanism,
-    Plan,
-    PrivateData,
-    Release,
 )
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.solvers import ExponentialMechanism
 from discreet.testing import Data
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -91,7 +91,7 @@ def opened(X, y, loss, plan, budget=None, *, groups=None, intercept=False, bound
         facts = {"classes": (-1, 1)} if loss.task == "classification" else {"target": (-1.0, 1.0)}
         bounds = Bounds(1.0, **facts)
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept)
-    return data.open(plan if isinstance(plan, Plan) else Plan(plan), budget, loss)
+    return data.open(price_plan(plan if isinstance(plan, Plan) else Plan(plan), budget), loss)
 
 
 def inside(problem, loss, domain):

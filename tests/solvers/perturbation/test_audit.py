@@ -1,7 +1,6 @@
 """Audits at epsilon = 1: what a threshold on the released coefficient betrays, and planted bugs that it must betray."""
 
 import math
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,11 +8,16 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Problem, Release, SmoothedHinge, Unsupported
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
 from discreet.accounting.gaussian import mu_of
-from discreet.curator import private_data, session
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData, Problem, session
 from discreet.curator.certified.minimize import Minimum
 from discreet.curator.queries import minimizers
+from discreet.errors import Unsupported
+from discreet.losses import Logistic, SmoothedHinge
+from tests.priced import at_noise
 from tests.solvers.perturbation.cases import inside, stream
 
 pytestmark = pytest.mark.statistical
@@ -55,8 +59,8 @@ def output_audit(epsilon, count=2500):
     with stream(1):
         for first in (-1.0, 1.0):
             data = data_of([first, 1.0, -1.0], [1, 1, 1])
-            with mock.patch.object(private_data, "calibrate", return_value=1 / mu_of(epsilon, 1e-5)):
-                curator = data.open(Plan([Release("noisy_minimizer", count)]), budget, LINEAR)
+            plan = Plan([Release("noisy_minimizer", count)])
+            curator = data.open(at_noise(plan, budget, 1 / mu_of(epsilon, 1e-5)), LINEAR)
             answers.append(np.array([curator.noisy_minimizer(Problem(20.0, 3))[0] for _ in range(count)]))
     return lower_bound_on_mu(*answers)
 
@@ -78,8 +82,9 @@ def objective_draws(rows, labels, problem, multiplier, count, seed):
     """Released coefficients at a noise multiplier, whatever it would cost."""
     data, budget = data_of(rows, labels), Budget(1.0, 0.05, "zero_out")
     plan = Plan(inside(problem, Logistic(), data.domain(budget.neighbors, Logistic())))
-    with stream(seed), mock.patch.object(private_data, "calibrate", return_value=multiplier):
-        return np.array([data.open(plan, budget, Logistic()).perturbed_minimizer(problem)[0] for _ in range(count)])
+    priced = at_noise(plan, budget, multiplier)
+    with stream(seed):
+        return np.array([data.open(priced, Logistic()).perturbed_minimizer(problem)[0] for _ in range(count)])
 
 
 def least_delta(draws, other, event, epsilon=1.0):
@@ -96,7 +101,7 @@ def test_objective_perturbation_keeps_its_delta_in_one_dimension():
     problem, budget = Problem(1.2 / 3, 3), Budget(1.0, 0.05, "zero_out")
     data = data_of([1.0, -1.0, -1.0], [1, 1, 1])
     plan = Plan(inside(problem, Logistic(), data.domain(budget.neighbors, Logistic())))
-    multiplier = private_data.calibrate(plan, budget)
+    multiplier = price_plan(plan, budget).noise_multiplier
     here = objective_draws([1.0, -1.0, -1.0], [1, 1, 1], problem, multiplier, 450, 2)
     gone = objective_draws([math.nan, -1.0, -1.0], [1, 1, 1], problem, multiplier, 450, 3)
     for one, other in ((here, gone), (gone, here)):
@@ -132,4 +137,4 @@ def test_a_regularization_below_what_the_budget_pays_for_is_not_opened():
     data, budget = data_of([1.0], [1]), Budget(1.0, 1e-5, "zero_out")
     plan = Plan(inside(WEAK, Logistic(), data.domain(budget.neighbors, Logistic())))
     with pytest.raises(Unsupported):
-        data.open(plan, budget, Logistic())
+        data.open(price_plan(plan, budget), Logistic())

@@ -5,29 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    Bounds,
-    Budget,
-    DPLogisticRegression,
-    Huber,
-    Logistic,
-    Neighbors,
-    NoPenalty,
-    ObjectivePerturbation,
-    OutputPerturbation,
-    Plan,
-    PlanViolation,
-    PrivateData,
-    Problem,
-    Release,
-    Squared,
-    Unsupported,
-    calibrate,
-)
+from discreet import Bounds, Budget, DPLogisticRegression, Neighbors
+from discreet.accounting import Plan, Release, calibrate
 from discreet.accounting.events import TotalVariation
+from discreet.curator import PrivateData, Problem
 from discreet.curator.queries import sampling
 from discreet.curator.records.admission import scaling_for
+from discreet.errors import PlanViolation, Unsupported
+from discreet.losses import Huber, Logistic, Squared
 from discreet.losses.constants import lipschitz_within
+from discreet.penalties import NoPenalty
+from discreet.solvers import ObjectivePerturbation, OutputPerturbation
 from tests.solvers.perturbation.cases import domain_of, opened
 
 SOLVERS = [ObjectivePerturbation(regularization=0.1), OutputPerturbation(regularization=0.1)]
@@ -94,7 +82,7 @@ def test_a_weighted_squared_loss_is_not_taken_for_another():
 
 
 @pytest.mark.parametrize("query", ["noisy_minimizer", "perturb_objective", "sample_minimizer"])
-def test_the_certificate_says_idealised_before_the_answer_too(query):
+def test_the_certificate_says_idealized_before_the_answer_too(query):
     plans = {
         "noisy_minimizer": ([Release("noisy_minimizer", 1)], Budget(1.0, 0.0)),
         "perturb_objective": (ObjectivePerturbation(regularization=5.0).plan, Budget(2.0, 0.0)),
@@ -105,4 +93,4 @@ def test_the_certificate_says_idealised_before_the_answer_too(query):
     if callable(plan):
         plan = plan(domain_of(X, y, Logistic()), Logistic(), NoPenalty())
     curator = opened(X, y, Logistic(), plan, budget)
-    assert curator.certificate(model="m", solver={}).arithmetic == "idealised"
+    assert curator.certificate(model="m", solver={}).arithmetic == "idealized"

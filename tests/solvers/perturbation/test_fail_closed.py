@@ -5,30 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    Bounds,
-    Budget,
-    DPLogisticRegression,
-    ExponentialMechanism,
-    Huber,
-    Logistic,
-    ObjectivePerturbation,
-    OutputPerturbation,
-    Perturbation,
-    Plan,
-    PlanViolation,
-    PrivateData,
-    Problem,
-    Release,
-    SmoothedHinge,
-    Softmax,
-    Squared,
-    Unsupported,
-)
+from discreet import Bounds, Budget, DPLogisticRegression
+from discreet.accounting import Perturbation, Plan, Release
+from discreet.curator import PrivateData, Problem
 from discreet.curator.certified import minimize
 from discreet.curator.queries import minimizers, sampling
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, PlanViolation, Unsupported
+from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import NoPenalty
+from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
 from tests.replaying import window
 from tests.solvers.perturbation.cases import domain_of, inside, opened, stream
 from tests.testing.small_fits import prices_remembered

@@ -7,20 +7,11 @@ import pytest
 from scipy import optimize, sparse
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
-from discreet import (
-    Bounds,
-    DPHuberRegressor,
-    DPLinearSVC,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    DPRidge,
-    ExponentialMechanism,
-    ObjectivePerturbation,
-    OutputPerturbation,
-    Problem,
-    Release,
-    Squared,
-)
+from discreet import Bounds, DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge
+from discreet.accounting import Release
+from discreet.curator import Problem
+from discreet.losses import Squared
+from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
 from tests.solvers.perturbation.cases import RELATIONS, opened
 
 ALPHA, CLOSE = 0.01, 1e-8

@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Problem, Release, SmoothedHinge
-from discreet.curator import private_data, session
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData, Problem, session
 from discreet.curator.lattice.continuous import Draws
 from discreet.curator.queries import minimizers
+from discreet.losses import Logistic, SmoothedHinge
+from tests.priced import at_noise
 from tests.replaying import window
+from tests.solvers.perturbation import cases
 from tests.solvers.perturbation.cases import domain_of, inside, opened, stream
 
 pytestmark = pytest.mark.statistical
@@ -26,7 +31,11 @@ C, LAMBDA = math.sqrt(2.0), 8.0
 
 @pytest.fixture(autouse=True)
 def _this_much_noise(monkeypatch):
-    monkeypatch.setattr(private_data, "calibrate", lambda plan, budget: 0.0 if math.isinf(budget.epsilon) else Z)
+    def priced(plan, budget):
+        return at_noise(plan, budget, 0.0 if math.isinf(budget.epsilon) else Z)
+
+    monkeypatch.setattr(cases, "price_plan", priced)
+    monkeypatch.setitem(globals(), "price_plan", priced)
 
 
 def two_sided(statistic, degrees):
@@ -135,7 +144,7 @@ def linear_terms(relation, delta, count=500):
     plan = inside(PROBLEM, Logistic(), domain)
     with stream(5):
         for _ in range(count):
-            w = data.open(Plan(plan), budget, Logistic()).perturbed_minimizer(PROBLEM)
+            w = data.open(price_plan(Plan(plan), budget), Logistic()).perturbed_minimizer(PROBLEM)
             terms.append(-gradient(w) - LAMBDA * w)
     return np.array(terms) / (Z * C * (2 if relation == "replace_one" else 1))
 
@@ -167,7 +176,9 @@ def second_noise_p_value(count=400):
     problem = Problem(1000.0, 4, tolerance=0.02)
     plan = Plan(inside(problem, loss, domain))
     with stream(6):
-        drawn = np.array([data.open(plan, budget, loss).perturbed_minimizer(problem)[0] for _ in range(count)])
+        drawn = np.array(
+            [data.open(price_plan(plan, budget), loss).perturbed_minimizer(problem)[0] for _ in range(count)]
+        )
     mean = float(X[:, 0] @ Y) / problem.total
     tau = problem.tolerance * problem.n
     spread = math.hypot(Z, 16 * Z * 2 * tau) / problem.total

@@ -5,19 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    Bounds,
-    Budget,
-    ExponentialMechanism,
-    Logistic,
-    OutputPerturbation,
-    Plan,
-    PrivateData,
-    Problem,
-    Release,
-)
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData, Problem
 from discreet.curator.lattice.continuous import Draws
 from discreet.curator.queries.sampling import inverse_temperature
+from discreet.losses import Logistic
+from discreet.solvers import ExponentialMechanism, OutputPerturbation
 from tests.replaying import window
 
 # n = 1000 records of norm at most 1 (so L = 1), ten coefficients, mu = 0.01
@@ -29,7 +24,7 @@ CLOSE = 5e-6  # a few of the 2^22 steps of the lattice are for rounding
 
 def release(budget):
     with window() as seen:
-        DATA.open(PLAN, budget, Logistic()).noisy_minimizer(PROBLEM)
+        DATA.open(price_plan(PLAN, budget), Logistic()).noisy_minimizer(PROBLEM)
     return seen[0].unit
 
 
@@ -88,7 +83,7 @@ def test_steps_match_the_minimizer_in_the_limit():
     """(a L / (n mu)) (1 - (1 - eta mu)^T): with many steps the minimizer's own sensitivity."""
     budget = Budget(1.0, 1e-5, "replace_one")
     with window() as seen:
-        DATA.open(Plan([Release("noisy_descent", 1)]), budget, Logistic()).noisy_descent(
+        DATA.open(price_plan(Plan([Release("noisy_descent", 1)]), budget), Logistic()).noisy_descent(
             Problem(0.01, 1000), n_steps=300, step_size=3.0
         )
     unit = seen[0].unit

@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import (
-    Bounds,
-    Budget,
-    ExponentialMechanism,
-    ObjectivePerturbation,
-    OutputPerturbation,
-    Problem,
-    Release,
-    Squared,
-    Unsupported,
-)
+from discreet import Bounds, Budget
+from discreet.accounting import Release
+from discreet.curator import Problem
+from discreet.errors import Unsupported
+from discreet.losses import Squared
+from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
 from discreet.testing import assert_fresh_noise, neighbor_pairs, replay
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, candidates_of, fit_of, opened, table

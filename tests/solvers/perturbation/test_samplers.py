@@ -6,22 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import (
-    Bounds,
-    Budget,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    ExponentialMechanism,
-    Huber,
-    Logistic,
-    Plan,
-    Problem,
-    Release,
-    SmoothedHinge,
-    Squared,
-)
-from discreet.curator import private_data, session
+from discreet import Bounds, Budget, DPLogisticRegression, DPPoissonRegressor
+from discreet.accounting import Plan, Release
+from discreet.curator import Problem, session
 from discreet.curator.queries import candidates, sampling
+from discreet.losses import Huber, Logistic, SmoothedHinge, Squared
+from discreet.solvers import ExponentialMechanism
+from tests.priced import priced_at
+from tests.solvers.perturbation import cases
 from tests.solvers.perturbation.cases import opened, stream
 
 pytestmark = pytest.mark.statistical
@@ -34,7 +26,7 @@ Y = np.where(np.arange(12) % 3 == 0, -1.0, 1.0)
 
 
 def given_noise(monkeypatch, multiplier):
-    monkeypatch.setattr(private_data, "calibrate", lambda plan, budget: multiplier)
+    monkeypatch.setattr(cases, "price_plan", priced_at(multiplier))
 
 
 def logistic_sum(X, w):
@@ -136,7 +128,7 @@ def test_one_coefficient_through_the_estimator(relation):
     losses = logistic_sum(X1, GRID[:, None])
     assert stats.kstest(drawn, cumulative(INTERVAL[relation] * losses, GRID)).pvalue > CHANCE
     assert stats.kstest(drawn, cumulative(4 * INTERVAL[relation] * losses, GRID)).pvalue < CHANCE
-    assert model.certificate_.arithmetic == "idealised"
+    assert model.certificate_.arithmetic == "idealized"
     assert [event.kind for event in model.certificate_.events] == ["bounded_range"]
 
 

@@ -8,19 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from discreet import (
-    Bounds,
-    Budget,
-    DPLogisticRegression,
-    Huber,
-    Logistic,
-    OutputPerturbation,
-    Problem,
-    Release,
-    SmoothedHinge,
-    Unsupported,
-)
+from discreet import Bounds, Budget, DPLogisticRegression
+from discreet.accounting import Release
+from discreet.curator import Problem
 from discreet.curator.queries import minimizers
+from discreet.errors import Unsupported
+from discreet.losses import Huber, Logistic, SmoothedHinge
+from discreet.solvers import OutputPerturbation
 from tests.replaying import window
 from tests.solvers.perturbation.cases import RELATIONS, fit_of, opened, table
 from tests.testing.small_fits import prices_remembered
@@ -298,7 +292,8 @@ def test_without_strong_convexity_there_is_no_answer():
     curator = opened(np.ones((3, 1)), np.ones(3), Huber(0.1), [Release("noisy_minimizer", 1)])
     with pytest.raises(PlanViolation, match="positive"):
         curator.noisy_minimizer(Problem(0.0, 3))
-    from discreet import NoPenalty, ObjectivePerturbation
+    from discreet.penalties import NoPenalty
+    from discreet.solvers import ObjectivePerturbation
     from tests.solvers.perturbation.cases import domain_of
 
     domain = domain_of(np.ones((3, 1)), np.ones(3), Huber(0.1))

@@ -19,11 +19,9 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
-    ExponentialMechanism,
-    ObjectivePerturbation,
-    OutputPerturbation,
-    Unsupported,
 )
+from discreet.errors import Unsupported
+from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
 from tests.solvers.perturbation.cases import RELATIONS, stream, table
 from tests.testing.small_fits import prices_remembered
 
@@ -149,10 +147,10 @@ def test_the_certificate_verifies_and_survives_json(fitted, name):
     assert exact or "floating point" in " ".join(certificate.notes)
 
 
-def test_pure_noise_of_gamma_length_is_said_to_be_idealised():
+def test_pure_noise_of_gamma_length_is_said_to_be_idealized():
     for solver in (SOLVERS["output"], SOLVERS["objective"]):
         certificate = fit("logistic", solver, "zero_out", 0.0, epsilon=3.0).certificate_
-        assert certificate.arithmetic == "idealised"
+        assert certificate.arithmetic == "idealized"
         assert certificate.delta == 0.0
         assert certificate.verify()
 

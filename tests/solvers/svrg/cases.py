@@ -4,9 +4,13 @@ import math
 
 import numpy as np
 
-from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Release
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, place_weights
 from discreet.curator.records import admission
+from discreet.losses import Logistic
 from discreet.losses.base import derivatives
 from tests.replaying import window
 
@@ -22,7 +26,7 @@ def opened(X, y, loss=None, *, budget=ZERO_OUT, count=1, groups=None, intercept=
     """A curator that answers ``count`` changes of gradients."""
     loss = Logistic() if loss is None else loss
     data = PrivateData(X, y, bounds_for(loss), groups=groups, fit_intercept=intercept)
-    return data.open(Plan([Release("noisy_gradient_change", count, **release)]), budget, loss)
+    return data.open(price_plan(Plan([Release("noisy_gradient_change", count, **release)]), budget), loss)
 
 
 def shaped(curator, values):

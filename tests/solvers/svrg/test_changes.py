@@ -8,21 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from discreet import (
-    AdaptivePlan,
-    Budget,
-    Huber,
-    Logistic,
-    Poisson,
-    PrivateData,
-    Release,
-    SmoothedHinge,
-    Softmax,
-    Squared,
-)
+from discreet import Budget
+from discreet.accounting import AdaptivePlan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import BufferedEntropy
@@ -197,7 +190,9 @@ def test_it_has_no_place_in_an_adaptive_plan():
     data = PrivateData(X, y, bounds_for(Logistic()))
 
     def ask():
-        curator = data.open(AdaptivePlan([Release("noisy_gradient_change", 0)]), Budget(1.0, 1e-6), Logistic())
+        curator = data.open(
+            price_plan(AdaptivePlan([Release("noisy_gradient_change", 0)]), Budget(1.0, 1e-6)), Logistic()
+        )
         curator.noisy_gradient_change(np.zeros(4), np.ones(4), clip=1.0)
 
     with pytest.raises(DiscreetError):

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import Logistic, Squared, VarianceReducedDescent
 from discreet.accounting.plan import Plan
 from discreet.budget import Neighbors
-from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.known_answers.gradients import check_change_kernels, check_kernels
+from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.session import Session
-from discreet.solvers import svrg
+from discreet.losses import Logistic, Squared
+from discreet.solvers import VarianceReducedDescent, svrg
 from discreet.testing import neighbor_pairs, replay
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
 from tests.solvers.svrg import test_changes, test_price
@@ -37,13 +37,13 @@ def replays(relation="replace_one", solver=SOLVER):
 
 def loosened(monkeypatch):
     """Changes are scaled for the clip, and not clipped."""
-    honest = DenseEngine.gradient_sum
+    honest = GradientQuery.over
 
-    def gradient_sum(self, query):
+    def over(query, engine):
         loose = query if query.anchor is None else replace(query, bound=query.bound << 5)
-        return honest(self, loose)
+        return honest(loose, engine)
 
-    monkeypatch.setattr(DenseEngine, "gradient_sum", gradient_sum)
+    monkeypatch.setattr(GradientQuery, "over", over)
 
 
 def test_a_clip_that_is_not_executed(monkeypatch):
@@ -144,32 +144,31 @@ def test_the_factor_two_forgotten(monkeypatch):
 
 def test_gradients_of_two_samples(monkeypatch):
     """The difference of two sampled gradients, each over a sample of its own: a record is in one and not the other."""
-    honest, rng = DenseEngine.gradient_sum, np.random.default_rng(0)
+    honest, rng = GradientQuery.over, np.random.default_rng(0)
 
-    def gradient_sum(self, query):
+    def over(query, engine):
         if query.anchor is None or query.units is None:
-            return honest(self, query)
-        other = np.flatnonzero(rng.uniform(size=self.n_units) < 0.4)
-        here = honest(self, replace(query, anchor=None))
-        return here - honest(self, replace(query, anchor=None, weights=query.anchor, units=other))
+            return honest(query, engine)
+        other = np.flatnonzero(rng.uniform(size=engine.n_units) < 0.4)
+        here = honest(replace(query, anchor=None), engine)
+        return here - honest(replace(query, anchor=None, weights=query.anchor, units=other), engine)
 
-    monkeypatch.setattr(DenseEngine, "gradient_sum", gradient_sum)
+    monkeypatch.setattr(GradientQuery, "over", over)
     with pytest.raises(AssertionError):
         _same_sample(monkeypatch)
 
 
 def test_gradients_clipped_one_by_one(monkeypatch):
     """The difference of two clipped gradients is up to twice the clip long."""
-    honest = DenseEngine.gradient_sum
+    honest = GradientQuery.over
 
-    def gradient_sum(self, query):
+    def over(query, engine):
         if query.anchor is None:
-            return honest(self, query)
-        return honest(self, replace(query, anchor=None)) - honest(
-            self, replace(query, anchor=None, weights=query.anchor)
-        )
+            return honest(query, engine)
+        other = replace(query, anchor=None, weights=query.anchor)
+        return honest(replace(query, anchor=None), engine) - honest(other, engine)
 
-    monkeypatch.setattr(DenseEngine, "gradient_sum", gradient_sum)
+    monkeypatch.setattr(GradientQuery, "over", over)
     with pytest.raises(AssertionError):
         test_changes.test_the_clip_bites_far_below_the_change()
 

@@ -6,9 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLogisticRegression, VarianceReducedDescent
+from discreet import Bounds, DPLogisticRegression
 from discreet.accounting.events import Gaussian, PoissonSampled
 from discreet.accounting.pricing import epsilon_of
+from discreet.solvers import VarianceReducedDescent
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.svrg.cases import RELATIONS

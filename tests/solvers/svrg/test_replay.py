@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet import VarianceReducedDescent
+from discreet.solvers import VarianceReducedDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
@@ -12,7 +12,9 @@ from tests.testing.small_fits import prices_remembered
 SOLVERS = {
     "tight": VarianceReducedDescent(n_epochs=2, n_inner=3, sampling_probability=0.5, clip=0.1, step_size=2.0),
     "wide": VarianceReducedDescent(n_epochs=2, n_inner=3, sampling_probability=0.75, clip=10.0, step_size=0.2),
-    "mean": VarianceReducedDescent(n_epochs=2, n_inner=3, sampling_probability=0.5, clip=0.1, average=True, radius=1.0),
+    "mean": VarianceReducedDescent(
+        n_epochs=2, n_inner=3, sampling_probability=0.5, clip=0.1, average="uniform", radius=1.0
+    ),
     "full": VarianceReducedDescent(n_epochs=1, n_inner=3, clip=0.1, step_size=2.0),
 }
 

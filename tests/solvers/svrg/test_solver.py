@@ -6,22 +6,15 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from discreet import (
-    L2,
-    Bounds,
-    Budget,
-    DPLasso,
-    DPLogisticRegression,
-    DPRidge,
-    Logistic,
-    NoPenalty,
-    PrivateData,
-    VarianceReducedDescent,
-    load,
-)
+from discreet import Bounds, Budget, DPLasso, DPLogisticRegression, DPRidge, load
+from discreet.accounting import Plan, Release
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import Unsupported
+from discreet.losses import Logistic
 from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.penalties import L2, NoPenalty
+from discreet.solvers import VarianceReducedDescent
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.agd.cases import BufferedEntropy
@@ -38,6 +31,8 @@ class Script:
         ).domain(Budget(1.0).neighbors, Logistic())
         self.loss, self.gradient = Logistic(), gradient
         self.anchors, self.changes = [], []
+        self.budget, self.noise_multiplier = Budget(1.0, 1e-6), 1.0
+        self.plan = Plan([Release("noisy_gradient", 1), Release("noisy_gradient_change", 1)])
 
     def noisy_gradient(self, w, *, clip):
         self.anchors.append((w.copy(), clip))
@@ -90,7 +85,7 @@ def test_the_real_curator_is_not_asked_either():
     assert (model.coef_ == 0).all()
 
 
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("average", ["last", "uniform"])
 @pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.3)])
 def test_the_steps_are_those_of_the_algorithm(average, penalty):
     """On a quadratic a change is exact, so that inner steps are plain proximal gradient steps."""
@@ -103,7 +98,7 @@ def test_the_steps_are_those_of_the_algorithm(average, penalty):
         for _ in range(4):
             w = penalty.prox(w - step * (w - 1.0), step)
             inner.append(w)
-        anchor = np.mean(inner, axis=0) if average else w
+        anchor = np.mean(inner, axis=0) if average == "uniform" else w
     np.testing.assert_allclose(found, anchor, rtol=1e-12)
 
 
@@ -222,7 +217,7 @@ def test_where_n_is_private_a_probability_is_asked_for():
 
 
 def test_a_saved_model_comes_back(tmp_path):
-    solver = VarianceReducedDescent(n_epochs=2, n_inner=2, sampling_probability=0.5, average=True)
+    solver = VarianceReducedDescent(n_epochs=2, n_inner=2, sampling_probability=0.5, average="uniform")
     model = DPLasso(1.0, 1e-6, bounds=1.0, target=(0.0, 1.0), solver=solver).fit(np.ones((9, 2)), np.ones(9))
     again = load(model.save(tmp_path / "model.zip"))
     assert again.solver == solver

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import Logistic, SmoothedHinge
 from discreet.curator.records.recoding import Recoding
-from discreet.solvers.gradient_loop import AVERAGES, Averager, average_weights, nesterov_weight
+from discreet.losses import Logistic, SmoothedHinge
+from discreet.solvers.gradient_loop import AVERAGES, Averager, average_weights, momentum_weight
 from discreet.solvers.uncertainty.curvature import binary_margins, normal_points, softmax_margins
 from discreet.solvers.uncertainty.propagation import gain, responses, taken_back
 
@@ -62,7 +62,7 @@ def test_no_curvature_spreads_noise_more_than_flatness(seed, T, momentum, mode, 
     """For any H with 0 <= eta H <= 1, in any basis, each coordinate's variance is at most that of a flat loss."""
     rng, step = np.random.default_rng(seed), 0.4
     weights = {"none": np.zeros(T), "heavy": np.full(T, rng.random())}
-    weights["nesterov"] = np.array([nesterov_weight(t, step, alpha) for t in range(T)])
+    weights["nesterov"] = np.array([momentum_weight("nesterov", t, step, alpha) for t in range(T)])
     momenta, averages, shrink = weights[momentum], average_weights(mode, T), 1 / (1 + step * alpha)
     values = rng.random(4) * rng.integers(0, 2, 4) / step
     basis = np.linalg.qr(rng.normal(size=(4, 4)))[0]

@@ -6,8 +6,14 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from discreet import Bounds, Budget, Logistic, Plan, PrivateData, Release, Squared
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.records import admission, containers
+from discreet.losses import Logistic, Squared
+from discreet.solvers import Declared, GradientDescent, NewtonDescent, Standardized, Whitened
+from discreet.solvers.whitened_defaults import NUMBERS
 from tests.replaying import window
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -15,6 +21,22 @@ MOMENTS = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
 FEATURES, LABELS = 3, (-1, 1)
 LARGE = np.finfo(np.float64).max
 FINE_CLIP = 1e-5  # outer products on the fine grid fit the lattice for short rows only
+
+
+STAGES = {"full": Whitened, "diagonal": Standardized, "plain": Declared}
+
+
+def descent(form="full", n_steps=12, *, momentum=0.7, step=1.0, clip=0.4, average="last", **stage):
+    """Gradient steps in whitened, standardized or declared coordinates, as the defaults take them for classes."""
+    inner = GradientDescent(
+        n_steps, momentum=momentum, relative_step=step, relative_clip=clip, average=average, radius=100.0
+    )
+    return STAGES[form](inner, **stage)
+
+
+def newton(n_steps=3, floor=0.5, **stage):
+    """Newton steps as the defaults take them for numbers."""
+    return Whitened(NewtonDescent(n_steps, floor=floor), constant=None, row_norm=0.8, **NUMBERS | stage)
 
 
 def budget_of(relation="zero_out", *, pure=False, epsilon=1.0):
@@ -35,7 +57,7 @@ def opened(
     plan = [Release(one, 1) if isinstance(one, str) else one for one in releases]
     bounds = bounds_of(loss, fine=fine) if bounds is None else bounds
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept)
-    curator = data.open(Plan(plan), budget_of() if budget is None else budget, loss)
+    curator = data.open(price_plan(Plan(plan), budget_of() if budget is None else budget), loss)
     if recoding is not None:
         curator.recode(recoding)
     return curator

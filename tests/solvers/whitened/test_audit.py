@@ -11,10 +11,10 @@ from scipy import stats
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.curator import private_data
 from discreet.curator.private_data import PrivateData
 from discreet.curator.queries import moments
 from discreet.losses import Logistic
+from tests.priced import at_noise
 
 RUNS = 20_000
 CONFIDENCE = 1e-6
@@ -29,8 +29,7 @@ ORTHOGONAL, NOBODY = ([1.0, 0.0], [0.0, 1.0]), ([1.0, 0.0], [np.nan, 0.0])
 def releases(query, row, relation, monkeypatch):
     """RUNS answers about a table of one row."""
     data = PrivateData(np.array([row]), [0], Bounds(features=1.0, classes=(0, 1)), fit_intercept=False)
-    monkeypatch.setattr(private_data, "calibrate", lambda plan, budget: 1.0)
-    curator = data.open(Plan([Release(query, RUNS)]), Budget(1.0, 1e-6, relation), Logistic())
+    curator = data.open(at_noise(Plan([Release(query, RUNS)]), Budget(1.0, 1e-6, relation), 1.0), Logistic())
     return np.array([getattr(curator, query)(clip=CLIPS[query], n=1.0) for _ in range(RUNS)]).reshape(RUNS, -1)
 
 

@@ -11,12 +11,12 @@ import pytest
 from scipy import sparse
 from scipy.stats import norm
 
-from discreet import Budget, DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPRidge, WhitenedDescent
+from discreet import Budget, DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPRidge
 from discreet.accounting.gaussian import mu_of
 from discreet.curator.records.recoding import Recoding
 from tests.replaying import window
 from tests.solvers.perturbation.cases import stream
-from tests.solvers.whitened.cases import opened, rows_through
+from tests.solvers.whitened.cases import descent, opened, rows_through
 
 N, SEEDS = 500, 12
 SIGNIFICANT = 4.0  # standard errors of a mean over seeds
@@ -199,7 +199,7 @@ def test_the_default_penalty_lets_far_ranges_count(kind, estimator):
 def test_nothing_diverges(kind, epsilon, form):
     """Too many steps with too much momentum, on any table: margins stay within what the ball allows."""
     X, target, bounds = odd_table(kind, n=200)
-    solver = WhitenedDescent(form, n_steps=60, momentum=0.95, step=3.0)
+    solver = descent(form, n_steps=60, momentum=0.95, step=3.0)
     model = MODELS["logistic"](epsilon=epsilon, bounds=bounds, solver=solver, neighbors="zero_out")
     fitted(model, X, np.where(target > 0, 1, -1))
     assert np.abs(model.decision_function(X)).max() < 1e7
@@ -236,11 +236,11 @@ def test_many_columns(wrap):
     X[np.arange(n), rng.integers(0, p, n)] = 1.0
     y = rng.choice([-1, 1], n)
     X[:, 0] = y * 0.9
-    solver = WhitenedDescent("diagonal", n_steps=4, momentum=0.9)
+    solver = descent("diagonal", n_steps=4, momentum=0.9)
     for chosen in (solver, "auto"):
         model = MODELS["logistic"](epsilon=20.0, bounds=1.0, neighbors="zero_out", solver=chosen)
         fitted(model, wrap(X), y)
-        assert model.certificate_.solver["form"] == "diagonal" or chosen == "auto"
+        assert model.certificate_.solver["name"] == "standardized" or chosen == "auto"
         assert np.isfinite(model.decision_function(X)).all()
         assert np.argmax(model.coef_[0]) == 0 or chosen == "auto"
 
@@ -249,9 +249,9 @@ def test_sparse_and_dense_agree_on_what_is_a_fact():
     """A sparse fit chooses the diagonal form, a dense one the full one: by the container, not by values."""
     X, target, bounds = odd_table("plain")
     y = np.where(target > 0, 1, -1)
-    for wrap, form in ((np.asarray, "full"), (sparse.csr_array, "diagonal")):
+    for wrap, form in ((np.asarray, "whitened"), (sparse.csr_array, "standardized")):
         model = fitted(MODELS["logistic"](epsilon=4.0, bounds=bounds), wrap(X), y)
-        assert model.certificate_.solver["form"] == form
+        assert model.certificate_.solver["name"] == form
         assert model.score(X, y) > 0.8
 
 

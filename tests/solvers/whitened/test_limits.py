@@ -11,16 +11,9 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from discreet import (
-    DPHuberRegressor,
-    DPLinearRegression,
-    DPLinearSVC,
-    DPLogisticRegression,
-    DPRidge,
-    WhitenedDescent,
-    WhitenedNewton,
-)
+from discreet import DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPRidge
 from tests.limits.test_optimum import logistic, squared, weights
+from tests.solvers.whitened.cases import descent, newton
 
 NEAR = 2e-4
 SINGULAR = pytest.mark.xfail(
@@ -96,7 +89,7 @@ def test_the_penalty_of_newton_steps_is_roughly_right(table):
     """A penalty that is wrong by the square of the target's scale is far off."""
     A, y = table.with_ones, table.numbers
     best = np.linalg.solve(A.T @ A / len(A) + 0.1 * np.eye(A.shape[1]), A.T @ y / len(A))
-    model = DPRidge(math.inf, bounds=1.0, target=(-1, 1), alpha=0.1, solver=WhitenedNewton(n_steps=20, floor=1e-9))
+    model = DPRidge(math.inf, bounds=1.0, target=(-1, 1), alpha=0.1, solver=newton(n_steps=20, floor=1e-9))
     assert apart(weights(model.fit(table.X, y)), best) < 0.01
 
 
@@ -122,7 +115,7 @@ def test_the_diagonal_form_converges(wrap, intercept, near, shared):
     X = np.clip(shared * rng.uniform(-1, 1, (400, 1)) + (1 - shared) * rng.uniform(-1, 1, (400, 20)), -1, 1)
     X = np.rint(X * 2**14) / 2**14
     y = np.where(X @ rng.normal(size=20) + 0.5 * rng.normal(size=400) > 0, 1, -1)
-    solver = WhitenedDescent("diagonal", n_steps=2000, momentum=0.9, floor=1e-9)
+    solver = descent("diagonal", n_steps=2000, momentum=0.9)
     model = classifier(DPLogisticRegression, wrap(X), y, (-1, 1), solver, alpha=1e-2, fit_intercept=intercept)
     objective = logistic(np.hstack([X, np.ones((400, 1))]) if intercept else X, y, 1e-2)
     assert objective.value(coefficients(model, intercept)) - objective.value(objective.optimum(20 + intercept)) < near
@@ -150,5 +143,5 @@ def test_persons_weigh_one_each(table):
     persons = np.minimum(np.arange(len(y)) // 3, 60)  # sixty persons of three rows, one of many
     share = 1 / np.bincount(persons)[persons]
     best = np.linalg.solve((A * share[:, None]).T @ A, A.T @ (share * y))
-    model = DPLinearRegression(math.inf, bounds=1.0, target=(-1, 1), solver=WhitenedNewton(n_steps=20, floor=1e-9))
+    model = DPLinearRegression(math.inf, bounds=1.0, target=(-1, 1), solver=newton(n_steps=20, floor=1e-9))
     assert apart(weights(model.fit(table.X, y, groups=persons)), best) < 0.01

@@ -9,21 +9,13 @@ from scipy import optimize
 from sklearn.linear_model import ElasticNet as TheirElasticNet
 from sklearn.linear_model import Lasso
 
-from discreet import (
-    L1,
-    L2,
-    Box,
-    Budget,
-    DPElasticNet,
-    DPLasso,
-    ElasticNet,
-    GroupL2,
-    Huber,
-    NoPenalty,
-    Unsupported,
-    WhitenedNewton,
-)
+from discreet import Budget, DPElasticNet, DPLasso
+from discreet.errors import Unsupported
+from discreet.losses import Huber
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
+from discreet.solvers import Whitened
 from discreet.solvers.metric_prox import metric_prox
+from tests.solvers.whitened.cases import newton
 from tests.solvers.whitened.test_price import problem
 
 
@@ -129,13 +121,14 @@ def test_flat_directions_do_not_make_it_worse(spread):
 @pytest.fixture
 def center(monkeypatch):
     """The map in which Newton steps are taken, once there is one."""
-    seen, honest = [], WhitenedNewton._descend
+    seen, honest = [], Whitened.estimate
 
-    def spied(self, curator, penalty, recoding, *rest):
-        seen.append(recoding)
-        return honest(self, curator, penalty, recoding, *rest)
+    def spied(self, curator, n):
+        found = honest(self, curator, n)
+        seen.append(found.recoding)
+        return found
 
-    monkeypatch.setattr(WhitenedNewton, "_descend", spied)
+    monkeypatch.setattr(Whitened, "estimate", spied)
     return seen
 
 
@@ -186,6 +179,6 @@ def test_noise_leaves_exact_zeros(table, seeded):
 def test_what_newton_steps_cannot_follow_is_refused():
     domain = problem(Huber(0.3)).domain(Budget(1.0).neighbors, Huber(0.3))
     with pytest.raises(Unsupported, match="separable"):
-        WhitenedNewton().plan(domain, Huber(0.3), GroupL2(0.1, ((0, 1), (2,))))
+        newton().plan(domain, Huber(0.3), GroupL2(0.1, ((0, 1), (2,))))
     for penalty in (NoPenalty(), L2(0.1), L1(0.1), ElasticNet(0.1, 0.1), Box(-1, 1)):
-        WhitenedNewton().plan(domain, Huber(0.3), penalty)
+        newton().plan(domain, Huber(0.3), penalty)

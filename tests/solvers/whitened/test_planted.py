@@ -8,19 +8,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.curator.answers import shapes
-from discreet.curator.engines import moments
+from discreet.curator import curator as curator_module
 from discreet.curator.engines.base import coefficient_limits
-from discreet.curator.kernels import outer
-from discreet.curator.known_answers.moments import check_shape_kernels
-from discreet.curator.queries import moments as session_moments
-from discreet.curator.records import recode
+from discreet.curator.kernels import moments as kernels
+from discreet.curator.known_answers.moments import check_moment_kernels
+from discreet.curator.queries import moments
+from discreet.curator.records import recoding as recoding_module
 from discreet.curator.records.recoding import Recoding
 from discreet.curator.session import Session
 from discreet.errors import StaleKernels
 from discreet.testing import fresh_noise, neighbor_pairs, replay
-from tests.curator.kernels import test_outer
-from tests.curator.records import test_recode
+from tests.curator.queries import test_moments
+from tests.curator.records import test_recoding
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
 from tests.solvers.whitened import test_price, test_sensitivity
 from tests.solvers.whitened.cases import MOMENTS, contribution, opened, ratio_squared
@@ -31,7 +30,7 @@ from tests.solvers.whitened.test_replay import SOLVERS
 def _checked_kernels():
     """The self-test would find some of these bugs on its first run: it is to have had that."""
     for sparse in (False, True):
-        check_shape_kernels(sparse=sparse)
+        check_moment_kernels(sparse=sparse)
 
 
 def findings(kind="full", name="logistic", relation="replace_one", groups=False, words="high"):
@@ -51,7 +50,7 @@ def test_honest_code_passes():
 
 @pytest.mark.parametrize("query", ["noisy_second_moment", "noisy_mean_squares"])
 def test_the_root_of_two_forgotten(monkeypatch, query):
-    monkeypatch.setattr(session_moments, "ROOT_TWO", Fraction(1))
+    monkeypatch.setattr(moments, "ROOT_TWO", Fraction(1))
     assert test_sensitivity.searched(query, "dense", "replace_one", False) > 1
     with pytest.raises(AssertionError):
         test_sensitivity.test_the_factor_is_that_of_the_docstring(query, "replace_one")
@@ -66,7 +65,7 @@ def test_the_root_of_two_for_means(monkeypatch):
 
 
 def test_outer_products_that_are_not_clipped(monkeypatch):
-    monkeypatch.setattr(moments, "_outer_coefficients", lambda records, query: moments._most(records, query.scale))
+    monkeypatch.setattr(moments, "outer_coefficients", lambda engine, query: moments._most(engine, query.scale))
     vector, measurement = contribution("noisy_second_moment", np.ones(3))
     assert ratio_squared(vector, [0] * 9, measurement) > 100
     with pytest.raises(AssertionError):
@@ -75,24 +74,24 @@ def test_outer_products_that_are_not_clipped(monkeypatch):
 
 def _mutant(monkeypatch, change):
     """The kernel of outer products with its source changed, in plain Python, wherever it is looked for."""
-    space = dict(vars(outer))
-    source = "".join(inspect.getsource(kernel.py_func) for kernel in (outer._add_products, outer.outer_sums))
+    space = dict(vars(kernels))
+    source = "".join(inspect.getsource(kernel.py_func) for kernel in (kernels._add_products, kernels.outer_sums))
     source = re.sub(r"^@njit.*$", "", source, flags=re.MULTILINE)
     for old, new in change.items():
         assert old in source, "the kernel has changed: so must this bug"
         source = source.replace(old, new)
     exec(source, space)
-    for place in (moments, test_outer):
+    for place in (kernels, test_moments):
         monkeypatch.setattr(place, "outer_sums", space["outer_sums"])
 
 
 def _strips():
     for n, p in ((1, 1), (257, 3), (4097, 2)):
-        test_outer.test_strips_of_any_number_of_rows_and_columns(n, p)
+        test_moments.test_strips_of_any_number_of_rows_and_columns(n, p)
 
 
 def _limits():
-    test_outer.test_rows_at_the_largest_bound_over_many_blocks(3 * test_outer.BLOCK + 1)
+    test_moments.test_rows_at_the_largest_bound_over_many_blocks(3 * test_moments.BLOCK + 1)
 
 
 MUTANTS = {
@@ -128,7 +127,7 @@ def test_the_kernel_in_plain_python_is_honest(monkeypatch):
 def test_a_stale_kernel_is_found_before_it_answers(monkeypatch, bug):
     _mutant(monkeypatch, MUTANTS[bug][0])
     with pytest.raises(StaleKernels):
-        check_shape_kernels.__wrapped__(sparse=False)
+        check_moment_kernels.__wrapped__(sparse=False)
 
 
 def test_recode_checks_its_kernels_itself(monkeypatch):
@@ -136,31 +135,32 @@ def test_recode_checks_its_kernels_itself(monkeypatch):
         raise StaleKernels("stale")
 
     curator = opened(np.ones((4, 3)), np.ones(4), ["noisy_mean"])
-    monkeypatch.setattr(shapes, "check_shape_kernels", refuse)
+    monkeypatch.setattr(curator_module, "check_moment_kernels", refuse)
     with pytest.raises(StaleKernels):
         curator.recode(Recoding(np.zeros(3), np.ones(3)))
 
 
 def test_outer_products_clipped_by_the_norm_and_not_its_square(monkeypatch):
-    def coefficients(records, query):
+    def coefficients(engine, query):
+        records = engine.records
         limits = moments.unit_bounds(query.bound, records) // np.maximum(records.norms, 1)
-        return np.minimum(moments._most(records, query.scale), limits)
+        return np.minimum(moments._most(engine, query.scale), limits)
 
-    monkeypatch.setattr(moments, "_outer_coefficients", coefficients)
+    monkeypatch.setattr(moments, "outer_coefficients", coefficients)
     with pytest.raises(AssertionError):
         test_sensitivity.searched("noisy_second_moment", "dense", "zero_out", False)
     with pytest.raises(AssertionError):
-        test_outer.test_any_number_of_columns(3, 1 << 25, "outer")
+        test_moments.test_any_number_of_columns(3, 1 << 25, "outer")
 
 
 def _planted_recode(monkeypatch, bug):
     """``recoded`` with a bug, where the curator and the tests look for it."""
-    honest = recode.recoded
+    honest = recoding_module.recoded
 
     def planted(records, recoding, admitted, *, numeric_target):
         return bug(honest, records, recoding, admitted, numeric_target)
 
-    for place in (shapes, test_recode):
+    for place in (curator_module, test_recoding):
         monkeypatch.setattr(place, "recoded", planted)
 
 
@@ -174,11 +174,11 @@ def test_records_centered_at_their_own_mean(monkeypatch):
     _planted_recode(monkeypatch, _at_the_exact_mean)
     assert "sensitivity" in findings()
     for check in (
-        test_recode.test_a_record_alone_has_the_same_image,
-        test_recode.test_order_and_neighbors_do_not_matter,
+        test_recoding.test_a_record_alone_has_the_same_image,
+        test_recoding.test_order_and_neighbors_do_not_matter,
     ):
         with pytest.raises(AssertionError):
-            check("dense", test_recode.a_map())
+            check("dense", test_recoding.a_map())
 
 
 def _scaled_by_the_table(honest, records, recoding, admitted, numeric):
@@ -189,7 +189,7 @@ def _scaled_by_the_table(honest, records, recoding, admitted, numeric):
 def test_a_scale_read_from_the_data(monkeypatch):
     _planted_recode(monkeypatch, _scaled_by_the_table)
     with pytest.raises(AssertionError):
-        test_recode.test_a_record_alone_has_the_same_image("dense", test_recode.a_map())
+        test_recoding.test_a_record_alone_has_the_same_image("dense", test_recoding.a_map())
 
 
 def _null_like_any_other(honest, records, recoding, admitted, numeric):
@@ -202,7 +202,7 @@ def test_null_records_sent_to_minus_the_center(monkeypatch):
     """Under zero_out a null record that is somewhere counts like two: one that leaves, one that comes."""
     _planted_recode(monkeypatch, _null_like_any_other)
     with pytest.raises(AssertionError):
-        test_recode.test_null_records_stay_null("dense", test_recode.a_map())
+        test_recoding.test_null_records_stay_null("dense", test_recoding.a_map())
     with pytest.raises(AssertionError):
         test_sensitivity.test_null_records_add_nothing("noisy_mean", "centered")
     assert "sensitivity" in findings(relation="zero_out", words="low")
@@ -220,7 +220,7 @@ def _from_an_earlier_recoding(honest, records, recoding, admitted, numeric, memo
 def test_recodings_one_upon_the_other(monkeypatch):
     _planted_recode(monkeypatch, _from_an_earlier_recoding)
     with pytest.raises(AssertionError):
-        test_recode.test_each_recoding_starts_from_the_admitted_records()
+        test_recoding.test_each_recoding_starts_from_the_admitted_records()
 
 
 @pytest.mark.parametrize("query", MOMENTS)
@@ -237,13 +237,13 @@ def test_a_person_counted_row_by_row(monkeypatch, query):
 
 
 def test_a_person_whose_targets_count_row_by_row(monkeypatch):
-    monkeypatch.setattr(session_moments, "unit_bounds", lambda bound, records: np.full(records.n_rows, bound))
+    monkeypatch.setattr(moments, "unit_bounds", lambda bound, records: np.full(records.n_rows, bound))
     with pytest.raises(AssertionError):
         test_sensitivity.test_targets_move_their_moments_up_to_the_bound("zero_out", True, False)
 
 
 def test_a_row_shrunk_by_the_factor_of_the_row_before(monkeypatch):
-    honest = recode.recode_rows
+    honest = recoding_module.recode_rows
 
     def recode_rows(*arguments):
         honest(*arguments)
@@ -253,11 +253,11 @@ def test_a_row_shrunk_by_the_factor_of_the_row_before(monkeypatch):
         norms[:] = np.ceil(np.sqrt(np.square(out.astype(np.int64)).sum(axis=1)))
         sums[:] = np.abs(out.astype(np.int64)).sum(axis=1)
 
-    monkeypatch.setattr(recode, "recode_rows", recode_rows)
-    recoding = test_recode.a_map(row_norm=0.8)
+    monkeypatch.setattr(recoding_module, "recode_rows", recode_rows)
+    recoding = test_recoding.a_map(row_norm=0.8)
     for check in (
-        test_recode.test_a_record_alone_has_the_same_image,
-        test_recode.test_order_and_neighbors_do_not_matter,
+        test_recoding.test_a_record_alone_has_the_same_image,
+        test_recoding.test_order_and_neighbors_do_not_matter,
     ):
         with pytest.raises(AssertionError):
             check("dense", recoding)
@@ -270,7 +270,7 @@ def test_a_target_shrunk_by_the_factor_of_another_row(monkeypatch):
 
     _planted_recode(monkeypatch, bug)
     with pytest.raises(AssertionError):
-        test_recode.test_numeric_targets_shrink_with_their_rows("dense")
+        test_recoding.test_numeric_targets_shrink_with_their_rows("dense")
 
 
 def test_norms_of_the_rows_before_recoding(monkeypatch):
@@ -281,7 +281,7 @@ def test_norms_of_the_rows_before_recoding(monkeypatch):
 
     _planted_recode(monkeypatch, bug)
     with pytest.raises(AssertionError):
-        test_recode.test_norms_are_those_of_the_integers("dense", test_recode.a_map())
+        test_recoding.test_norms_are_those_of_the_integers("dense", test_recoding.a_map())
 
 
 @pytest.mark.parametrize("name", ["logistic", "ridge"])
@@ -330,14 +330,14 @@ def test_the_relative_noise_of_moments_ignored(monkeypatch, kind):
 
 
 def test_a_moment_asked_twice(monkeypatch):
-    honest = session_moments.noisy_mean
+    honest = moments.noisy_mean
 
-    def twice(session, clip, n):
+    def twice(session, *, clip, n):
         session._left["noisy_mean"] += 1
-        honest(session, clip, n)
-        return honest(session, clip, n)
+        honest(session, clip=clip, n=n)
+        return honest(session, clip=clip, n=n)
 
-    monkeypatch.setattr(session_moments, "noisy_mean", twice)
+    monkeypatch.setattr(moments, "noisy_mean", twice)
     assert "price" in findings()
     with pytest.raises(AssertionError):
         test_price.test_every_planned_answer_is_asked_and_none_else("full", "zero_out", True)

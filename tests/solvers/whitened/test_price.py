@@ -6,37 +6,27 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import (
-    Bounds,
-    Budget,
-    Certificate,
-    Huber,
-    Logistic,
-    NoPenalty,
-    Plan,
-    PrivateData,
-    Release,
-    SmoothedHinge,
-    Softmax,
-    Squared,
-    WhitenedDescent,
-    WhitenedNewton,
-)
+from discreet import Bounds, Budget, Certificate
+from discreet.accounting import Plan, Release
 from discreet.accounting.gaussian import mu_of
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
+from discreet.curator import PrivateData
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
+from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
+from discreet.penalties import NoPenalty
 from discreet.testing import seeded
 from tests.replaying import window
-from tests.solvers.whitened.cases import RELATIONS
+from tests.solvers.whitened.cases import RELATIONS, descent, newton
 
 SOLVERS = {
-    "full": (WhitenedDescent("full", n_steps=5), Logistic()),
-    "diagonal": (WhitenedDescent("diagonal", n_steps=7), Softmax(3)),
-    "plain": (WhitenedDescent("plain", n_steps=4), SmoothedHinge(0.5)),
-    "plain numbers": (WhitenedDescent("plain", n_steps=4, average=True), Squared()),
-    "newton": (WhitenedNewton(), Squared()),
-    "newton huber": (WhitenedNewton(n_steps=5, moment_share=0.4), Huber(0.3)),
+    "full": (descent("full", n_steps=5), Logistic()),
+    "diagonal": (descent("diagonal", n_steps=7), Softmax(3)),
+    "plain": (descent("plain", n_steps=4), SmoothedHinge(0.5)),
+    "plain numbers": (descent("plain", n_steps=4, average="tail"), Squared()),
+    "newton": (newton(), Squared()),
+    "newton huber": (newton(n_steps=5, moment_share=0.4), Huber(0.3)),
 }
 
 
@@ -53,7 +43,7 @@ def run(solver, loss, relation="zero_out", epsilon=1.0, **facts):
     budget = Budget(epsilon, 1e-6, relation)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, NoPenalty())
     with seeded(1), window() as seen:
-        curator = data.open(plan, budget, loss)
+        curator = data.open(price_plan(plan, budget), loss)
         solution = solver.solve(curator, NoPenalty())
     return curator, plan, seen, solution
 
@@ -130,9 +120,9 @@ def test_a_query_less_or_more_than_planned():
     for release in plan.releases:
         short = Plan([r for r in plan.releases if r is not release])
         with pytest.raises(PlanViolation, match=release.query):
-            solver.solve(data.open(short, budget, loss), NoPenalty())
+            solver.solve(data.open(price_plan(short, budget), loss), NoPenalty())
     more = Plan([*plan.releases, Release("noisy_count", 1)])
-    curator = data.open(more, budget, loss)
+    curator = data.open(price_plan(more, budget), loss)
     solver.solve(curator, NoPenalty())
     assert curator._session._left["noisy_count"] == 1
 
@@ -140,7 +130,7 @@ def test_a_query_less_or_more_than_planned():
 def test_other_clips_than_planned_are_refused():
     loss = Logistic()
     plan = SOLVERS["full"][0].plan(problem(loss).domain(Budget(1.0).neighbors, loss), loss, NoPenalty())
-    curator = problem(loss).open(plan, Budget(1.0, 1e-6), loss)
+    curator = problem(loss).open(price_plan(plan, Budget(1.0, 1e-6)), loss)
     with pytest.raises(PlanViolation, match="another clip"):
         curator.noisy_mean_squares(clip=17.0, n=10)
     for clip in (0.0, -1.0, math.nan, math.inf):
@@ -178,7 +168,7 @@ def test_the_plain_form_sees_how_long_sparse_rows_are(intercept):
     for stored in ("dense", "sparse"):
         _, plan, seen, _ = run(solver, loss, stored=stored, intercept=intercept)
         bought = ["noisy_mean"] if stored == "sparse" and intercept else []
-        assert [m.query for m in seen] == [*bought, *["noisy_gradient"] * solver.n_steps]
+        assert [m.query for m in seen] == [*bought, *["noisy_gradient"] * solver.solver.n_steps]
         assert [r.clip for r in plan.releases if r.query == "noisy_mean"] == [1.0] * len(bought)
 
 
@@ -186,7 +176,7 @@ def test_lattices_are_kept_apart_by_their_factor():
     """Squares and sums of the same clip and noise have other bounds: a lattice made for one is too fine for both."""
     loss = Logistic()
     plan = Plan([Release("noisy_mean", 1), Release("noisy_mean_squares", 1)])
-    curator = problem(loss).open(plan, Budget(1.0, 1e-6, "replace_one"), loss)
+    curator = problem(loss).open(price_plan(plan, Budget(1.0, 1e-6, "replace_one")), loss)
     session = curator._session
     release = session._releases["noisy_mean_squares"]
     units = [session.unit(release, 1.0, factor) for factor in (2, ROOT_TWO, 2, ROOT_TWO)]

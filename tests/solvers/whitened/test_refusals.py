@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds, Huber, Logistic, Poisson, SmoothedHinge, Squared
-from discreet.curator.records.recode import recoded
-from discreet.curator.records.recoding import Recoding
+from discreet import Bounds
+from discreet.curator.records.recoding import Recoding, recoded
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
-from tests.curator.records.test_recode import a_table
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Squared
+from tests.curator.records.test_recoding import a_table
 from tests.solvers.whitened.cases import opened, records_of
 
 TWO, ONES = np.zeros(2), np.ones(2)

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLogisticRegression, WhitenedDescent, WhitenedNewton
+from discreet import Bounds, DPLogisticRegression
 from discreet.testing import assert_fresh_noise, assert_replay, neighbor_pairs
 from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import N, bounds_of, fit_of, table
-from tests.solvers.whitened.cases import RELATIONS
+from tests.solvers.whitened.cases import RELATIONS, descent, newton
 
 SOLVERS = {
-    "full": WhitenedDescent("full", n_steps=3),
-    "diagonal": WhitenedDescent("diagonal", n_steps=3, momentum=0.9),
-    "plain": WhitenedDescent("plain", n_steps=3),
-    "plain, averaged": WhitenedDescent("plain", n_steps=4, momentum=0.0, slope=0.2, average=True),
-    "newton": WhitenedNewton(n_steps=2),
+    "full": descent("full", n_steps=3),
+    "diagonal": descent("diagonal", n_steps=3, momentum=0.9),
+    "plain": descent("plain", n_steps=3),
+    "plain, averaged": descent("plain", n_steps=4, momentum=0.0, clip=0.2, average="tail"),
+    "newton": newton(n_steps=2),
     "auto": "auto",
     "whitened": "whitened",
 }

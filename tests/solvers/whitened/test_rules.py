@@ -5,14 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from discreet import L2, Budget, Huber, Logistic, NoPenalty, Softmax, Squared, WhitenedDescent, WhitenedNewton
+from discreet import Budget
 from discreet.bounds import Domain
 from discreet.curator.records.recoding import Recoding
-from discreet.models.defaults import STEEP, choose_solver, typical_row_norm
+from discreet.losses import Huber, Logistic, Softmax, Squared
+from discreet.models.solver_choice import choose_solver
+from discreet.penalties import L2, NoPenalty
+from discreet.solvers import GradientDescent, Standardized, Whitened
 from discreet.solvers import whitened_defaults as rules
-from discreet.solvers.standardize import LEAST_SCALE, seen_shape, shape_releases
-from discreet.solvers.whitened import affine, ridge_prox
-from tests.solvers.whitened.cases import bounds_of, opened, records_of
+from discreet.solvers.default_rules import STEEP, typical_row_norm
+from discreet.solvers.shape import LEAST_SCALE, affine, seen_shape, shape_releases
+from discreet.solvers.stage import quadratic
+from tests.solvers.whitened.cases import bounds_of, descent, opened, records_of
 
 P = 4
 
@@ -33,7 +37,7 @@ def test_the_constant_grows_where_signal_is_weak_and_stops_at_two():
 
 @pytest.mark.parametrize(("loss", "steps"), [(Squared(), 4), (Huber(0.3), rules.LIMIT_NEWTON)])
 def test_newton_steps_without_noise(loss, steps):
-    assert WhitenedNewton.for_facts(a_domain(), loss, Budget(math.inf)).n_steps == steps
+    assert rules.newton_for(a_domain(), loss, Budget(math.inf)).solver.n_steps == steps
 
 
 def test_no_scale_is_below_a_tenth_of_what_was_declared():
@@ -43,7 +47,7 @@ def test_no_scale_is_below_a_tenth_of_what_was_declared():
     domain = records_of(X, np.ones(500))[1]
     releases = shape_releases(domain, mean=0.1, scale=0.1)
     curator = opened(X, np.ones(500), releases, Budget(math.inf), intercept=True, bounds=bounds_of(Logistic()))
-    shape = seen_shape(curator, releases, 500.0)
+    shape = seen_shape(curator, 500.0)
     assert shape.recoding.scale[0] == pytest.approx(X[:, 0].std(), rel=0.05)
     np.testing.assert_allclose(shape.recoding.scale[1:], LEAST_SCALE)
 
@@ -65,7 +69,7 @@ def test_a_ridge_step_is_the_minimum(outputs, intercept, alpha):
     recoding, domain = a_recoding("matrix", intercept), a_domain(p=P + intercept, outputs=outputs, intercept=intercept)
     linear, offset = affine(recoding, domain)
     start = np.random.default_rng(2).normal(size=domain.shape)
-    v = ridge_prox(L2(alpha), recoding, domain, 0.7)(start)
+    v = quadratic(L2(alpha), recoding, domain).prox(start, 0.7)
     w = (linear @ v).T + offset
     pull = 0.7 * alpha * (linear.T @ w.T)
     size = 0.7 * alpha * np.linalg.norm(linear) ** 2 * np.abs(v).max()  # what cancels in the pull
@@ -79,14 +83,15 @@ def test_without_a_matrix_slopes_are_penalized_one_by_one(outputs):
     recoding, domain = a_recoding("none"), a_domain(p=P + 1, outputs=outputs)
     units = np.append(1 / recoding.scale, recoding.constant)
     start = np.random.default_rng(2).normal(size=domain.shape)
-    v = ridge_prox(L2(0.3), recoding, domain, 0.7)(start)
+    v = Standardized(GradientDescent())._penalty(L2(0.3), recoding, domain).prox(start, 0.7)
     np.testing.assert_allclose((v - start).T + 0.7 * 0.3 * units**2 * v.T, 0.0, atol=1e-12)
 
 
 def test_no_penalty_moves_nothing():
     for penalty in (NoPenalty(), L2(0.0)):
         start = np.ones(P + 1)
-        assert ridge_prox(penalty, a_recoding("matrix"), a_domain(p=P + 1), 0.7)(start) is start
+        inside = Whitened(GradientDescent())._penalty(penalty, a_recoding("matrix"), a_domain(p=P + 1))
+        np.testing.assert_array_equal(inside.prox(start, 0.7), start)
 
 
 def test_a_strong_penalty_does_not_diverge():
@@ -94,7 +99,7 @@ def test_a_strong_penalty_does_not_diverge():
     X = np.random.default_rng(0).uniform(-0.01, 0.01, (300, 3))
     y = np.where(X[:, 0] > 0, 1, -1)
     for form in ("full", "diagonal", "plain"):
-        solver = WhitenedDescent(form, n_steps=30, momentum=0.9)
+        solver = descent(form, n_steps=30, momentum=0.9)
         domain = records_of(X, y)[1]
         plan = solver.plan(domain, Logistic(), L2(10.0))
         curator = opened(X, y, plan.releases, intercept=True)

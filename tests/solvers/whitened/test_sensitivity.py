@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import Squared
 from discreet.curator.records.recoding import Recoding
+from discreet.losses import Squared
 from tests.solvers.whitened.cases import (
     FINE_CLIP,
     LABELS,

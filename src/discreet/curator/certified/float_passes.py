@@ -10,14 +10,16 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels import float_sums, sparse_float_sums
 from discreet.curator.records.admission import Records
+
+if TYPE_CHECKING:
+    from discreet.curator.engines.threads import Workers
 
 Doubles = NDArray[np.float64]
 

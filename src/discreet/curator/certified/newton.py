@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discreet.curator.certified.float_passes import Smooth, View
-from discreet.losses import Squared
 
 Doubles = NDArray[np.float64]
 
@@ -134,7 +133,7 @@ class CholeskySteps:
     def __init__(self, passes: Smooth, loss: Any, regularization: float, view: View, tolerance: float) -> None:
         self._passes, self._loss, self._view = passes, loss, view
         self._regularization, self._tolerance = regularization, tolerance
-        constant = isinstance(loss, Squared) and not np.isfinite(view.limits).any()
+        constant = loss.quadratic and not np.isfinite(view.limits).any()
         self._stride = 1 if constant else passes.stride
         self._dtype: type[np.floating[Any]] = np.float32
         self._factor: Any = None

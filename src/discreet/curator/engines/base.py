@@ -1,136 +1,53 @@
-"""What a curator asks of an engine."""
+"""What a question needs of the records' layout: each row's weight, limit and share of its unit's bound."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.certified.float_passes import Smooth
-from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
-from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, Grid, Weights
+from discreet.curator.engines.threads import Workers
+from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT
+from discreet.curator.records.admission import Records, rows_of_units
 
-if TYPE_CHECKING:
-    from discreet.curator.records.admission import Records
-
-
-@dataclass(frozen=True)
-class GradientQuery:
-    """A sum of clipped gradients: at which weights, of which loss, on which lattice.
-
-    ``bound`` is B; ``use_l1`` bounds contributions in the L1 norm (Laplace) instead of L2 (Gaussian);
-    ``scale`` is ``Unit.coefficient_scale``; ``units`` are the sampled records or persons, None for all. With an
-    ``anchor`` it is the change of the gradient from there to ``weights`` that is clipped and summed.
-    """
-
-    weights: Weights
-    loss: Any
-    bound: int
-    scale: float
-    use_l1: bool = False
-    units: NDArray[np.int64] | None = None
-    anchor: Weights | None = None
-
-    def points(self, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int32], float, float]:
-        """Both points and their margin scales, where there is an anchor."""
-        assert self.anchor is not None
-        return (
-            self.weights.integers,
-            self.anchor.integers,
-            self.weights.margin_scale(grid),
-            self.anchor.margin_scale(grid),
-        )
+Integers = NDArray[np.int64]
+Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ValueQuery:
-    """Sums of losses clipped to [0, bound] lattice steps, at each point; ``scale`` is steps per unit of loss."""
+class Engine(ABC):
+    """Private records, and the threads that sum over them."""
 
-    points: tuple[Weights, ...]
-    loss: Any
-    bound: int
-    scale: float
-
-    def stacked(self, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The points as (candidates, outputs, p), and each one's margin scale."""
-        return np.stack([w.integers for w in self.points]), np.array([w.margin_scale(grid) for w in self.points])
-
-
-@dataclass(frozen=True)
-class MomentQuery:
-    """A sum of vectors clipped at ``bound`` lattice steps; ``scale`` is steps per unit of the grid (squared)."""
-
-    bound: int
-    scale: float
-    use_l1: bool = False
-
-
-def value_facts(records: "Records", query: ValueQuery) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Each row's steps per unit of loss and its limit: B // k for one of a person's k rows, 0 for a null row."""
-    weights = row_weights(records.n_rows, records.shares)
-    limits = query.bound if records.shares is None else query.bound // records.shares
-    return weights * query.scale, np.where(records.norms > 0, limits, 0).astype(np.int64)
-
-
-class Engine(Protocol):
-    """Exact integer sums over private records."""
-
-    grid: Grid
-    records: "Records"
+    def __init__(self, records: Records, *, threads: int | None = None) -> None:
+        self.records, self.grid = records, records.grid
+        self.n_units = records.n_units
+        self.workers = Workers(threads)
+        self.weights = row_weights(records.n_rows, records.shares)
+        self.facts = RowFacts(records.targets, self.weights, Limits(records.norms, records.sums, records.shares))
 
     @property
-    def n_units(self) -> int:
-        """Records, or persons where rows are grouped."""
-        ...
+    def is_sparse(self) -> bool:
+        """Whether records are compressed rows."""
+        return self.records.sparse is not None
 
     @property
     def is_grouped(self) -> bool:
         """Whether a person may have several rows."""
-        ...
+        return self.records.shares is not None
 
+    @abstractmethod
     def smooth(self) -> Smooth:
-        """Floating-point passes over the same records, for the minimizer and the samplers."""
-        ...
+        """Return floating-point passes over the same records, always the same object: for minimizers and samplers."""
 
-    def gradient_sum(self, query: GradientQuery) -> NDArray[np.int64]:
-        """The sum of clipped gradients in lattice steps, one row an output."""
-        ...
-
-    def value_sums(self, query: ValueQuery) -> NDArray[np.int64]:
-        """The sum of clipped losses at each point, in lattice steps."""
-        ...
-
-    def coordinate_sums(self, query: CoordinateQuery) -> NDArray[np.int64]:
-        """Sums of single clipped gradient entries, one a column asked."""
-        ...
-
-    def coordinate_steps(self, program: CoordinateProgram) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The integer weights after a program of steps, and the sum of the iterates after each."""
-        ...
-
-    def square_sums(self, query: SquareQuery) -> NDArray[np.int64]:
-        """Each column's sum of scaled squares."""
-        ...
-
-    def mean_sum(self, query: MomentQuery) -> NDArray[np.int64]:
-        """The sum of clipped rows."""
-        ...
-
-    def diagonal_sum(self, query: MomentQuery) -> NDArray[np.int64]:
-        """The sum of clipped squared rows."""
-        ...
-
-    def outer_sum(self, query: MomentQuery) -> NDArray[np.int64]:
-        """The sum of clipped outer products: dense records only."""
-        ...
-
-    def within_sum(self, query: CoordinateQuery, threshold: float) -> NDArray[np.int64]:
-        """The sum of +B where |slope x| <= threshold (in grid values), -B where not, 0 for null records."""
-        ...
+    def chosen_rows(self, units: Integers | None) -> Integers:
+        """Return the rows of the sampled records or persons; all rows for None."""
+        chosen = np.arange(self.n_units, dtype=np.int64) if units is None else units
+        return rows_of_units(chosen, self.records.starts)
 
 
-def coefficient_limits(reach: NDArray[np.int64], shares: NDArray[np.int64] | None, bound: int) -> NDArray[np.int32]:
-    """The largest |c| for each row: (B // k) // r for one of a person's k rows of norm at most r.
+def coefficient_limits(reach: Integers, shares: Integers | None, bound: int) -> NDArray[np.int32]:
+    """Return the largest |c| for each row: (B // k) // r for one of a person's k rows of norm at most r.
 
     A person's contribution is the sum of at most k vectors of norm at most B // k: at most B. A null
     row (r = 0) gets 0.
@@ -141,9 +58,9 @@ def coefficient_limits(reach: NDArray[np.int64], shares: NDArray[np.int64] | Non
 
 
 class Limits:
-    """The rows' coefficient limits and weights, kept for the bound last asked (a clip rarely changes)."""
+    """The rows' coefficient limits, kept for the bound last asked (a clip rarely changes)."""
 
-    def __init__(self, norms: NDArray[np.int64], sums: NDArray[np.int64], shares: NDArray[np.int64] | None) -> None:
+    def __init__(self, norms: Integers, sums: Integers, shares: Integers | None) -> None:
         self._reach = {False: norms, True: sums}
         self._shares = shares
         self._kept: tuple[tuple[int, bool], NDArray[np.int32]] | None = None
@@ -159,11 +76,11 @@ class Limits:
 class RowFacts:
     """Each row's target, weight and coefficient limit side by side, kept for the bound last asked."""
 
-    def __init__(self, targets: NDArray[np.float64], weights: NDArray[np.float64], limits: Limits) -> None:
+    def __init__(self, targets: Vector, weights: Vector, limits: Limits) -> None:
         self._targets, self._weights, self._limits = targets, weights, limits
-        self._kept: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None
+        self._kept: tuple[NDArray[np.int32], Vector] | None = None
 
-    def of(self, bound: int, use_l1: bool) -> NDArray[np.float64]:
+    def of(self, bound: int, use_l1: bool) -> Vector:
         limits, kept = self._limits.of(bound, use_l1), self._kept
         if kept is None or kept[0] is not limits:
             kept = limits, np.column_stack([self._targets, self._weights, limits])
@@ -171,16 +88,11 @@ class RowFacts:
         return kept[1]
 
 
-def row_weights(n: int, shares: NDArray[np.int64] | None) -> NDArray[np.float64]:
-    """A person's loss is the mean over that person's rows."""
+def row_weights(n: int, shares: Integers | None) -> Vector:
+    """Return each row's weight: a person's loss is the mean over that person's rows."""
     return np.ones(n) if shares is None else np.reciprocal(shares.astype(np.float64))
 
 
-def rows_of_units(units: NDArray[np.int64], starts: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """The rows that belong to the chosen records or persons."""
-    if starts is None:
-        return units
-    counts = starts[units + 1] - starts[units]
-    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    rows: NDArray[np.int64] = np.repeat(starts[units], counts) + offsets
-    return rows
+def unit_bounds(bound: int, records: Records) -> Integers:
+    """Return each row's share of its unit's bound: B for a record, B // k for one of a person's k rows."""
+    return np.full(records.n_rows, bound) if records.shares is None else bound // records.shares

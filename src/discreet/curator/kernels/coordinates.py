@@ -192,3 +192,14 @@ def sparse_coordinate_steps(
         w[j] = landed
     for j in range(w.size):
         sums[j] += w[j] * float(coordinates.size - last[j])
+
+
+@njit(cache=True, nogil=True)
+def within_sum(column, margins, targets, signs, margin_scale, threshold, loss, out):
+    """Add +signs[i] where |slope x| <= threshold and -signs[i] where not (NaN counts as outside)."""
+    for i in range(column.size):
+        slope = derivative(loss, float(margins[i]) * margin_scale, targets[i])
+        if abs(slope * float(column[i])) <= threshold:
+            out[0] += signs[i]
+        else:
+            out[0] -= signs[i]

@@ -1,12 +1,21 @@
-"""Sums of rows and of squared rows: a record's vector times an integer coefficient, as large as its clip allows.
+"""Sums of rows, of their squares, of outer products, and counts of cells: integers, exactly.
 
-With r the norm (ceiling) of an integer vector q and |c| <= B // r: ||c q|| <= B, as for gradients (``lattice``).
+Rows and squared rows: a record's vector times an integer coefficient, as large as its clip allows. With r the norm
+(ceiling) of an integer vector q and |c| <= B // r: ||c q|| <= B, as for gradients (``lattice``).
+
+Outer products are added up in double precision. Every product and every partial sum is an integer below 2^53
+(``queries/moments.py``), so the order of additions does not matter, and the compiler may vectorize them (``reassoc``,
+``contract``).
 """
 
 import numpy as np
 from numba import int64, njit
 
 from discreet.curator.kernels.encode import ceil_sqrt
+
+_STRIP = 256
+_FLUSH = 4096
+"""Rows whose entries, each at most 2^40, may be added up in doubles: 2^52."""
 
 
 @njit(cache=True, nogil=True)
@@ -28,7 +37,7 @@ def sparse_row_sums(indptr, indices, data, coefficients, out):
 
 
 @njit(inline="always")
-def _add_squares(x, columns, shift, bound, most, use_l1, squares, out):
+def _add_clipped_squares(x, columns, shift, bound, most, use_l1, squares, out):
     """Add c times the squares of one row, less their low bits; c <= ``most`` and c times their norm <= ``bound``."""
     total = int64(0)
     for e in range(x.size):
@@ -46,7 +55,7 @@ def clipped_square_sums(rows, shift, bounds, most, use_l1, out):
     """Add to ``out`` the sum over all rows of their squared entries, each row's vector within its bound."""
     squares, columns = np.empty(rows.shape[1], dtype=np.int64), np.arange(rows.shape[1])
     for i in range(rows.shape[0]):
-        _add_squares(rows[i], columns, shift, bounds[i], most[i], use_l1, squares, out)
+        _add_clipped_squares(rows[i], columns, shift, bounds[i], most[i], use_l1, squares, out)
 
 
 @njit(cache=True, nogil=True)
@@ -55,4 +64,123 @@ def sparse_clipped_square_sums(indptr, indices, data, shift, bounds, most, use_l
     squares = np.empty(out.size, dtype=np.int64)
     for i in range(indptr.size - 1):
         first, last = indptr[i], indptr[i + 1]
-        _add_squares(data[first:last], indices[first:last], shift, bounds[i], most[i], use_l1, squares, out)
+        _add_clipped_squares(data[first:last], indices[first:last], shift, bounds[i], most[i], use_l1, squares, out)
+
+
+@njit(inline="always")
+def _add_squares(columns, x, share, bound, scales, caps, entries, out):
+    """Add one row's scaled squares: each within its cap, their sum within ``bound``, checked in integers."""
+    total = int64(0)
+    for e in range(x.size):
+        j = columns[e]
+        square = float(int64(x[e]) * int64(x[e])) / float(share)
+        entries[e] = min(int64(min(square * scales[j], float(bound))), caps[j] // share)
+        total += entries[e]
+    factor = float(bound) / float(total) if total > bound else 1.0
+    while total > bound:  # a second round only where the division rounded up
+        total = int64(0)
+        for e in range(x.size):
+            entries[e] = int64(float(entries[e]) * factor)
+            total += entries[e]
+        factor = 1.0 - 2.0**-20
+    for e in range(x.size):
+        out[columns[e]] += entries[e]
+
+
+@njit(cache=True, nogil=True)
+def square_sums(rows, shares, bounds, scales, caps, out):
+    """Add to ``out`` each column's sum over all rows; ``bounds`` is each row's own."""
+    p = rows.shape[1]
+    entries, columns = np.empty(p, dtype=np.int64), np.arange(p)
+    for i in range(rows.shape[0]):
+        _add_squares(columns, rows[i], shares[i], bounds[i], scales, caps, entries, out)
+
+
+@njit(cache=True, nogil=True)
+def sparse_square_sums(indptr, indices, data, shares, bounds, scales, caps, out):
+    """The same over compressed rows."""
+    entries = np.empty(out.size, dtype=np.int64)
+    for i in range(indptr.size - 1):
+        first, last = indptr[i], indptr[i + 1]
+        _add_squares(indices[first:last], data[first:last], shares[i], bounds[i], scales, caps, entries, out)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_products(left, right, out):
+    """Add left right^T to ``out`` on and above its diagonal, in blocks of 4 by 2; p is a multiple of 4."""
+    p, rows = left.shape
+    for j in range(0, p, 4):
+        a0, a1, a2, a3 = left[j], left[j + 1], left[j + 2], left[j + 3]
+        for k in range(j, p, 2):
+            b0, b1 = right[k], right[k + 1]
+            s00, s01, s10, s11, s20, s21, s30, s31 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for i in range(rows):
+                s00 += a0[i] * b0[i]
+                s01 += a0[i] * b1[i]
+                s10 += a1[i] * b0[i]
+                s11 += a1[i] * b1[i]
+                s20 += a2[i] * b0[i]
+                s21 += a2[i] * b1[i]
+                s30 += a3[i] * b0[i]
+                s31 += a3[i] * b1[i]
+            out[j, k] += s00
+            out[j, k + 1] += s01
+            out[j + 1, k] += s10
+            out[j + 1, k + 1] += s11
+            out[j + 2, k] += s20
+            out[j + 2, k + 1] += s21
+            out[j + 3, k] += s30
+            out[j + 3, k + 1] += s31
+
+
+@njit(cache=True, nogil=True)
+def outer_sums(rows, coefficients, out):
+    """Add to ``out`` (p, p) the sum of coefficient times outer product, its lower half mirrored.
+
+    Strips of rows are turned so that each column lies together, and added up in doubles for ``_FLUSH`` rows at most
+    before they join the integers.
+    """
+    n, p = rows.shape
+    padded = (p + 3) // 4 * 4
+    left, right = np.zeros((padded, _STRIP)), np.zeros((padded, _STRIP))
+    part, weights = np.zeros((padded, padded)), np.zeros(_STRIP)
+    since = 0
+    for first in range(0, n, _STRIP):
+        count = min(_STRIP, n - first)
+        if count < _STRIP:
+            right[:] = 0.0
+            weights[:] = 0.0
+        weights[:count] = coefficients[first : first + count]
+        for start in range(0, count, 8):  # eight rows at a time: whole cache lines
+            for j in range(p):
+                for i in range(start, min(start + 8, count)):
+                    right[j, i] = rows[first + i, j]
+        for j in range(p):
+            left[j] = right[j] * weights
+        _add_products(left, right, part)
+        since += _STRIP
+        if since >= _FLUSH or first + _STRIP >= n:
+            for j in range(p):
+                for k in range(j, p):
+                    out[j, k] += int64(part[j, k])
+            part[:] = 0.0
+            since = 0
+    for j in range(p):
+        for k in range(j):
+            out[j, k] = out[k, j]
+
+
+@njit(cache=True, nogil=True)
+def add_counts(cells, weights, first, seen, out):
+    """Add ``weights[i]`` to each of row i's cells, once a cell; what is not a cell of ``out`` is passed over.
+
+    ``seen`` holds the number of the row that was last in each cell, counted from 1; this block's rows are ``first`` + 1
+    and so on.
+    """
+    for i in range(cells.shape[0]):
+        row = first + i + 1
+        for e in range(cells.shape[1]):
+            cell = cells[i, e]
+            if cell >= 0 and cell < out.size and seen[cell] != row:
+                seen[cell] = row
+                out[cell] += weights[i]

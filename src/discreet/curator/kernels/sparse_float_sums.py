@@ -1,4 +1,4 @@
-"""The minimizer's passes over compressed rows: what ``smooth.py`` does over tiles.
+"""The minimizer's passes over compressed rows: what ``float_sums.py`` does over tiles.
 
 Every addition keeps its rounding error, since a frequent column takes as many additions as there are records.
 """

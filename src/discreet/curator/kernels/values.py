@@ -7,7 +7,7 @@ which is the same for all candidates. A null record's limit is 0.
 import numpy as np
 from numba import int64, njit
 
-from discreet.curator.kernels.tiles import tile_margins
+from discreet.curator.kernels.gradients import tile_margins
 from discreet.losses.base import least, value, values
 
 

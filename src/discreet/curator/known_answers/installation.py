@@ -12,12 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.known_answers.gradients import (
-    check_coordinate_kernels,
-    check_gaussian,
-    check_kernels,
-    check_laplace,
-)
+from discreet.curator.known_answers.coordinates import check_coordinate_kernels
+from discreet.curator.known_answers.gradients import check_gaussian, check_kernels, check_laplace
 from discreet.curator.lattice.entropy import Entropy, SystemEntropy
 from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
 from discreet.errors import StaleKernels
@@ -46,7 +42,8 @@ def kernel_checks() -> Iterator[Check]:
         for sparse in (False, True):
             name = f"{type(loss).__name__}, {'sparse' if sparse else 'dense'} records"
             try:
-                check_kernels(loss, sparse=sparse, sampled=True)
+                for sampled in (False, True):
+                    check_kernels(loss, sparse=sparse, sampled=sampled)
                 check_gaussian()
                 check_laplace()
                 if loss.n_outputs == 1:

@@ -1,51 +1,56 @@
-"""The known-answer test of the kernels behind moments and recodings, as in ``selftest.py``."""
+"""Known answers of moments, of recoded records and of counts of cells."""
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
-from discreet.curator.engines.base import MomentQuery
-from discreet.curator.engines.choice import engine_for
+from discreet.curator.engines import engine_for
+from discreet.curator.kernels.moments import add_counts
+from discreet.curator.known_answers import ROWS, SIZE, known_records, once_for_classes, require
 from discreet.curator.lattice.lattice import COARSE
 from discreet.curator.records.admission import Records
-from discreet.curator.records.recode import recoded
-from discreet.curator.records.recoding import Recoding
-from discreet.errors import StaleKernels
+from discreet.curator.records.recoding import Recoding, recoded
 
-_ROWS = np.array([[16384, -16384, 16384], [1, 0, 16384], [-9000, 12000, 16384], [0, 0, 0], [-16384, 77, 16384]])
-_QUERY = MomentQuery(bound=1 << 34, scale=40.0)
-_DOMAIN = Domain(np.ones(3), math.sqrt(3.0), 5, Neighbors("zero_out"))
-_MATRIX = np.array([[0.5, -0.25, 0.0], [1.0, 0.5, 0.25], [-0.5, 0.0, 1.0]])
-_STALE = "a compiled kernel disagrees with its source: delete the __pycache__ folders of discreet"
+_BOUND, _SCALE = 1 << 34, 40
+_DOMAIN = Domain(np.ones(SIZE), math.sqrt(SIZE), len(ROWS), Neighbors("zero_out"))
+_MATRIX = np.array(
+    [
+        [0.5, -0.25, 0.0, 0.125, 0.25],
+        [1.0, 0.5, 0.25, 0.0, -0.5],
+        [-0.5, 0.0, 1.0, 0.5, 0.25],
+        [0.25, 0.5, -0.25, 0.5, 0.0],
+        [-0.5, 0.0, 1.0, 0.25, 0.75],
+    ]
+)
 
 
-@lru_cache(maxsize=2)
-def check_shape_kernels(*, sparse: bool) -> None:
+@once_for_classes
+def check_moment_kernels(*, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless sums are those of Python integers and recoded entries within a step of theirs."""
-    records = _records(sparse)
-    engine, outer = engine_for(records, threads=1), engine_for(_records(False), threads=1)
-    found = [engine.mean_sum(_QUERY), engine.diagonal_sum(_QUERY), outer.outer_sum(_QUERY)]
-    by_hand = [_mean_by_hand(), _diagonal_by_hand(), _outer_by_hand()]
-    if any(total.tolist() != expected for total, expected in zip(found, by_hand, strict=True)):
-        raise StaleKernels(_STALE)
-    center = np.zeros(2) if sparse else np.array([0.125, -0.25])
-    recoding = Recoding(center, np.array([0.5, 2.0]), 0.75, 1.25, np.diag(_MATRIX).copy() if sparse else _MATRIX)
+    from discreet.curator.queries.moments import MomentQuery
+
+    query, records = MomentQuery(bound=_BOUND, scale=float(_SCALE)), known_records(sparse)
+    engine, dense = engine_for(records, threads=1), engine_for(known_records(False), threads=1)
+    require(query.mean_over(engine).tolist() == _mean_by_hand())
+    require(query.squares_over(engine).tolist() == _squares_by_hand())
+    require(query.outer_over(dense).tolist() == _outer_by_hand())
+    center = np.zeros(SIZE - 1) if sparse else np.array([0.125, -0.25, 0.0, 0.5])
+    matrix = np.diag(_MATRIX).copy() if sparse else _MATRIX
+    recoding = Recoding(center, np.array([0.5, 2.0, 1.0, 4.0]), 0.75, 1.25, matrix)
     new = recoded(records, recoding, _DOMAIN, numeric_target=False)
-    if np.abs(_dense(new) - _recoded_by_hand(recoding, new.grid.one)).max() > 1:
-        raise StaleKernels(_STALE)
+    require(np.abs(_dense(new) - _recoded_by_hand(recoding, new.grid.one)).max() <= 1)
 
 
-def _records(sparse: bool) -> Records:
-    rows = _ROWS.astype(np.int16)
-    norms = np.ceil(np.sqrt((_ROWS**2).sum(axis=1))).astype(np.int64)
-    indptr = np.concatenate([[0], np.cumsum((rows != 0).sum(axis=1))]).astype(np.int64)
-    csr = (indptr, np.nonzero(rows)[1].astype(np.int32), rows[rows != 0])
-    facts = (np.zeros(5), norms, np.abs(_ROWS).sum(axis=1), None, None, 3, COARSE)
-    return Records(None, csr, *facts) if sparse else Records(rows, None, *facts)
+@once_for_classes
+def check_count_kernel() -> None:
+    """Raise ``StaleKernels`` unless the compiled loop counts as it is written."""
+    total, seen = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    add_counts(np.array([[0, 3, 3], [-1, 4, 1], [2, 2, 2]]), np.array([6, 3, 2]), 0, seen, total)
+    add_counts(np.array([[1, 1 << 62, 3], [3, -(1 << 62), 3]]), np.array([0, 6]), 3, seen, total)
+    require(total.tolist() == [6, 3, 2, 12])
 
 
 def _dense(records: Records) -> NDArray[np.int64]:
@@ -53,41 +58,46 @@ def _dense(records: Records) -> NDArray[np.int64]:
         return records.rows.astype(np.int64)
     assert records.sparse is not None
     indptr, indices, data = records.sparse
-    table = np.zeros((5, 3), dtype=np.int64)
-    table[np.repeat(np.arange(5), np.diff(indptr)), indices] = data
+    table = np.zeros(ROWS.shape, dtype=np.int64)
+    table[np.repeat(np.arange(len(ROWS)), np.diff(indptr)), indices] = data
     return table
 
 
+def _norm(row: list[int]) -> int:
+    """Return the Euclidean norm, rounded up."""
+    squares = sum(x * x for x in row)
+    return math.isqrt(squares - 1) + 1 if squares else 0
+
+
 def _mean_by_hand() -> list[int]:
-    total = [0, 0, 0]
-    for row in _ROWS.tolist():
-        c = min(40, _QUERY.bound // max(1, math.isqrt(sum(x * x for x in row) - 1) + 1)) if any(row) else 0
+    total = [0] * SIZE
+    for row in ROWS.tolist():
+        c = min(_SCALE, _BOUND // _norm(row)) if any(row) else 0
         total = [s + c * x for s, x in zip(total, row, strict=True)]
     return total
 
 
-def _diagonal_by_hand() -> list[int]:
-    total = [0, 0, 0]
-    for row in _ROWS.tolist():
+def _squares_by_hand() -> list[int]:
+    total = [0] * SIZE
+    for row in ROWS.tolist():
         squares = [x * x >> 8 for x in row]
-        norm = sum(s * s for s in squares)
-        c = min(40 << 8, _QUERY.bound // (math.isqrt(norm - 1) + 1)) if norm else 0
+        c = min(_SCALE << 8, _BOUND // _norm(squares)) if any(squares) else 0
         total = [t + c * s for t, s in zip(total, squares, strict=True)]
     return total
 
 
 def _outer_by_hand() -> list[list[int]]:
-    total = [[0] * 3 for _ in range(3)]
-    for row in _ROWS.tolist():
-        norm = math.isqrt(sum(x * x for x in row) - 1) + 1 if any(row) else 1
-        c = min(40, _QUERY.bound // norm**2)
+    total = [[0] * SIZE for _ in range(SIZE)]
+    for row in ROWS.tolist():
+        c = min(_SCALE, _BOUND // max(1, _norm(row)) ** 2)
         total = [[t + c * x * y for t, y in zip(line, row, strict=True)] for line, x in zip(total, row, strict=True)]
     return total
 
 
 def _recoded_by_hand(recoding: Recoding, one: int) -> NDArray[np.float64]:
-    u = np.column_stack([(_ROWS[:, :2] / COARSE.one - recoding.center) / recoding.scale, np.full(5, recoding.constant)])
+    u = (ROWS[:, : SIZE - 1] / COARSE.one - recoding.center) / recoding.scale
+    u = np.column_stack([u, np.full(len(ROWS), recoding.constant)])
     u *= np.minimum(1.0, recoding.row_norm / np.linalg.norm(u, axis=1))[:, None]
     assert recoding.matrix is not None
     z = u * recoding.matrix if recoding.matrix.ndim == 1 else u @ recoding.matrix
-    return np.asarray(np.where(_ROWS.any(axis=1, keepdims=True), np.rint(z * one), 0.0))
+    return np.asarray(np.where(ROWS.any(axis=1, keepdims=True), np.rint(z * one), 0.0))

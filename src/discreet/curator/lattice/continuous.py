@@ -2,7 +2,7 @@
 
 What the lattice does not reach (noise inside an objective, points of a posterior) is drawn here. Each
 number is a real draw rounded to a double, not an exactly sampled integer, so the certificate of
-whatever uses this module says ``arithmetic: idealised``. Nothing is buffered: no state to fork or copy.
+whatever uses this module says ``arithmetic: idealized``. Nothing is buffered: no state to fork or copy.
 """
 
 import math
@@ -54,17 +54,6 @@ class Draws:
         radius = scale * self.gamma(p)
         direction = self.normal(p)
         return direction * (radius / np.linalg.norm(direction))
-
-    def uniform_below(self, bound: int) -> int:
-        """One of 0, ..., ``bound`` - 1, exactly uniform (an integer: nothing idealised)."""
-        if not 1 <= bound <= 2**64:
-            raise ValueError("the bound of a uniform integer must lie between 1 and 2^64")
-        # words at or past the last whole multiple of the bound would favor small answers
-        limit = 2**64 - 2**64 % bound
-        while True:
-            word = int(self._entropy.words(1)[0])
-            if word < limit:
-                return word % bound
 
     def _words(self, shape: Shape) -> NDArray[np.uint64]:
         count = shape if isinstance(shape, int) else math.prod(shape)

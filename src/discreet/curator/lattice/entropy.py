@@ -104,3 +104,14 @@ def use_entropy(source: Entropy) -> Iterator[Entropy]:
         yield source
     finally:
         _current.reset(token)
+
+
+def uniform_below(bound: int, entropy: Entropy) -> int:
+    """Return one of 0, ..., ``bound`` - 1, exactly uniform."""
+    if not 1 <= bound <= 2**64:
+        raise ValueError("the bound of a uniform integer must lie between 1 and 2^64")
+    limit = 2**64 - 2**64 % bound  # words at or past the last whole multiple of the bound would favor small answers
+    while True:
+        word = int(entropy.words(1)[0])
+        if word < limit:
+            return word % bound

@@ -104,11 +104,6 @@ def for_a_scalar(unit: Unit, clip: float) -> Unit:
     return unit if unit.m is None else Unit(unit.bound - 1, unit.m, clip / (unit.bound - 1))
 
 
-def realized_noise_multiplier(unit: Unit, factor: int | Fraction) -> float:
-    """Noise scale over sensitivity, as it will be."""
-    return 0.0 if unit.m is None else float((1 << unit.m) / Fraction(factor * unit.bound))
-
-
 @dataclass(frozen=True)
 class Weights:
     """Weights on a dyadic grid: ``integers`` (one row an output) are the weights times 2^shift."""

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.certificate import Certificate
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.curator.metrics.noise_bounds import GUARD, Noise
 from discreet.curator.private_data import PrivateData
+from discreet.ledger.reservation import Reservation
 from discreet.losses import Logistic
 
 if TYPE_CHECKING:
@@ -42,30 +44,44 @@ def plan_of(shares: tuple[float, ...], *, pure: bool) -> Plan:
 class Buyer:
     """Buys the sums of a plan one after another, each with the noise that was planned for it."""
 
-    plan: Plan
-    budget: Budget
+    priced: PricedPlan
     groups: Any
     progress: Callable[[int, int], None] | None = None
     bought: int = 0
     curator: "Curator | None" = field(default=None, repr=False)
 
+    @property
+    def plan(self) -> Plan:
+        """The releases, one per sum."""
+        return self.priced.plan
+
+    @property
+    def budget(self) -> Budget:
+        """What they may cost together."""
+        return self.priced.budget
+
+    def issued(self, promised: Certificate, reservation: Reservation | None) -> Certificate:
+        """Return what was promised of the score, with where the noise of its sums came from, and who looked."""
+        assert self.curator is not None
+        return self.curator.issued(promised, reservation)
+
     def sums(self, table: Any, *, length: float = 1.0) -> tuple[Vector, Noise]:
         """The noisy sum of the squared rows, and its noise; no row of squares is longer than ``length``."""
-        relative, clip = self.plan.releases[self.bought].relative_noise, length * _ROOM
-        planned = calibrate(self.plan, self.budget) * relative
-        asked = Plan((Release(QUERY, 1, clip=clip),), least_noise=lambda _: planned)
+        clip = length * _ROOM
+        asked = self.priced.only(self.bought, clip)
         bounds = Bounds(1.0, classes=(0, 1), scale="global")
         data = PrivateData(
             table, np.zeros(table.shape[0]), bounds, groups=self.groups, fit_intercept=False, ledger=False
         )
-        self.curator = data.open(asked, self.budget, Logistic())
+        self.curator = data.open(asked, Logistic())
         found = self.curator.noisy_mean_squares(clip=clip, n=1.0)
         self.bought += 1
         if self.progress is not None:
             self.progress(self.bought, len(self.plan.releases))
         pure, factor = self.budget.is_pure, self.budget.neighbors.sum_factor
         sensitivity = clip * float(factor if pure or factor == 1 else ROOT_TWO)
-        return found, Noise(sensitivity * self.curator.noise_multiplier * GUARD, pure)
+        multiplier = asked.noise_multiplier * asked.plan.releases[0].relative_noise
+        return found, Noise(sensitivity * multiplier * GUARD, pure)
 
 
 def one_hot(cells: NDArray[np.int64], size: int) -> Any:

@@ -1,4 +1,9 @@
-"""How a session answers coordinate queries: blocks, fused programs, squared norms. The proofs are at ``Curator``."""
+"""Noisy gradient entries, one coordinate at a time: blocks, fused programs of proximal steps, shares within a clip.
+
+Margins live as exact integers in doubles, on the fixed weight grid of ``lattice.weight_scale``.
+"""
+
+from __future__ import annotations  # nested functions would build their annotations on every call
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,25 +12,122 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
-from discreet.curator.engines.coordinates import CoordinateProgram, CoordinateQuery, SquareQuery
+from discreet.curator.engines.base import Engine, Integers, unit_bounds
+from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
-from discreet.curator.known_answers.gradients import check_coordinate_kernels
-from discreet.curator.lattice.lattice import (
-    LEAST_CLIP,
-    ROOT_TWO,
-    Unit,
-    block_bounds,
-    on_weight_grid,
-    weight_room,
-    weight_scale,
-)
+from discreet.curator.kernels import coordinates as kernels
+from discreet.curator.known_answers.coordinates import check_coordinate_kernels
+from discreet.curator.lattice.lattice import LEAST_CLIP, Unit, block_bounds, on_weight_grid, weight_room, weight_scale
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.penalties.base import prox_coordinate
 
 Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
 QUERY = "noisy_coordinate_gradient"
+
+
+@dataclass(frozen=True)
+class CoordinateQuery:
+    """Sums of single gradient entries at integer weights ``w`` (grid units, as doubles).
+
+    Column ``columns[c]`` is scaled by ``scales[c]`` (lattice steps per unit of slope times grid value) and
+    each record's entry clipped at the integer ``bounds[c]``.
+    """
+
+    w: Vector
+    loss: Any
+    columns: Integers
+    scales: Vector
+    bounds: Integers
+    margin_scale: float
+
+    def over(self, engine: Engine) -> Integers:
+        """Return exact sums of single gradient entries, one per column asked."""
+        asked = (self.columns, self.scales, self.bounds.astype(np.float64), self.margin_scale, self.loss)
+        if isinstance(engine, SparseEngine):
+            out = np.zeros(self.columns.size, dtype=np.int64)
+            kernels.sparse_coordinate_sums(*_sparse_facts(engine, self.w, self.bounds), *asked, out)
+            return out
+        assert isinstance(engine, DenseEngine)
+        tiles = engine.tiles
+        margins, own = tiles.margins(self.w), person_bounds(self.bounds, tiles.shares, dimensions=2)
+
+        def part(first: int, last: int) -> Integers:
+            out, cut = np.zeros(self.columns.size, dtype=np.int64), slice(first, last)
+            facts = (tiles.cells[cut], margins[cut], tiles.targets[cut], tiles.weights[cut], own[:, cut])
+            kernels.coordinate_sums(*facts, *asked, out)
+            return out
+
+        return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)
+
+    def within(self, engine: Engine, threshold: float) -> Integers:
+        """Return the sum of +B where |slope x| <= threshold (in grid values), -B where not, 0 for null records."""
+        records, j = engine.records, self.columns[0]
+        if isinstance(engine, SparseEngine):
+            starts, rows, data = engine.columns
+            column = np.zeros(records.n_rows, dtype=engine.grid.dtype)
+            column[rows[starts[j] : starts[j + 1]]] = data[starts[j] : starts[j + 1]]
+            margins = engine.margins(self.w).astype(np.int64)
+        else:
+            assert isinstance(engine, DenseEngine)
+            column = np.ascontiguousarray(engine.rows[:, j])
+            margins = engine.rows.astype(np.int64) @ self.w.astype(np.int64)
+        signs = unit_bounds(int(self.bounds[0]), records) * (records.norms > 0)
+        out = np.zeros(1, dtype=np.int64)
+        kernels.within_sum(column, margins, records.targets, signs, self.margin_scale, threshold, self.loss, out)
+        return out
+
+
+@dataclass(frozen=True)
+class CoordinateProgram:
+    """A fused run of proximal steps on ``coordinates``, one noise each; per-coordinate arrays are full length.
+
+    ``units`` and ``n`` turn a noisy lattice sum into a mean gradient; ``room`` bounds the integer weights' L1 norm.
+    """
+
+    w: Vector
+    loss: Any
+    penalty: Any
+    coordinates: Integers
+    noise: Integers
+    scales: Vector
+    bound: int
+    units: Vector
+    n: float
+    steps: Vector
+    margin_scale: float
+    to_grid: float
+    room: float
+
+    def over(self, engine: Engine) -> tuple[Vector, Vector]:
+        """Return the integer weights after the program, and the sum of the iterates after each step, in grid units."""
+        w, sums, bounds = self.w.copy(), np.zeros(self.w.size), np.array([self.bound])
+        asked = (
+            self.coordinates, self.noise, w, sums, self.room, self.scales, float(self.bound), self.units, self.n,
+            self.steps, self.margin_scale, self.to_grid, self.loss, self.penalty,
+        )  # fmt: skip
+        if isinstance(engine, SparseEngine):
+            kernels.sparse_coordinate_steps(*_sparse_facts(engine, self.w, bounds), *asked)
+        else:
+            assert isinstance(engine, DenseEngine)
+            tiles = engine.tiles
+            own = person_bounds(bounds, tiles.shares, dimensions=2)
+            kernels.coordinate_steps(tiles.cells, tiles.margins(self.w), tiles.targets, tiles.weights, own, *asked)
+        return w, sums
+
+
+def _sparse_facts(engine: SparseEngine, w: Vector, bounds: Integers) -> tuple[Any, ...]:
+    """Return the columns, each record's margin beside its target, its weight, and each row's own bounds."""
+    records = engine.records
+    margins = np.column_stack((engine.margins(w), records.targets))
+    return *engine.columns, margins, engine.weights, person_bounds(bounds, records.shares, dimensions=1)
+
+
+def person_bounds(bounds: Integers, shares: Integers | None, *, dimensions: int) -> Vector:
+    """Return each row's own bound B // k, one table for each bound, of the rows' dimensions; empty for records."""
+    if shares is None:
+        return np.empty((0,) + (1,) * dimensions)
+    return np.stack([(int(bound) // shares).astype(np.float64) for bound in bounds])
 
 
 @dataclass(frozen=True)
@@ -57,13 +159,13 @@ def check_count(n: float) -> None:
 
 
 def coordinate_query(
-    session: Session, loss: Any, integers: Vector, columns: Integers, steps: Vector | float, bounds: Integers
+    session: Session, w: Vector, columns: Integers, steps: Vector | float, bounds: Integers
 ) -> CoordinateQuery:
     """The engine's question for sums whose lattice step is ``steps``."""
     grid = session.engine.grid
     return CoordinateQuery(
-        w=integers,
-        loss=loss,
+        w=on_weight_grid(w, grid),
+        loss=session.loss,
         columns=columns,
         scales=np.broadcast_to(1.0 / (np.asarray(steps) * grid.one), columns.shape).astype(np.float64),
         bounds=bounds,
@@ -71,8 +173,19 @@ def coordinate_query(
     )
 
 
-def block_gradient(session: Session, loss: Any, w: Vector, columns: Integers, clips: Vector) -> Vector:
-    """A noisy block of the gradient's sum."""
+def noisy_coordinate_gradient(session: Session, w: Vector, coordinates: Any, *, clips: Any) -> Vector:
+    """Return entries of the gradient's sum at ``w``: one coordinate or a block, each entry clipped, plus noise.
+
+    Privacy
+    -------
+    Sensitivity: a record's entry is the integer round(clip(f'(margin) x_j / step, +-B_j)); for one coordinate B_j = B,
+    for a block the B_j are in proportion to ``clips`` with sum B_j^2 <= B^2 (L1: sum B_j <= B), checked in integers; a
+    person's k rows get B_j // k each. The block moves by at most B, 2 B under ``replace_one``.
+    Mechanism: sum + round(2^m N(0, I)); discrete Laplace of scale 2^m for pure budgets and Laplace releases.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier, whatever the coordinates.
+    Conditions: w, coordinates and clips depend on public and released values only.
+    """
+    columns, clips = checked(session, w, coordinates, clips)
     if len(set(columns.tolist())) != columns.size or clips.shape != columns.shape:
         raise PlanViolation("a block names each coordinate once, with a clip for each")
     release = session.spend(QUERY)
@@ -81,25 +194,34 @@ def block_gradient(session: Session, loss: Any, w: Vector, columns: Integers, cl
     unit = session.unit(release, size)
     drawn = session.noise(release, unit, columns.size)
     bounds = block_bounds(clips, unit.bound, use_l1)
-    query = coordinate_query(session, loss, on_weight_grid(w, session.engine.grid), columns, unit.step, bounds)
-    exact = session.engine.coordinate_sums(query)
+    exact = coordinate_query(session, w, columns, unit.step, bounds).over(session.engine)
     return session.release(release, unit, exact, exact + drawn).astype(np.float64) * unit.step
 
 
-def run_steps(
-    session: Session, loss: Any, w: Vector, columns: Integers, *, clips: Vector, steps: Vector, penalty: Any, n: float
+def noisy_coordinate_steps(
+    session: Session, w: Vector, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
 ) -> CoordinateRun:
-    """A fused program of proximal steps; a loop of single sums where a test looks on, with the same bits."""
+    """Run a fused program of proximal steps; a loop of single sums where a test looks on, with the same bits.
+
+    Privacy
+    -------
+    Sensitivity: that of ``noisy_coordinate_gradient`` with one coordinate, for each step in turn.
+    Mechanism: the same; all noise is drawn before the first record is read. The fused kernel does the arithmetic of a
+    loop of single sums on exact integer margins: the same bits.
+    Event: one ``Gaussian`` (``Laplace``) per step, whatever its coordinate.
+    Conditions: the coordinates are fixed beforehand; a step's w comes from earlier noisy sums only.
+    """
+    columns, clips = checked(session, w, coordinates, clips)
     if clips.shape != w.shape or np.shape(steps) != w.shape or not np.isfinite(steps).all():
         raise PlanViolation("a program needs a clip and a finite step size for every coordinate")
     check_count(n)
-    check_coordinate_kernels(loss, penalty, sparse=isinstance(session.engine, SparseEngine))
+    check_coordinate_kernels(session.loss, penalty, sparse=session.engine.is_sparse)
     release = session.spend(QUERY, count=columns.size)
     unit = session.unit(release, 1.0)
     grid = session.engine.grid
     program = CoordinateProgram(
         w=on_weight_grid(w, grid),
-        loss=loss,
+        loss=session.loss,
         penalty=penalty,
         coordinates=columns,
         noise=session.noise(release, unit, columns.size, answers=columns.size),
@@ -112,13 +234,11 @@ def run_steps(
         to_grid=weight_scale(grid),
         room=weight_room(grid),
     )
-    run = _observed_steps if session.is_observed else _fused_steps
-    last, sums = run(session, release, unit, program)
+    if session.is_observed:
+        last, sums = _observed_steps(session, release, unit, program)
+    else:
+        last, sums = program.over(session.engine)
     return CoordinateRun(last / program.to_grid, sums / (max(1, columns.size) * program.to_grid))
-
-
-def _fused_steps(session: Session, release: Release, unit: Unit, program: CoordinateProgram) -> tuple[Vector, Vector]:
-    return session.engine.coordinate_steps(program)
 
 
 def _observed_steps(
@@ -130,7 +250,7 @@ def _observed_steps(
         query = CoordinateQuery(
             w, program.loss, np.array([j]), program.scales[[j]], np.array([program.bound]), program.margin_scale
         )
-        exact = session.engine.coordinate_sums(query)
+        exact = query.over(session.engine)
         released = session.release(release, unit, exact, exact + program.noise[k])
         gradient, step = float(released[0]) * program.units[j] / program.n, program.steps[j]
         real = prox_coordinate(program.penalty, w[j] / program.to_grid - step * gradient, step, j)
@@ -140,38 +260,21 @@ def _observed_steps(
     return w, sums
 
 
-def share_within(session: Session, loss: Any, w: Vector, columns: Integers, clip: float) -> float:
-    """A noisy count of records within the clip, less half of all."""
+def noisy_share_within(session: Session, w: Vector, coordinate: int, *, clip: float) -> float:
+    """Return how many records' gradient entries lie within +-clip, less half of all records, plus noise.
+
+    Privacy
+    -------
+    Sensitivity: a record adds +B or -B lattice steps (1/2 in real units), a null record 0, a person's k rows +-(B // k)
+    each: B, 2 B under ``replace_one``.
+    Mechanism: sum + round(2^m N(0, 1)), or discrete Laplace of scale 2^m.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
+    Conditions: w, coordinate and clip are public or released.
+    """
+    columns, limits = checked(session, w, coordinate, clip)
     release = session.spend("noisy_share_within")
     unit = session.unit(release, 0.5)
     drawn = session.noise(release, unit, 1)
-    grid = session.engine.grid
-    query = coordinate_query(session, loss, on_weight_grid(w, grid), columns, 1.0, np.array([unit.bound]))
-    exact = session.engine.within_sum(query, clip * grid.one)
+    query = coordinate_query(session, w, columns, 1.0, np.array([unit.bound]))
+    exact = query.within(session.engine, float(limits[0]) * session.engine.grid.one)
     return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)
-
-
-def squared_norms(session: Session, clip: float) -> Vector:
-    """Noisy sums of squared features, each record's total at most clip^2."""
-    release = session.spend("noisy_squared_norms", clip)
-    if release.mechanism == "laplace":
-        return _squares_by_coordinate(session, release)
-    factor = ROOT_TWO if session.factor == 2 and not session.uses_l1(release) else session.factor
-    unit = session.unit(release, clip * clip, factor)
-    p = session.domain.n_features
-    drawn = session.noise(release, unit, p)
-    per_square = 1.0 / (unit.step * float(session.engine.grid.one) ** 2)  # lattice steps per squared grid unit
-    exact = session.engine.square_sums(SquareQuery(np.full(p, per_square), np.full(p, unit.bound), unit.bound))
-    return session.release(release, unit, exact, exact + drawn, factor=factor).astype(np.float64) * unit.step
-
-
-def _squares_by_coordinate(session: Session, release: Release) -> Vector:
-    """The papers': x_j^2 relative to its declared bound, so p entries in [0, 1] and L1 sensitivity p, always."""
-    unit = session.unit(release, 1.0, 1)
-    drawn = session.noise(release, unit, session.domain.n_features)
-    squares = np.maximum(np.square(session.domain.feature_bounds), 1e-12)
-    cap = unit.bound // squares.size
-    scales = cap / (squares * float(session.engine.grid.one) ** 2)
-    exact = session.engine.square_sums(SquareQuery(scales, np.full(squares.size, cap), unit.bound))
-    released = session.release(release, unit, exact, exact + drawn, norm="l1", factor=1)
-    return released * (squares / cap)

@@ -1,13 +1,12 @@
-"""Noisy counts of cells, over records that arrive in blocks: for private ranges, and for checks of a table.
+"""Noisy counts: of records, and of the cells that records are in, for private ranges and for checks of a table.
 
-The records are not those of an engine: they pass by once, before there is a lattice to put them on, or while they are
-put there.
+The records whose cells are counted are not those of an engine: they pass by once, before there is a lattice to put
+them on, or while they are put there.
 """
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import repeat
 from typing import Any, cast
 
@@ -18,15 +17,35 @@ from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator.engines.base import Engine
-from discreet.curator.kernels.counts import add_counts
+from discreet.curator.kernels.moments import add_counts
+from discreet.curator.known_answers.moments import check_count_kernel
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.curator.session import Integers, Session
-from discreet.errors import StaleKernels, Unsupported
+from discreet.errors import Unsupported
 
 QUERY, CHECKS = "noisy_counts", "noisy_checks"
 """Counts for private ranges; counts of cells that do not hold what was declared."""
 
 Blocks = Iterable[NDArray[np.int64]]
+
+
+def noisy_count(session: Session) -> float:
+    """Return the number of records (persons), plus noise: for ``add_remove``, where n is private.
+
+    Privacy
+    -------
+    Sensitivity: every record adds B lattice steps, so one more or less moves the sum by B.
+    Mechanism: sum + round(2^m N(0, 1)), or discrete Laplace of scale 2^m for pure budgets.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / B >= the planned multiplier.
+    Conditions: none. Under the other relations n is public and need not be estimated.
+    """
+    if session.budget.neighbors.n_is_public:
+        raise Unsupported("n is public under this relation: use the declared n")
+    release = session.spend("noisy_count", 1.0)
+    unit = session.unit(release, 1.0)
+    drawn = session.noise(release, unit, 1)
+    exact = np.array([unit.bound * session.engine.n_units], dtype=np.int64)
+    return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)
 
 
 @dataclass(frozen=True)
@@ -149,13 +168,3 @@ def _weighted(cells: Blocks, shares: Blocks | None, per_record: int, one: int) -
         else:
             weights = np.where(share > 0, one // np.maximum(share, 1), 0)
         yield np.ascontiguousarray(block), weights
-
-
-@lru_cache(maxsize=1)
-def check_count_kernel() -> None:
-    """Raise ``StaleKernels`` unless the compiled loop counts as it is written (as in ``selftest.py``)."""
-    total, seen = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
-    add_counts(np.array([[0, 3, 3], [-1, 4, 1], [2, 2, 2]]), np.array([6, 3, 2]), 0, seen, total)
-    add_counts(np.array([[1, 1 << 62, 3], [3, -(1 << 62), 3]]), np.array([0, 6]), 3, seen, total)
-    if total.tolist() != [6, 3, 2, 12]:
-        raise StaleKernels("a compiled kernel disagrees with its source: delete the __pycache__ folders of discreet")

@@ -1,4 +1,4 @@
-"""Private greedy selection: scores on exact sums, an exact choice on integer scores.
+"""A private choice among coordinates: greedy scores on exact sums, an exact choice on integer scores.
 
 Each rule's score is 1/sqrt(M_j)-Lipschitz in the mean gradient entry g_j (GS and GS-s, GS-r: prox and
 distance are non-expansive; GS-q: with V = -q, dV/dg = -d* and strong convexity gives V >= M d*^2 / 2, so
@@ -9,20 +9,20 @@ score moves by at most s = max_j a C_j / (n sqrt(M_j)): ONE common scale, whatev
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
-from discreet.curator.engines.sparse import SparseEngine
-from discreet.curator.known_answers.gradients import check_coordinate_kernels
+from discreet.curator.known_answers.coordinates import check_coordinate_kernels
 from discreet.curator.lattice import noise
-from discreet.curator.lattice.lattice import Unit, on_weight_grid, unit_for
-from discreet.curator.queries.coordinates import check_count, coordinate_query
+from discreet.curator.lattice.lattice import Unit, unit_for
+from discreet.curator.queries.coordinates import check_count, checked, coordinate_query
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
-from discreet.penalties import L1, L2, ElasticNet, NoPenalty
-from discreet.penalties.base import Penalty
+from discreet.penalties import NoPenalty
+from discreet.penalties.base import Penalty, Strength
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -31,17 +31,12 @@ RULES = ("gs", "gs-s", "gs-r", "gs-q")
 _SLACK = 2  # one step for rounding down, one for double precision: scores stay below 2^48
 
 
-def _strengths(penalty: Penalty) -> tuple[float, float]:
-    """(l1, l2) of a penalty l1 |w| + l2 w^2 / 2."""
-    if isinstance(penalty, NoPenalty):
-        return 0.0, 0.0
-    if isinstance(penalty, L1):
-        return penalty.strength, 0.0
-    if isinstance(penalty, L2):
-        return 0.0, penalty.strength
-    if isinstance(penalty, ElasticNet):
-        return penalty.l1, penalty.l2
-    raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net")
+def _strengths(penalty: Penalty) -> tuple[Strength, Strength]:
+    """Return (l1, l2) of a penalty l1 |w| + l2 w^2 / 2. The scores' proof needs both to be at least 0."""
+    strengths = penalty.l1_l2
+    if strengths is None or not all(np.all((np.asarray(s) >= 0) & np.isfinite(s)) for s in strengths):
+        raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net")
+    return strengths
 
 
 def scores(rule: str, g: Vector, w: Vector, smoothness: Vector, penalty: Penalty) -> Vector:
@@ -62,7 +57,9 @@ def scores(rule: str, g: Vector, w: Vector, smoothness: Vector, penalty: Penalty
     raise Unsupported(f"rule must be one of {', '.join(RULES)}")
 
 
-def _decrease(g: Vector, w: Vector, landed: Vector, d: Vector, smoothness: Vector, l1: float, l2: float) -> Vector:
+def _decrease(
+    g: Vector, w: Vector, landed: Vector, d: Vector, smoothness: Vector, l1: Strength, l2: Strength
+) -> Vector:
     """-q_j as a sum of non-negative terms (no cancellation): (M + l2) d^2 / 2 + the l1 part's Bregman distance.
 
     At the minimizer g + M d + l2 (w + d) + xi = 0 with xi in l1 d|.|(w + d), so
@@ -101,19 +98,31 @@ def score_lattice(epsilon: float, n: float) -> tuple[int, int]:
     )
 
 
-def select(
+def select_coordinate(
     session: Session,
-    loss: object,
     w: Vector,
     *,
-    clips: Vector,
-    smoothness: Vector,
-    rule: str,
-    penalty: Penalty,
+    clips: Any,
+    smoothness: Any,
     n: float,
-    count: int,
+    rule: str = "gs",
+    penalty: Penalty | None = None,
+    count: int = 1,
 ) -> Integers:
-    """``count`` different coordinates that a private rule picks one after the other from the same exact sums."""
+    """Return ``count`` different coordinates that a private rule picks one after the other from the same exact sums.
+
+    Privacy
+    -------
+    Sensitivity: each score is 1/sqrt(M_j)-Lipschitz in the mean clipped gradient entry (above), so one record moves
+    every score by at most s = max_j a clip_j / (n sqrt(M_j)); on the lattice of scores by at most S + 2 (rounding
+    included).
+    Mechanism: exponential with weight exp(score / 2^m), 2 (S + 2) / 2^m <= 1/multiplier; permute-and-flip with the same
+    scale for pure budgets; the papers' noisy max where it is sound.
+    Event: ``BoundedRange`` (``PureDP``) of 1/multiplier, once for each coordinate picked.
+    Conditions: w, clips, smoothness and n are public or released; one common scale for all coordinates.
+    """
+    columns, clips = checked(session, w, np.arange(w.size), clips)
+    smoothness, penalty = np.asarray(smoothness, dtype=np.float64), NoPenalty() if penalty is None else penalty
     if rule not in RULES:
         raise PlanViolation(f"rule must be one of {', '.join(RULES)}")
     usable = bool(((smoothness > 1e-100) & (smoothness < 1e100)).all())
@@ -122,17 +131,15 @@ def select(
             "a selection needs a clip and a positive, finite smoothness for every coordinate, and enough of them"
         )
     check_count(n)
-    check_coordinate_kernels(loss, penalty, sparse=isinstance(session.engine, SparseEngine))
+    check_coordinate_kernels(session.loss, penalty, sparse=session.engine.is_sparse)
     release = session.spend("select_coordinate", count=count)
     # noisy max adds noise of scale 2^m to the sums themselves, which may move apart by twice their sensitivity
     inside = release.mechanism == "noisy_max"
     unit = unit_for(
         session.multiplier(release) if inside else 0.0, 2 * session.factor, 1.0, session.largest_n_of_choices
     )
-    bound, steps = unit.bound, clips / unit.bound
-    columns, bounds = np.arange(w.size), np.full(w.size, bound)
-    query = coordinate_query(session, loss, on_weight_grid(w, session.engine.grid), columns, steps, bounds)
-    sums = session.engine.coordinate_sums(query)
+    steps, bounds = clips / unit.bound, np.full(w.size, unit.bound)
+    sums = coordinate_query(session, w, columns, steps, bounds).over(session.engine)
     if inside:
         _check_noisy_max(rule, penalty, clips / np.sqrt(smoothness))
         draw = _noisy_max(session, release, sums, unit)
@@ -141,7 +148,7 @@ def select(
         sensitivity = session.factor * float(np.max(clips / np.sqrt(smoothness))) / n
         largest = session.largest_n_of_choices + _largest_offset(w, smoothness, penalty) / sensitivity
         draw = _weighted(session, release, values, sensitivity, largest)
-    left = np.arange(w.size)
+    left = columns
     chosen = []
     for _ in range(count):
         at = draw(left)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.perturbation_constants import perturbation_of, record_bound
+from discreet.accounting.objective_perturbation import perturbation_of, record_bound
 from discreet.accounting.plan import Perturbation, Release
 from discreet.bounds import Domain
 from discreet.curator.certified.descent import MOST_CURVATURE
@@ -35,6 +35,7 @@ from discreet.curator.lattice.lattice import Unit
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.constants import gradient_smoothness, lipschitz_within
+from discreet.losses.disagreements import require_proof
 from discreet.penalties import L2Ball
 
 Vector = NDArray[np.float64]
@@ -93,7 +94,8 @@ class Problem:
         return domain if self.row_norm is None else replace(domain, row_norm=min(domain.row_norm, self.row_norm))
 
     def loss_for(self, loss: Any, domain: Domain) -> Any:
-        """The loss, or the one that equals it on the ball and has bounded gradients everywhere."""
+        """The loss (a proven one), or the one that equals it on the ball and has bounded gradients everywhere."""
+        require_proof(loss)
         return loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
 
     def bound_for(self, loss: Any, domain: Domain) -> float:
@@ -170,8 +172,21 @@ def _on_lattice(point: Vector, unit: Unit) -> NDArray[np.int64]:
         return np.clip(np.rint(point / unit.step), -_LARGEST, _LARGEST).astype(np.int64)
 
 
-def noisy_minimizer(session: Session, loss: Any, problem: Problem) -> Vector:
-    """Output perturbation; see ``Curator.noisy_minimizer``."""
+def noisy_minimizer(session: Session, problem: Problem) -> Vector:
+    """Return the minimizer of the mean loss + (regularization/2) ||w||^2, projected onto the ball, plus noise.
+
+    Privacy
+    -------
+    Sensitivity: with lambda = n regularization and gradients of norm at most C, neighbors' certified points are
+    within (a C + 2 tau) / lambda (above), attained by linear losses; rounding to the lattice adds
+    3 ceil(sqrt(p)) steps, which are counted.
+    Mechanism: point + round(2^m N(0, I)) in lattice steps; for pure budgets a vector of density
+    exp(-||b|| / scale), whose length is a Gamma variable (floating point: the certificate says idealized).
+    Event: ``Gaussian`` (``Laplace``, the same pure epsilon) at the planned multiplier.
+    Conditions: convex loss; the problem's numbers are public or released. A minimizer is certified for
+    every data set (``certified/descent.py``).
+    """
+    loss = session.loss
     domain, bound = session.domain, problem.bound_for(loss, session.domain)
     if not problem.total > 0:
         raise PlanViolation("a minimizer moves by any amount without regularization: it must be positive")
@@ -184,8 +199,20 @@ def noisy_minimizer(session: Session, loss: Any, problem: Problem) -> Vector:
     return _with_noise(session, release, problem.projected(point), sensitivity + problem.rounding(point.size))
 
 
-def noisy_descent(session: Session, loss: Any, problem: Problem, n_steps: int, step_size: float) -> Vector:
-    """Output perturbation of gradient steps; see ``Curator.noisy_descent``."""
+def noisy_descent(session: Session, problem: Problem, *, n_steps: int, step_size: float) -> Vector:
+    """Return the point after ``n_steps`` projected gradient steps from zero, plus noise: needs no minimizer.
+
+    Privacy
+    -------
+    Sensitivity: a step of size eta <= 2/(beta + 2 regularization) on a convex, beta-smooth mean loss is
+    (1 - eta regularization)-Lipschitz, and one record moves it by eta a C / n; so T steps move the last point by
+    eta (a C / n + 2 e) (1 + q + ... + q^(T-1)), q = 1 - eta regularization, where e bounds the rounding errors
+    of a gradient: one that doubles cannot hold to it is computed exactly.
+    Mechanism: as ``noisy_minimizer``.
+    Event: ``Gaussian`` (``Laplace``) at the planned multiplier.
+    Conditions: convex and smooth loss; the steps and sizes are fixed beforehand.
+    """
+    loss = session.loss
     domain, mu = session.domain, problem.regularization
     bound, lossy = problem.bound_for(loss, domain), problem.loss_for(loss, domain)
     if problem.n != domain.n or not session.budget.neighbors.n_is_public:
@@ -227,12 +254,26 @@ def _gamma_noise(session: Session, release: Release, point: Vector, sensitivity:
     return session.release(release, unit, exact, noisy, norm="l2", factor=1).astype(np.float64) * unit.step
 
 
-def perturbed_minimizer(session: Session, loss: Any, problem: Problem) -> Vector:
-    """Objective perturbation with an approximate minimizer; see ``Curator.perturbed_minimizer``."""
+def perturbed_minimizer(session: Session, problem: Problem) -> Vector:
+    """Return the minimizer of the mean loss + (regularization/2) ||w||^2 + b.w / n, b random, projected afterwards.
+
+    Privacy
+    -------
+    Sensitivity: of the sum of gradients, a C. The minimizer's density has a Jacobian, whose ratio for neighbors is
+    at most 1 + beta/lambda for one row per record; the price of both: ``accounting/objective_perturbation.py``.
+    Mechanism: b = round(2^m N(0, I)) in lattice steps (Gamma length for pure budgets), minimize, then noise on the
+    point: its gradient is certified to be at most tau, so it is within (tau + ||rounding of b||) / lambda of the
+    ideal minimizer for the ideal b, whatever the solver did, and the second noise covers twice that.
+    Event: ``PerturbedMinimum`` for b, ``Gaussian`` (``Laplace``) for the second noise.
+    Conditions: a convex loss of one linear score (or softmax), differentiable with a Lipschitz gradient; lambda > 0
+    on every coordinate; one row per person; the planned curvature is that of what is minimized (checked). A
+    minimizer is certified for every data set and every b (``certified/descent.py``), and b is drawn once.
+    """
+    loss = session.loss
     domain, bound = session.domain, problem.bound_for(loss, session.domain)
     if session.engine.is_grouped:
         raise Unsupported(
-            "objective perturbation is proven for one row a person, since a person's several rows have no common "
+            "objective perturbation is proven for one row per person, since a person's several rows have no common "
             "direction: use solver='output' or 'gd', or aggregate the rows"
         )
     problem.check_curvature(loss, domain)

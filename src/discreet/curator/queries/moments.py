@@ -1,69 +1,268 @@
-"""How a session answers for moments: lattice, noise, release. The proofs are at ``Curator``."""
+"""Noisy moments: means and squares of features, second moments, moments of the target.
+
+There are two noisy sums of squared features, and they are two mechanisms. ``noisy_squared_norms`` bounds a record's
+*total* of squares, an L1 norm, and truncates each square by itself: what coordinate methods scale their clips by, and
+the only one that can be relative to each feature's own bound. ``noisy_mean_squares`` bounds the *length* of the vector
+of squares, an L2 norm, and multiplies it by one integer, which keeps its direction: long rows lose less. Their clips,
+their contributions and their realized noise differ, so neither can answer for the other.
+"""
+
+from __future__ import annotations  # nested functions would build their annotations on every call
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
-from discreet.curator.engines.base import MomentQuery
-from discreet.curator.engines.coordinates import unit_bounds
-from discreet.curator.engines.moments import square_shift
-from discreet.curator.known_answers.moments import check_shape_kernels
+from discreet.curator.engines.base import Engine, Integers, coefficient_limits, unit_bounds
+from discreet.curator.kernels import moments as kernels
+from discreet.curator.known_answers.moments import check_moment_kernels
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.curator.queries.coordinates import check_count
-from discreet.curator.session import Integers, Session
-from discreet.errors import PlanViolation
+from discreet.curator.records.admission import Records
+from discreet.curator.session import Session
+from discreet.errors import PlanViolation, Unsupported
 
 Vector = NDArray[np.float64]
 
+_SQUARE_BITS = 22
+_MOST_BOUND = 1 << 40
+_MOST = 2.0**50
+_LONGEST = 1 << 31
 
-def noisy_mean(session: Session, clip: float, n: float) -> Vector:
-    """The sum of rows, each at most ``clip`` long, over n."""
+
+@dataclass(frozen=True)
+class MomentQuery:
+    """A sum of vectors clipped at ``bound`` lattice steps; ``scale`` is steps per unit of the grid (squared)."""
+
+    bound: int
+    scale: float
+    use_l1: bool = False
+
+    def mean_over(self, engine: Engine) -> Integers:
+        """Return the exact sum of rows, each within the bound."""
+        records = engine.records
+        limits = coefficient_limits(records.sums if self.use_l1 else records.norms, records.shares, self.bound)
+        coefficients = np.minimum(_most(engine, self.scale), limits)
+
+        def part(first: int, last: int) -> Integers:
+            out = np.zeros(records.n_columns, dtype=np.int64)
+            if records.sparse is None:
+                kernels.row_sums(records.rows[first:last], coefficients[first:last], out)  # type: ignore[index]
+            else:
+                indptr, indices, data = records.sparse
+                kernels.sparse_row_sums(indptr[first : last + 1], indices, data, coefficients[first:last], out)
+            return out
+
+        return engine.workers.sum(part, records.n_rows, records.n_rows * records.n_columns)
+
+    def squares_over(self, engine: Engine) -> Integers:
+        """Return the exact sum of squared rows, each within the bound; a person's are averaged over the rows."""
+        records, shift = engine.records, square_shift(engine.records)
+        most = _most(engine, self.scale * 2.0**shift)
+        facts = (shift, unit_bounds(self.bound, records), most, self.use_l1)
+        out = np.zeros(records.n_columns, dtype=np.int64)
+        if records.sparse is None:
+            kernels.clipped_square_sums(records.rows, *facts, out)
+        else:
+            kernels.sparse_clipped_square_sums(*records.sparse, *facts, out)
+        return out
+
+    def outer_over(self, engine: Engine) -> Integers:
+        """Return the exact sum of outer products c x x^T, c |x_j| |x_k| <= c ||x||^2 <= bound <= 2^40 for each row."""
+        rows, p = engine.records.rows, engine.records.n_columns
+        if rows is None:
+            raise Unsupported("second moments of sparse records are bought as a diagonal: p^2 numbers would fill them")
+        if self.bound > _MOST_BOUND:
+            raise Unsupported("the bound of an outer product must not exceed 2^40")
+        if self.scale < 1:
+            raise Unsupported("these records' grid is too fine for outer products: recode them first")
+        coefficients = outer_coefficients(engine, self)
+
+        def part(first: int, last: int) -> Integers:
+            out = np.zeros((p, p), dtype=np.int64)
+            kernels.outer_sums(rows[first:last], coefficients[first:last], out)
+            return out
+
+        return engine.workers.sum(part, len(rows), len(rows) * p * p)
+
+
+@dataclass(frozen=True)
+class SquareQuery:
+    """Sums of squared grid values times ``scales``, truncated: entry j at most ``caps[j]``, all at most ``bound``."""
+
+    scales: Vector
+    caps: Integers
+    bound: int
+
+    def over(self, engine: Engine) -> Integers:
+        """Return each column's exact sum of scaled squares; a person's squares are averaged over the rows."""
+        records = engine.records
+        shares = np.ones(records.n_rows, dtype=np.int64) if records.shares is None else records.shares
+        facts = (shares, unit_bounds(self.bound, records), self.scales, self.caps)
+        out = np.zeros(records.n_columns, dtype=np.int64)
+        if records.sparse is None:
+            kernels.square_sums(records.rows, *facts, out)
+        else:
+            kernels.sparse_square_sums(*records.sparse, *facts, out)
+        return out
+
+
+def _most(engine: Engine, scale: float) -> Integers:
+    """Return each row's unclipped coefficient: the scale, or a person's k-th of it; any bound is below ``_MOST``."""
+    return np.floor(engine.weights * min(scale, _MOST)).astype(np.int64)
+
+
+def square_shift(records: Records) -> int:
+    """Return how many bits squares lose: each then fits 22 bits, fewer for wide rows, whose sum stays below 2^62."""
+    bits = min(_SQUARE_BITS, (61 - records.n_columns.bit_length()) // 2)
+    return max(0, 2 * (15 if np.dtype(records.grid.dtype).itemsize == 2 else records.grid.bits + 1) - bits)
+
+
+def outer_coefficients(engine: Engine, query: MomentQuery) -> Integers:
+    """Return each row's coefficient: the scale, or what keeps its outer product within the bound."""
+    records = engine.records
+    squared = np.square(np.minimum(records.sums if query.use_l1 else records.norms, _LONGEST))  # its limit is 0 anyway
+    limits = np.where(squared > 0, unit_bounds(query.bound, records) // np.maximum(squared, 1), 0)
+    return np.minimum(_most(engine, query.scale), limits)
+
+
+def noisy_mean(session: Session, *, clip: float, n: float) -> Vector:
+    """Return the sum of the records (their features, the constant among them), each shrunk to ``clip``, over ``n``.
+
+    Privacy
+    -------
+    Sensitivity: a record contributes c x with an integer c <= B // r, r >= ||x|| (``lattice``), a person's k rows
+    with c <= (B // k) // r each, a null record 0: B, and 2 B under ``replace_one``. L1 norms for pure budgets.
+    Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
+    Conditions: clip and n are public or released.
+    """
     release = _asked(session, "noisy_mean", clip, n)
-    return _answer(session, release, clip, n, session.engine.mean_sum, power=1)
+    return _answer(session, release, clip, n, MomentQuery.mean_over, power=1)
 
 
-def noisy_mean_squares(session: Session, clip: float, n: float) -> Vector:
-    """The sum of squared rows, each vector of squares at most ``clip`` long, over n."""
+def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Vector:
+    """Return the sum of each squared feature over ``n``; a record's vector of squares is scaled to length ``clip``.
+
+    Privacy
+    -------
+    Sensitivity: a record contributes c s, s its vector of squares (low bits cut off) and c an integer <= B // r,
+    r >= ||s||; a person's k rows B // k each; a null record 0. So B under ``zero_out`` and ``add_remove``; under
+    ``replace_one`` no entry is negative, so ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2: sqrt(2) B (2 B in L1,
+    for pure budgets). There is no factor of p.
+    Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
+    Conditions: clip and n are public or released.
+    """
     release = _asked(session, "noisy_mean_squares", clip, n)
-    return _answer(session, release, clip, n, session.engine.diagonal_sum, power=2)
+    return _answer(session, release, clip, n, MomentQuery.squares_over, power=2)
 
 
-def noisy_second_moment(session: Session, clip: float, n: float) -> Vector:
-    """The sum of outer products of norm at most ``clip``, over n, made symmetric."""
+def noisy_second_moment(session: Session, *, clip: float, n: float) -> Vector:
+    """Return the sum of outer products x x^T over ``n``, symmetric, each scaled to a Frobenius norm of ``clip``.
+
+    Privacy
+    -------
+    Sensitivity: a record contributes c x x^T with an integer c <= B // r^2, r >= ||x||, and ||x x^T||_F = ||x||^2;
+    a person's k rows B // k each; a null record 0. So B under ``zero_out`` and ``add_remove``. Under
+    ``replace_one`` contributions P and Q are positive semidefinite, so <P, Q> >= 0 and ||P - Q||^2 <= ||P||^2 +
+    ||Q||^2 <= 2 B^2: sqrt(2) B. In L1, for pure budgets, 2 B.
+    Mechanism: sum + round(2^m N(0, I)) with p^2 independent entries, or discrete Laplace of scale 2^m; making the
+    noisy matrix symmetric is post-processing. The sum is exact: in double precision, of integers below 2^53
+    (``kernels/moments.py``).
+    Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
+    Conditions: clip and n are public or released.
+    """
     release = _asked(session, "noisy_second_moment", clip, n)
-    whole = _answer(session, release, clip, n, session.engine.outer_sum, power=2)
+    whole = _answer(session, release, clip, n, MomentQuery.outer_over, power=2)
     return np.asarray(whole + whole.T) / 2.0
 
 
 def _asked(session: Session, query: str, clip: float, n: float) -> Release:
     check_count(n)
-    check_shape_kernels(sparse=session.admitted.sparse is not None)
+    check_moment_kernels(sparse=session.admitted.sparse is not None)
     return session.spend(query, clip)
 
 
 def _answer(
-    session: Session, release: Release, clip: float, n: float, exactly: Callable[[MomentQuery], Integers], *, power: int
+    session: Session,
+    release: Release,
+    clip: float,
+    n: float,
+    exactly: Callable[[MomentQuery, Engine], Integers],
+    *,
+    power: int,
 ) -> Vector:
-    """The noisy sum; squares and outer products have no two of opposite sign, so replacing one moves it less."""
+    """Return the noisy sum; no two squares or outer products have opposite signs, so replacing one moves it less."""
     use_l1, grid = session.uses_l1(release), session.engine.grid
     factor = ROOT_TWO if power == 2 and session.factor == 2 and not use_l1 else session.factor
     unit = session.unit(release, clip, factor)
     p = session.domain.n_features
-    size = p * p if exactly == session.engine.outer_sum else p
-    drawn = session.noise(release, unit, size)
+    drawn = session.noise(release, unit, p * p if exactly is MomentQuery.outer_over else p)
     scale = 1.0 / (unit.step * float(grid.one) ** power)
-    exact = exactly(MomentQuery(unit.bound, scale, use_l1))
+    exact = exactly(MomentQuery(unit.bound, scale, use_l1), session.engine)
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape), factor=factor)
-    steps = scale * 2.0 ** (square_shift(session.engine.records) if exactly == session.engine.diagonal_sum else 0)
+    steps = scale * 2.0 ** (square_shift(session.engine.records) if exactly is MomentQuery.squares_over else 0)
     whole = steps / math.floor(steps) if power == 2 and steps >= 1 else 1.0  # what rounding coefficients down took away
     return np.asarray(released * (unit.step * whole / n), dtype=np.float64)
 
 
-def noisy_target_moments(session: Session, n: float) -> tuple[float, float]:
-    """Means of t and of t^2, t the target from the middle of its declared range, over half of it."""
+def noisy_squared_norms(session: Session, *, clip: float) -> Vector:
+    """Return the sum over records of each squared feature, plus noise; a record's total is scaled to clip^2.
+
+    A release planned with ``mechanism="laplace"`` is the papers': each square relative to its own declared bound.
+
+    Privacy
+    -------
+    Sensitivity: a record contributes a vector q >= 0 with ||q||_2 <= ||q||_1 <= B, checked in integers. B under
+    ``zero_out`` and ``add_remove``; under ``replace_one`` ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2, so
+    sqrt(2) B (2 B in L1). The papers' version: p entries in [0, B/p] each, so the sum moves by at most B in L1
+    under every relation.
+    Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier. The joint version
+    has no factor of p.
+    Conditions: none.
+    """
+    release = session.spend("noisy_squared_norms", clip)
+    if release.mechanism == "laplace":
+        return _squares_by_coordinate(session, release)
+    factor = ROOT_TWO if session.factor == 2 and not session.uses_l1(release) else session.factor
+    unit = session.unit(release, clip * clip, factor)
+    p = session.domain.n_features
+    drawn = session.noise(release, unit, p)
+    per_square = 1.0 / (unit.step * float(session.engine.grid.one) ** 2)  # lattice steps per squared grid unit
+    exact = SquareQuery(np.full(p, per_square), np.full(p, unit.bound), unit.bound).over(session.engine)
+    return session.release(release, unit, exact, exact + drawn, factor=factor).astype(np.float64) * unit.step
+
+
+def _squares_by_coordinate(session: Session, release: Release) -> Vector:
+    """Return the papers' sums: x_j^2 relative to its declared bound, so p entries in [0, 1] and L1 sensitivity p."""
+    unit = session.unit(release, 1.0, 1)
+    drawn = session.noise(release, unit, session.domain.n_features)
+    squares = np.maximum(np.square(session.domain.feature_bounds), 1e-12)
+    cap = unit.bound // squares.size
+    scales = cap / (squares * float(session.engine.grid.one) ** 2)
+    exact = SquareQuery(scales, np.full(squares.size, cap), unit.bound).over(session.engine)
+    released = session.release(release, unit, exact, exact + drawn, norm="l1", factor=1)
+    return released * (squares / cap)
+
+
+def noisy_target_moments(session: Session, *, n: float) -> tuple[float, float]:
+    """Return the means of t and of t^2, t the numeric target from the middle of its declared range, over half of it.
+
+    Privacy
+    -------
+    Sensitivity: a record contributes two integers toward zero from (t b, t^2 b), |t| <= 1, with b the root of
+    B^2 / 2 (B / 2 in L1), so a vector of norm at most B; a person's k rows b // k each; a null record 0: B, and
+    2 B under ``replace_one`` (loose: sqrt(2) B would do).
+    Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
+    Conditions: n is public or released; asked before records are recoded.
+    """
     if session.admitted_domain is not session.domain or session.domain.target_range is None:
         raise PlanViolation("a numeric target's moments are asked for before records are recoded")
     check_count(n)
@@ -80,10 +279,10 @@ def noisy_target_moments(session: Session, n: float) -> tuple[float, float]:
 
 
 def half_range(low: float, high: float) -> float:
-    """Half of a declared range; 1 where it is a point."""
+    """Return half of a declared range; 1 where it is a point."""
     return (high - low) / 2.0 or 1.0
 
 
 def _total(values: Vector, entries: Integers) -> int:
-    """The sum of integers toward zero within +-entries: row by row, then exact."""
+    """Return the sum of integers toward zero within +-entries: row by row, then exact."""
     return int(np.trunc(values * entries).astype(np.int64).sum())

@@ -28,8 +28,8 @@ from discreet.curator.lattice.lattice import Unit
 from discreet.curator.queries.minimizers import Problem
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
-from discreet.losses import Squared
 from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.losses.disagreements import require_proof
 
 Vector = NDArray[np.float64]
 
@@ -58,8 +58,20 @@ def expected_acceptance(loss: Any, domain: Domain, problem: Problem) -> float:
     return posterior.acceptance_bound(problem.regularization, smoothness, domain.n_features)
 
 
-def sample(session: Session, loss: Any, problem: Problem, sampler: str) -> Vector:
-    """One draw; see ``Curator.sample_minimizer``."""
+def sample_minimizer(session: Session, problem: Problem, *, sampler: str) -> Vector:
+    """Return one draw from the density exp(-k (sum of losses + (lambda/2) ||w||^2)) on a ball.
+
+    Privacy
+    -------
+    Sensitivity: with G the bound on a record's gradient on the ball, exponents of neighbors differ by an
+    (a G k)-Lipschitz function. Planned as exponential (lambda = 0): by at most k a G 2 radius in range.
+    Mechanism: with lambda > 0 the exponent is (k lambda)-strongly convex, so a draw is a G sqrt(k/lambda)-Gaussian
+    DP (Gopi, Lee & Liu 2022), and k = lambda / (multiplier a G)^2; else k = 1/(multiplier a G 2 radius).
+    Event: ``Gaussian``, or ``BoundedRange`` of 1/multiplier; a chain adds ``TotalVariation``, an assumption.
+    Conditions: convex losses, G-Lipschitz on the support; the problem's numbers are public or released;
+    real arithmetic (the certificate says idealized). A sampler ends with a draw and in no other way.
+    """
+    loss = session.loss
     _check(session.domain, loss, problem, sampler)
     release = session.spend("sample_minimizer")
     if (release.mechanism == "exponential") == (problem.total > 0):
@@ -90,6 +102,7 @@ def _shown(session: Session, release: Release, point: Vector) -> Vector:
 
 
 def _check(domain: Domain, loss: Any, problem: Problem, sampler: str) -> None:
+    require_proof(loss)
     single = domain.n_features == 1
     if domain.n_outputs > 1 or problem.clip is not None:
         raise Unsupported("the exponential mechanism is sampled for one output and without a clip: use solver='gd'")
@@ -97,7 +110,7 @@ def _check(domain: Domain, loss: Any, problem: Problem, sampler: str) -> None:
         raise Unsupported("so many features cannot be sampled: use solver='objective' or 'gd'")
     if sampler not in SAMPLERS or ((sampler == "interval") and not (single and problem.radius)):
         raise PlanViolation("sampler must be interval (one coefficient, in a ball), gaussian, rejection or chain")
-    if sampler == "gaussian" and not isinstance(loss, Squared):
+    if sampler == "gaussian" and not loss.quadratic:
         raise PlanViolation("only the squared loss has a Gaussian posterior")
     if sampler == "rejection" and expected_acceptance(loss, domain, problem) < LEAST_ACCEPTANCE:
         raise Unsupported("rejection would hardly ever keep a point here: use sampler='chain', or regularize more")

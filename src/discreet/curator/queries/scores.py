@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.engines.base import ValueQuery
-from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.known_answers.gradients import check_value_kernels
 from discreet.curator.lattice.lattice import place_weights
+from discreet.curator.queries.candidates import ValueQuery
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation
 from discreet.losses.base import least, nothing, value, values
@@ -101,18 +100,28 @@ def score_of(loss: Any, error: float, floor: float = 0.0) -> Score:
     return ClippedError(floor, float(error), float(loss.limit) if getattr(loss, "log_link", False) else 0.0)
 
 
-def noisy_score(session: Session, loss: Any, w: NDArray[np.float64], error: float) -> float:
-    """The noisy sum of 1/2 - bad; the proof is at ``Curator.noisy_score``."""
+def noisy_score(session: Session, w: NDArray[np.float64], *, error: float = 1.0) -> float:
+    """Return the sum over records of 1/2 - bad, plus noise.
+
+    Privacy
+    -------
+    Sensitivity: a record adds an integer within +-B lattice steps (1/2 in real units; above), a null record 0, a
+    person's k rows +-(B // k) each: B, 2 B under ``replace_one``.
+    Mechanism: sum + round(2^m N(0, 1)), or discrete Laplace of scale 2^m.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
+    Conditions: w and error are public or released; here the model was fitted on other records, so that both may cost
+    the whole budget of a run (``records/split.py``).
+    """
     if w.shape != session.domain.shape:
         raise PlanViolation(f"weights must have shape {session.domain.shape}")
-    bad = score_of(loss, error)
-    check_value_kernels(bad, sparse=isinstance(session.engine, SparseEngine))
+    bad = score_of(session.loss, error)
+    check_value_kernels(bad, sparse=session.engine.is_sparse)
     point = place_weights(w, session.engine.grid)
     release = session.spend(QUERY)
     unit = session.unit(release, 0.5)
     drawn = session.noise(release, unit, 1)
     limits, found = (
-        session.engine.value_sums(ValueQuery((point,), score, unit.bound, float(unit.bound)))
+        ValueQuery((point,), score, unit.bound, float(unit.bound)).over(session.engine)
         for score in (bad._replace(floor=1.0), bad)
     )
     exact = limits - 2 * found

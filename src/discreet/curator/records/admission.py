@@ -26,7 +26,7 @@ _NARROW = 1 / 16
 
 @dataclass(frozen=True)
 class Scaling:
-    """The declared affine door: clip to [low, high], divide by ``scale``; the target by ``target_scale``."""
+    """How features become training coordinates: clip to the declared [low, high], divide by ``scale``."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -49,6 +49,22 @@ class Scaling:
         ends = np.column_stack([self.low, self.high])
         divisor = self.scale[:, None]
         return np.divide(ends, divisor, out=np.zeros_like(ends), where=divisor > 0)
+
+
+@dataclass(frozen=True)
+class TargetScaling:
+    """How targets become training coordinates: positions or signs of classes, or numbers in a range, over a scale."""
+
+    range: tuple[float, float] | None = None
+    scale: float = 1.0
+    signed: bool = False
+
+    def placed(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return positions of classes, or numbers, in training coordinates; NaN stays."""
+        if self.range is None:
+            return 2.0 * y - 1.0 if self.signed else y
+        finite = np.isfinite(y)
+        return np.where(finite, np.clip(np.where(finite, y, 0.0), *self.range) / self.scale, np.nan)
 
 
 def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, intercept: bool) -> Scaling:
@@ -195,6 +211,21 @@ def grouping(groups: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64],
     return order.astype(np.int64), starts, np.repeat(counts, counts).astype(np.int64)
 
 
+def rows_of_units(units: NDArray[np.int64], starts: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return the rows that belong to the chosen records or persons."""
+    if starts is None:
+        return units
+    counts = starts[units + 1] - starts[units]
+    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows: NDArray[np.int64] = np.repeat(starts[units], counts) + offsets
+    return rows
+
+
+def taken(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows of an array, a frame or compressed rows, in this order."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
 def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = None) -> Records:
     """Clip, scale and round every record onto the integer grid: the private copy that engines read.
 
@@ -211,7 +242,7 @@ def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = 
     order = starts = shares = None
     if groups is not None:
         order, starts, shares = grouping(groups, n)
-        X = X.iloc[order] if hasattr(X, "iloc") else X[order]
+        X = taken(X, order)
         targets, valid = targets[order], valid[order]
     norms, sums = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     declared, width = encoding_of(scaling), n_columns + scaling.intercept
@@ -235,14 +266,20 @@ def encoding_of(scaling: Scaling) -> tuple[Any, ...]:
     return scaling.low, scaling.high, inverse, one, longest, scaling.intercept
 
 
+def compressed(X: Any) -> Any:
+    """Return a copy in compressed rows whose index arrays have been checked: they can be cut."""
+    csr = X.tocsr(copy=True)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError:
+        raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
+    return csr
+
+
 def canonical(X: Any) -> Any:
-    """A copy in compressed rows, its indices checked and its duplicate entries added up."""
+    """Return a copy in compressed rows of doubles, its duplicate entries added up."""
     with np.errstate(all="ignore"):
-        csr = X.astype(np.float64).tocsr(copy=True)
-        try:
-            csr.check_format(full_check=True)
-        except ValueError:
-            raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
+        csr = compressed(X.astype(np.float64))
         csr.sum_duplicates()
     return csr
 

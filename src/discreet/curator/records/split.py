@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.engines.base import rows_of_units
 from discreet.curator.lattice.entropy import current_entropy
 from discreet.curator.lattice.noise import poisson_sample
 from discreet.curator.records import admission, containers
@@ -58,22 +57,11 @@ def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = 
         drawn = poisson_sample(n_units, numerator, entropy)
     else:
         drawn = np.sort(np.argsort(entropy.words(n_units), kind="stable")[:held_units])
-    held[order[rows_of_units(drawn, starts)]] = True
+    held[order[admission.rows_of_units(drawn, starts)]] = True
     if containers.is_sparse(table):
-        table = _compressed(table)
+        table = admission.compressed(table)
     return _part(table, targets, names, np.flatnonzero(~held)), _part(table, targets, names, np.flatnonzero(held))
 
 
 def _part(table: Any, targets: NDArray[Any], names: Any, rows: NDArray[np.int64]) -> Part:
-    chosen = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
-    return Part(chosen, targets[rows], None if names is None else names[rows])
-
-
-def _compressed(table: Any) -> Any:
-    """Compressed rows whose index arrays have been checked: they can be cut."""
-    csr = table.tocsr(copy=True)
-    try:
-        csr.check_format(full_check=True)
-    except ValueError:
-        raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
-    return csr
+    return Part(admission.taken(table, rows), targets[rows], None if names is None else names[rows])

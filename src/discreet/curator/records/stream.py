@@ -1,7 +1,7 @@
 """Records that come in blocks: what a table on disk looks like to the curator.
 
-A stream stands where ``X`` stands: it has a shape and column names, facts of its container, and its blocks are
-read only behind the wall, each time anew. It brings its own targets and persons, so ``y`` and ``groups`` stay away.
+A ``RecordStream`` can be passed as ``X``. Its shape and column names are public; its blocks are read only inside the
+curator, and can be read repeatedly. It brings its own targets and persons, so ``y`` and ``groups`` are left out.
 """
 
 from abc import ABC, abstractmethod
@@ -41,35 +41,10 @@ class Block:
     checks: NDArray[np.int64] | None = None
 
 
-class Purchase(Protocol):
-    """What a stream buys before its blocks can be made: counts of cells, in one release beside the plan's.
+class Counts(Protocol):
+    """Counts of cells that a stream asks for, with noise, in one release next to the plan's.
 
-    ``cells`` gives, block by block, the cells below ``size`` that each row is in, ``per_row`` of them, -1 for none.
-    ``names`` are the columns that it is about.
-    """
-
-    names: tuple[str, ...]
-    size: int
-    per_row: int
-
-    def release(self, plan: Plan, *, pure: bool) -> Release:
-        """The release beside a plan, so that it gets a share of the budget."""
-        ...
-
-    def cells(self) -> Iterator[NDArray[np.int64]]:
-        """Each row's cells, in the order of the rows."""
-        ...
-
-    def settled(self, counts: NDArray[np.float64], noise: float, n: int | None) -> "RecordStream":
-        """The stream that the noisy counts allow; ``noise`` is their standard deviation, ``n`` public or None."""
-        ...
-
-
-class Checks(Protocol):
-    """What a stream counts of its cells while they are read, with noise, in one release next to the plan's.
-
-    Each block brings, row by row, the cells below ``size`` that the row is in, ``per_row`` of them, -1 for none.
-    ``names`` are the columns that it is about.
+    A row is in ``per_row`` of the cells below ``size``, -1 for none. ``names`` are the columns that it is about.
     """
 
     names: tuple[str, ...]
@@ -79,6 +54,22 @@ class Checks(Protocol):
     def release(self, plan: Plan, *, pure: bool) -> Release:
         """Return the release next to a plan, with its share of the budget."""
         ...
+
+
+class Purchase(Counts, Protocol):
+    """What is counted before the stream's blocks can be made."""
+
+    def cells(self) -> Iterator[NDArray[np.int64]]:
+        """Yield each row's cells, block by block, in the order of the rows."""
+        ...
+
+    def settled(self, counts: NDArray[np.float64], noise: float, n: int | None) -> "RecordStream":
+        """Return the stream that the noisy counts allow; ``noise`` is their deviation, ``n`` public or None."""
+        ...
+
+
+class Checks(Counts, Protocol):
+    """What is counted while blocks are read: each block brings its rows' cells."""
 
     def described(self, counts: NDArray[np.float64], noise: float) -> dict[str, Any]:
         """Return the noisy counts by name, for the certificate; ``noise`` is their standard deviation."""
@@ -158,15 +149,14 @@ def exhaust(blocks: Iterator[Block]) -> None:
 
 def admit_stream(
     stream: RecordStream,
-    scaled: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    target_scaling: admission.TargetScaling,
     scaling: admission.Scaling,
     watch: Watch | None = None,
     drive: Callable[[Iterator[Block]], None] = exhaust,
 ) -> admission.Records:
-    """``door.admit`` for a stream: one pass, and never more than a block of it as numbers.
+    """Admit a stream as ``admission.admit`` does: one pass, and never more than a block of it as numbers.
 
-    ``scaled`` takes targets to training coordinates, NaN where a record must become null. ``drive`` takes the blocks to
-    their end, each of which is admitted on the way: it may count what passes by.
+    ``drive`` takes the blocks to their end, each of which is admitted on the way: it may count what passes by.
     """
     n, n_columns = stream.shape
     declared, width = admission.encoding_of(scaling), n_columns + scaling.intercept
@@ -176,7 +166,7 @@ def admit_stream(
 
     def admitted() -> Iterator[Block]:
         for part, block in in_place(stream):
-            found = scaled(block.targets)
+            found = target_scaling.placed(block.targets)
             valid = np.isfinite(found)
             targets[part] = np.where(valid, found, 0.0)
             encode.encode_rows(block.features, valid, *declared, rows[part], norms[part], sums[part])

@@ -11,7 +11,7 @@ root are uncorrelated, so a number of records beyond an edge is a sum of indepen
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -40,7 +40,6 @@ SAFE = 2.0
 """Noises by which a quantile is moved outward where there is enough of a tail to see it."""
 HOPELESS = 0.25
 """Where a tail must hold this part of all records to be seen, nothing is known of the range."""
-_BLOCK_CELLS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -129,12 +128,6 @@ def joint_cells(trees: Sequence[Tree], columns: Vector) -> Cells:
         tree.fill(out[:, first : first + tree.depth], columns[:, j], start)
         first, start = first + tree.depth, start + tree.size
     return out
-
-
-def runs_of_rows(n_rows: int, trees: Sequence[Tree]) -> Iterator[slice]:
-    """Runs of rows that make blocks of cells of moderate size."""
-    step = max(1, _BLOCK_CELLS // cells_per_record(trees))
-    return (slice(first, min(n_rows, first + step)) for first in range(0, n_rows, step))
 
 
 def split_counts(trees: Sequence[Tree], counts: Vector) -> list[Vector]:

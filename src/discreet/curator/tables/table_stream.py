@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.certificate import BOUGHT
+from discreet.accounting.cell_counts import BOUGHT
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.curator.tables import cells
 from discreet.curator.tables.cell_checks import TableChecks
@@ -15,6 +15,7 @@ from discreet.curator.tables.layout import Layout
 from discreet.curator.tables.range_estimates import RangePurchase
 from discreet.curator.tables.sources import BATCH_ROWS, Source
 from discreet.schema.schema import Schema
+from discreet.schema.stored_types import check_types
 
 _BLOCK_VALUES = 1 << 21
 FEATURES = "feature_names"
@@ -39,7 +40,7 @@ class TableStream(RecordStream):
         self._source, self._schema, self._with_target = source, schema, with_target
         self._needed = schema.needed if with_target else tuple(schema.columns)
         source.check(self._needed)
-        schema.check_types(source, self._needed)
+        check_types(schema, source, self._needed)
         self._layout, self._declared = Layout(schema), schema
         self._bought: dict[str, Any] | None = None
         self._person = schema.person if with_target else None

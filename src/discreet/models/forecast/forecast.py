@@ -1,6 +1,6 @@
 """What a private fit will cost in accuracy, before any budget is spent: simulation on public rows, and theory.
 
-The estimator is fitted as it is configured on synthetic tables of the asked shape (``forecasting/law.py``), with seeded
+The estimator is fitted as it is configured on synthetic tables of the asked shape (``synthetic.py``), with seeded
 noise, at several budgets and numbers of rows. No private record is read, so a forecast costs nothing.
 
 *Many rows.* The noise of a mean over n records is (noise multiplier) (sensitivity) / n: a fit on n' rows with the
@@ -11,7 +11,7 @@ why there are always 25 p of them, and why the gap is to a model without privacy
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,19 +19,19 @@ import numpy as np
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import Plan
-from discreet.accounting.pricing import calibrate, price
+from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price
 from discreet.bounds import Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
-from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator import use_entropy
 from discreet.errors import Unsupported
-from discreet.models.defaults import choose_solver
 from discreet.models.fitting import budget_of
 from discreet.models.forecast.forecast_result import Forecast, ForecastRow, summary
 from discreet.models.forecast.reference import score_without_privacy
 from discreet.models.forecast.risk_bounds import certain, mean_length, theory_of
 from discreet.models.forecast.setting import Setting, setting_of
 from discreet.models.forecast.synthetic import Groups, Rehearsal, Stream
-from discreet.solvers.base import Progress
+from discreet.models.solver_choice import choose_solver
 
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # in units of the asked epsilon
 TABLES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # in units of the asked n
@@ -85,7 +85,7 @@ def forecast(
     diameter: float | None = None,
     max_cells: float = MAX_CELLS,
     indicators: Groups | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Forecast:
     """The forecast of an estimator for a table of n rows and p columns; ``DPLinearModel.forecast`` explains it.
 
@@ -166,7 +166,7 @@ def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Poin
         stand_in = _stand_in(setting)
         solver, _ = choose_solver(stand_in, domain, loss, penalty, budget)
         plan = solver.plan(domain, loss, penalty)
-    multiplier = calibrate(plan, budget)
+    multiplier = price_plan(plan, budget).noise_multiplier
     rows = min(n, max(int(max_cells // setting.n_columns), ROWS_PER_COLUMN * setting.n_columns, LEAST_ROWS))
     rehearsed: dict[str, Any] = {"epsilon": epsilon, "solver": solver if stand_in else estimator.solver}
     if rows < n:
@@ -193,6 +193,9 @@ def _stand_in(setting: Setting) -> str:
 
 def _shrunk(solver: Any, plan: Plan, part: float) -> tuple[Any, float]:
     """The solver for a part of the rows, and the factor of its noise multiplier at which means are as noisy."""
+    if hasattr(solver, "solver"):  # a stage, which sees all records
+        inner, factor = _shrunk(solver.solver, plan, part)
+        return replace(solver, solver=inner), factor
     batch = getattr(solver, "batch_size", None)
     asked = [release for release in plan.releases if release.count]
     if batch is None:
@@ -210,7 +213,9 @@ class _Tables:
         self._truths: list[Any] = []
         self._bests: list[float] = []
 
-    def rehearse(self, points: dict[Key, Point], seeds: int, progress: Progress | None) -> dict[Key, list[Trial]]:
+    def rehearse(
+        self, points: dict[Key, Point], seeds: int, progress: Callable[[int, int], None] | None
+    ) -> dict[Key, list[Trial]]:
         """Fit every point once a seed. The noise of a seed is the same at all points, so that curves are smooth."""
         trials: dict[Key, list[Trial]] = {key: [] for key in points}
         sizes = sorted({point.rows for point in points.values()})

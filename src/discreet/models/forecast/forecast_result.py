@@ -75,17 +75,31 @@ class Forecast:
 
     Parameters
     ----------
-    model, n_features, neighbors
-        What would be fitted, on how many columns, under which relation.
-    score, ceiling
-        ``"accuracy"`` or ``"R2"``, and the best that is possible on the synthetic tables: an assumption.
-    asked
+    model : str
+        What would be fitted.
+    n_features : int
+        On how many columns.
+    score : str
+        ``"accuracy"`` or ``"R2"``.
+    ceiling : float
+        The best score that is possible on the synthetic tables: an assumption.
+    neighbors : str
+        The relation.
+    asked : ForecastRow
         The row that was asked for; it is also part of the two below.
-    over_epsilon, over_n
+    over_epsilon, over_n : tuple of ForecastRow
         Rows for other budgets at this n, and for other numbers of rows at this epsilon.
-    diameter, risk_of_nothing
-        For the theory: how long the best coefficients are assumed to be (training coordinates), and how far the risk
-        of a model of zeros is above theirs, at most: a bound above this says nothing.
+    diameter : float
+        For the theory: how long the best coefficients are assumed to be, in training coordinates.
+    risk_of_nothing : float
+        How far the risk of a model of zeros is above theirs, at most: a bound above this says nothing.
+
+    Examples
+    --------
+    >>> from discreet import DPRidge
+    >>> found = DPRidge(bounds=1.0, target=(0, 1)).forecast(n=300, p=2, epsilons=[1.0], n_grid=[300], seeds=2)
+    >>> found.score, len(found.over_n)
+    ('R2', 1)
     """
 
     model: str

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.losses import Squared
 from discreet.models.forecast.setting import Setting
 from discreet.models.forecast.synthetic import Rehearsal
-from discreet.penalties import L2, NoPenalty
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.output import OutputPerturbation
 
@@ -19,8 +17,8 @@ LIMIT_STEPS = 600  # for penalties that have no exact solve here
 def score_without_privacy(table: Rehearsal, setting: Setting, rows: int) -> float:
     """The expected score of the model that the first ``rows`` rows give where nobody asks for privacy."""
     X, y = table.X[:rows], table.y[:rows]
-    if isinstance(setting.penalty, (NoPenalty, L2)):
-        if isinstance(setting.loss, Squared):
+    if setting.penalty.ridge:
+        if setting.loss.quadratic:
             return table.score(_least_squares(X, y, table.held_out, setting))
         return table.score(_noise_free(X, y, setting, OutputPerturbation()).predict(table.held_out))
     steps = GradientDescent(n_steps=LIMIT_STEPS, momentum="nesterov", restart=True)

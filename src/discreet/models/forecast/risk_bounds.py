@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
-from discreet.losses import Poisson
-from discreet.losses.base import values
+from discreet.losses.base import Loss, values
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
 from discreet.solvers.perturbation_base import OneShot
@@ -43,7 +42,7 @@ class Theory:
 
 
 def theory_of(
-    solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Budget, diameter: float, n: int
+    solver: Any, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, diameter: float, n: int
 ) -> Theory:
     """Return what is proven for best coefficients of length at most ``diameter``.
 
@@ -56,7 +55,7 @@ def theory_of(
     return Theory(found if found < zeros else None, min(size / (n * budget.epsilon), zeros), zeros)
 
 
-def _own_bound(solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget: Budget, diameter: float) -> float:
+def _own_bound(solver: Any, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, diameter: float) -> float:
     """Return the solver's own bound, with the penalty's strong convexity as part of its regularization; else inf."""
     if not isinstance(solver, OneShot) or domain.n is None:
         return math.inf
@@ -67,13 +66,13 @@ def _own_bound(solver: Any, domain: Domain, loss: Any, penalty: Penalty, budget:
         return math.inf  # a setting that its theorem does not cover
 
 
-def certain(loss: Any, domain: Domain, diameter: float) -> float:
+def certain(loss: Loss, domain: Domain, diameter: float) -> float:
     """Return what F(0) - F* is at most: L D, and for losses that are never negative the largest loss at 0.
 
-    That is convex in a numeric target, so its ends suffice. Poisson's loss has no lower bound.
+    That is convex in a numeric target, so its ends suffice. Poisson's loss is negative somewhere.
     """
     length = gradient_bound(loss, domain, diameter) * diameter
-    if isinstance(loss, Poisson):
+    if not loss.nonnegative:
         return length
     targets = (-1.0, 1.0) if loss.task == "classification" else (-domain.target_bound, domain.target_bound)
     if loss.n_outputs > 1:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from discreet.bounds import Bounds
-from discreet.curator.private_data import PrivateData
+from discreet.curator import PrivateData
 from discreet.errors import Unsupported
 from discreet.models.fitting import penalty_of
 from discreet.models.forecast.synthetic import (
@@ -97,7 +97,7 @@ def setting_of(estimator: Any, p: int | None, indicators: Groups | None = None) 
         loss = estimator._loss(len(bounds.classes))
         return Setting(estimator, bounds, ranges, loss, penalty, Classes(bounds.classes), groups)
     target = estimator.target if estimator.target is not None else bounds.target
-    counts = type(estimator).__name__ == "DPPoissonRegressor"
+    counts = estimator._loss(bounds.with_facts(target=target or DEFAULT_COUNTS)).log_link
     bounds = bounds.with_facts(target=target or (DEFAULT_COUNTS if counts else DEFAULT_TARGET))
     assert bounds.target is not None
     low, high = bounds.target

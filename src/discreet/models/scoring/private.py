@@ -1,29 +1,32 @@
 """``private_score``: declare, plan, price, charge, read, buy, certify."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from types import ModuleType
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.pricing import calibrate
+from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
-from discreet.curator.metrics import accuracy, r_squared, roc
-from discreet.curator.metrics.measurement import Measured
-from discreet.curator.metrics.noisy_sums import Buyer, plan_of
-from discreet.curator.metrics.predictions import Released, read
-from discreet.curator.private_data import PrivateData
-from discreet.curator.records.containers import container_of
-from discreet.curator.records.stream import is_stream
-from discreet.curator.wall import promise
+from discreet.curator import (
+    METRICS,
+    Buyer,
+    Claim,
+    Measured,
+    PrivateData,
+    Released,
+    container_of,
+    is_stream,
+    measure_private,
+    plan_of,
+)
 from discreet.errors import MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.fitting import budget_of
+from discreet.models.lifecycle import Certify, Priced
 from discreet.models.scoring.released import released
 from discreet.models.scoring.result import PrivateScore
 
-METRICS: dict[str, ModuleType] = {"accuracy": accuracy, "auc": roc, "r2": r_squared}
+_RELEASED_BEFORE = "the model was released before, and is taken as public here"
 
 
 def private_score(
@@ -42,28 +45,55 @@ def private_score(
     dataset: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PrivateScore:
-    """How well a released model predicts private rows that it was not fitted on, for a budget of its own.
+    """Score a released model on private rows that it was not fitted on, with noise, for a budget of its own.
 
     Parameters
     ----------
-    model
+    model : estimator
         A fitted estimator of discreet's.
-    X, y, groups
+    X, y, groups : array-like
         The rows, in the model's features; ``groups`` names the person behind each. Or X a stream, which brings its
         own targets and persons. A row with a missing feature or without a declared label is not scored.
-    metric
-        ``"accuracy"``, ``"auc"`` (two classes) or ``"r2"``. ``"auto"``: accuracy for classes, R2 for numbers.
-    epsilon, delta, neighbors
-        What the score may cost, beside what the model cost. ``delta=None``: 1/n^2 where n is public, and never more
-        than 1e-6.
-    allow_large_delta
+    metric : {"auto", "accuracy", "auc", "r2"}, default="auto"
+        ``"auto"``: accuracy for classes, R2 for numbers; ``"auc"`` is for two classes.
+    epsilon : float
+        What the score may cost, in addition to what the model cost.
+    delta : float, default=None
+        None: 1/n^2 where n is public, and never more than 1e-6.
+    neighbors : str, default="replace_one"
+        The relation, as in the estimators.
+    allow_large_delta : bool, default=False
         Permit delta >= 1/n, which is refused otherwise.
-    level
+    level : float, default=0.95
         How often an interval contains the score of these rows without noise: at least.
-    ledger, dataset
+    ledger : Ledger, str, Path or False, default=None
         Where the score is charged before a row is read, as in the estimators.
-    progress
+    dataset : str, default=None
+        The registered name of the rows in the ledger.
+    progress : callable, default=None
         Called with the number of releases made, and planned.
+
+    Returns
+    -------
+    PrivateScore
+        The noisy score with its intervals and its certificate.
+
+    Raises
+    ------
+    Unsupported
+        If the targets are missing, or the model cannot be scored.
+    MissingBounds
+        If n is private, and neither it nor delta is given.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression, private_score
+    >>> from discreet.datasets import hospital
+    >>> table = hospital(2000)
+    >>> model = DPLogisticRegression(bounds=table.bounds).fit(table.X[:1000], table.y[:1000])
+    >>> score = private_score(model, table.X[1000:], table.y[1000:], epsilon=1.0)
+    >>> score.metric, score.low <= score.value <= score.high
+    ('accuracy', True)
     """
     X = container_of(X)
     known = released(model, X)
@@ -80,40 +110,20 @@ def private_score(
     if n is None and delta is None:
         raise MissingBounds("n is private here: give delta, such as delta=1e-6")
     budget = budget_of(epsilon, delta, relation, n, allow_large_delta=allow_large_delta)
-    plan = plan_of(kind.SHARES, pure=budget.is_pure)
-    noise_multiplier = calibrate(plan, budget)
-    promised = replace(
-        promise(
-            plan,
-            budget,
-            noise_multiplier,
-            {"unit": data.unit, **_declared(known, n)},
-            model=f"{name} of {known.name}",
-            solver={"metric": name},
-        ),
-        notes=("the model was released before, and is taken as public here",),
-    )
-    data.check(known.loss)
-    reservation = data.reserve(promised.events, budget, lambda: [promised], label=promised.model)
-    rows, persons = read(known, X, y, partial(kind.seen, known), reservation)
-    if not is_stream(X):
-        data.recognize(reservation)
-    buyer = Buyer(plan, budget, groups if persons is None else persons, progress)
-    found: Measured = kind.measure(known, rows, buyer, level)
-    return scored(name, found, level, _certificate(promised, buyer, reservation), n, kind.SAMPLING)
+    priced = price_plan(plan_of(kind.SHARES, pure=budget.is_pure), budget)
+    declared = known.bounds.to_dict()
+    facts = {"unit": data.unit, "n": n, **{key: declared.get(key) for key in ("features", "target", "classes")}}
+    claim = Claim(f"{name} of {known.name}", {"metric": name}, (_RELEASED_BEFORE,), facts)
 
+    def answer(reservation: Reservation | None) -> tuple[Measured, Claim, Certify]:
+        if not is_stream(X):
+            data.recognize(reservation)
+        buyer = Buyer(priced, groups, progress)
+        found = measure_private(name, known, X, y, buyer, level=level, reservation=reservation)
+        return found, claim, buyer.issued
 
-def _certificate(promised: Certificate, buyer: Buyer, reservation: Reservation | None) -> Certificate:
-    """What was promised, with what only the purchases tell: where their noise came from, and who looked."""
-    assert buyer.curator is not None
-    made = buyer.curator.certificate(model=promised.model, solver=dict(promised.solver))
-    return replace(
-        promised,
-        entropy=made.entropy,
-        not_private=made.not_private,
-        created=made.created,
-        ledger=None if reservation is None else reservation.reference,
-    )
+    found, certificate, _ = Priced(data, known.loss, priced, opens=False).carry_out([claim], answer, label=claim.model)
+    return scored(name, found, level, certificate, n, kind.SAMPLING)
 
 
 def metric_of(model: Released, metric: str, level: float) -> tuple[ModuleType, str]:
@@ -148,14 +158,3 @@ def scored(
         n=n,
         sampling=sampling,
     )
-
-
-def _declared(model: Released, n: int | None) -> dict[str, Any]:
-    ranges = model.bounds.features
-    facts = {
-        "features": ranges if isinstance(ranges, (float, dict)) else [list(pair) for pair in ranges],
-        "target": model.bounds.target,
-        "classes": model.bounds.classes,
-        "n": n,
-    }
-    return {name: value for name, value in facts.items() if value is not None}

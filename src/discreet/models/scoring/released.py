@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet.curator.metrics.predictions import Released
-from discreet.curator.records import containers
-from discreet.curator.records.stream import is_stream
+from discreet.curator import Released, is_stream, two_dimensional
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.selection.search_price import facts_of
@@ -25,7 +23,7 @@ def released(model: Any, X: Any) -> Released:
         if X.shape[1] != coef.shape[1] or (names is not None and list(X.columns) != [str(name) for name in names]):
             raise Unsupported("these columns are not the ones that the model was fitted on")
     else:
-        containers.two_dimensional(X)  # else the message of the check below would have the number of rows
+        two_dimensional(X)  # else the message of the check below would have the number of rows
         validate_data(model, X, reset=False, skip_check_array=True)
     if not (np.isfinite(coef).all() and np.isfinite(np.asarray(model.intercept_)).all()):
         raise Unsupported("the model's coefficients are not finite: it predicts nothing that could be scored")

@@ -12,24 +12,36 @@ WORDS = {"accuracy": "accuracy", "auc": "area under the ROC curve", "r2": "R2"}
 
 @dataclass(frozen=True)
 class PrivateScore:
-    """How well a model predicts some rows.
+    """How well a model predicts some rows, with intervals.
 
     Parameters
     ----------
-    metric, value
-        ``"accuracy"``, ``"auc"`` or ``"r2"``, and the score. NaN where the noise leaves nothing to say.
-    low, high, level
-        With at least this probability over the noise, the score of exactly these rows, computed without noise, lies
-        within. Equal to the value where the rows are not private.
-    population_low, population_high
+    metric : str
+        ``"accuracy"``, ``"auc"`` or ``"r2"``.
+    value : float
+        The score. NaN where the noise leaves nothing to say.
+    low, high : float
+        With at least the probability ``level`` over the noise, the score of exactly these rows, computed without noise,
+        lies within. Equal to the value where the rows are not private.
+    level : float
+        The level of the intervals.
+    population_low, population_high : float
         The same for rows yet unseen of the same kind: the sampling error of these rows is added, which is an
         approximation.
-    certificate
+    certificate : Certificate or None
         What may be claimed of the release. None: the rows were declared public, and nothing protects them.
-    n
+    n : int or None
         The number of rows (persons); None where it is private.
-    sampling
+    sampling : str
         How the sampling error was estimated.
+
+    Examples
+    --------
+    ``private_score`` and ``public_score`` return one:
+
+    >>> from discreet.models import PrivateScore
+    >>> PrivateScore("accuracy", 0.8, 0.7, 0.9, 0.95, 0.6, 0.95, None, 100, "Wilson").is_private
+    False
     """
 
     metric: str

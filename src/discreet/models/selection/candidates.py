@@ -32,10 +32,12 @@ def _configured(estimator: Any, candidates: Any) -> list[tuple[dict[str, Any], A
     for index, one in enumerate(candidates if isinstance(candidates, (list, tuple)) else []):
         if isinstance(one, Mapping):
             if estimator is None:
-                raise Unsupported("parameters need an estimator: DPSelectCV(DPLogisticRegression(bounds=...), {...})")
+                raise Unsupported(
+                    "parameters need an estimator: DPRandomizedSearch(DPLogisticRegression(bounds=...), {...})"
+                )
             own = [name for name in one if name in _OWN]
             if own:
-                raise Unsupported(f"candidates cannot have their own {own[0]}: pass it to DPSelectCV")
+                raise Unsupported(f"candidates cannot have their own {own[0]}: pass it to DPRandomizedSearch")
             unknown = [name for name in one if name not in estimator.get_params()]
             if unknown:
                 raise Unsupported(f"{type(estimator).__name__} has no parameter {unknown[0]!r}: see its get_params()")

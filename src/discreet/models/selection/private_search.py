@@ -1,42 +1,49 @@
-"""``DPSelectCV``: tuning that is paid for, by a random number of runs of which only the best is released."""
+"""``DPRandomizedSearch``: tuning that is paid for, by a random number of runs of which only the best is released."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from discreet import __version__
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.pricing import remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
-from discreet.curator.lattice.entropy import current_entropy
-from discreet.curator.observer import current_observer
-from discreet.curator.private_data import PrivateData
-from discreet.curator.records.containers import container_of
-from discreet.curator.records.split import split
-from discreet.curator.records.stream import gathered, is_stream
-from discreet.curator.session import doubts
+from discreet.curator import (
+    Claim,
+    PrivateData,
+    container_of,
+    current_entropy,
+    gathered,
+    is_stream,
+    issued,
+    split,
+)
 from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
-from discreet.models.base import DPLinearModel
+from discreet.models.base import DPLinearModel, warn_of_a_column
 from discreet.models.charged import Charged
-from discreet.models.exposure import warn_of_exact_score, warn_of_repeated_fits
+from discreet.models.exposure import warn_of_repeated_fits
 from discreet.models.fitting import budget_of
+from discreet.models.lifecycle import Certify, Priced
 from discreet.models.selection.candidates import candidates_of
 from discreet.models.selection.runs import Outcome, Runs
 from discreet.models.selection.search_price import Candidate, Offer, offer, stopping_of
+from discreet.models.selection.shows_released import ShowsReleased
+
+_NOTES = (
+    "a run fits a candidate on one part of the records and scores it on the other; the parts are disjoint, "
+    "so each may cost a whole run",
+    "the number of runs is secret, and so is the time that the fit took",
+)
 
 
 @dataclass(frozen=True)
@@ -50,11 +57,7 @@ class _Prepared:
     paid: Offer
 
 
-def _has(name: str) -> Any:
-    return available_if(lambda self: hasattr(self._shown, name))
-
-
-class DPSelectCV(MetaEstimatorMixin, Charged):
+class DPRandomizedSearch(ShowsReleased, MetaEstimatorMixin, Charged):
     """The best of several candidates, chosen privately: one budget for all fits, all scores and the choice.
 
     A secret, random number of runs: each draws a candidate by lot, fits it privately on one part of the records and
@@ -64,37 +67,57 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
 
     Parameters
     ----------
-    estimator
+    estimator : estimator, default=None
         A private estimator of this library, with its bounds. Its own epsilon, delta and neighbors do not count.
-    candidates
+    candidates : dict or list
         A dictionary of lists (every combination), a list of dictionaries of parameters, or a list of estimators
         (``estimator`` may then be None).
-    epsilon, delta, neighbors
-        The guarantee of the whole selection. ``delta=None``: 1/n^2 where n is public, and never more than 1e-6.
-    allow_large_delta
+    epsilon : float, default=1.0
+        The budget of the whole search.
+    delta : float, default=None
+        None: 1/n^2 where n is public, and never more than 1e-6.
+    neighbors : str, default="replace_one"
+        The relation of the guarantee.
+    allow_large_delta : bool, default=False
         Permit delta >= 1/n, which is refused otherwise.
-    stopping
-        The law of the number of runs: ``"poisson"``, ``"geometric"``, ``"logarithmic"``, or ``"auto"``.
-    mean_runs
+    stopping : {"auto", "poisson", "geometric", "logarithmic"}, default="auto"
+        The law of the number of runs.
+    mean_runs : float, default=None
         Its mean; None: the number of candidates, at most 10.
-    validation
+    validation_fraction : float, default=0.2
         The share of records (persons) that scores, and fits nothing.
-    ledger, dataset
-        Where the whole selection is charged, once, as in the estimators. Those of the candidates do not count.
+    ledger : Ledger, str, Path or False, default=None
+        Where the whole search is charged, once, as in the estimators. Those of the candidates do not count.
+    dataset : str, default=None
+        The registered name of the data in the ledger.
 
     Attributes
     ----------
-    best_estimator_, best_params_, best_score_
-        The model, what tells its candidate apart, and its noisy score: the share of right classes, or one less the
-        mean squared error (clipped) over that of a quarter of the target range. It is the best of several noisy
-        numbers, so it flatters.
-    certificate_
+    best_estimator_ : estimator
+        The released model.
+    best_params_ : dict
+        What tells its candidate apart.
+    best_score_ : float
+        Its noisy score: the share of right classes, or one less the mean squared error (clipped) over that of a quarter
+        of the target range. It is the best of several noisy numbers, so it flatters.
+    certificate_ : Certificate
         What may be claimed; the model carries the same one.
 
     Notes
     -----
     The number of runs must stay secret, and the time of a fit tells it: do not publish the time. With Poisson stopping
     there may be no run at all (e^-mean; 4.5e-5 at 10): then the model is untrained, all zeros, and its score NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPLogisticRegression, DPRandomizedSearch
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = DPLogisticRegression(bounds=1.0, classes=(0, 1), solver="gd")
+    >>> search = DPRandomizedSearch(model, {"alpha": [1e-3, 1e-1]}, epsilon=2.0).fit(X, y)
+    >>> search.certificate_.epsilon, sorted(search.best_params_)
+    (2.0, ['alpha'])
     """
 
     best_estimator_: DPLinearModel
@@ -113,67 +136,115 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
         allow_large_delta: bool = False,
         stopping: str = "auto",
         mean_runs: float | None = None,
-        validation: float = 0.2,
+        validation_fraction: float = 0.2,
         ledger: Any = None,
         dataset: str | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.candidates = candidates
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.stopping = stopping
-        self.mean_runs = mean_runs
-        self.validation = validation
-        self.ledger = ledger
-        self.dataset = dataset
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Select and fit privately; ``groups`` names the person behind each row, where a person has several."""
+        """Select and fit privately; the charge comes before the first record is read.
+
+        Parameters
+        ----------
+        X, y, groups : array-like
+            Records, targets, and the person behind each row, where a person has several.
+
+        Returns
+        -------
+        DPRandomizedSearch
+            Itself, fitted.
+
+        Examples
+        --------
+        >>> search.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
+        'person'
+        """
         warn_of_repeated_fits(self.ledger, self.dataset)
+        warn_of_a_column(y)
         X = container_of(X)
-        ready = self._prepared(X, y, groups)
-        ready.data.check(ready.listed[0].facts.loss)
-        promised = partial(self._promised, ready)
-        reservation = ready.data.reserve(ready.paid.events, ready.paid.total, promised, label="DPSelectCV")
-        if is_stream(X):
-            rows, y, groups = gathered(X, ready.listed[0].facts.bounds.classes)
-        else:
-            rows = X
-        held = ready.sizes[1] if self._relation.n_is_public else None
-        parts = split(rows, y, groups, self._numerator, held)
-        ready.data.recognize(reservation, rows)
-        runs = Runs(ready.listed, *parts, (None, None) if self._relation.n_is_public else ready.sizes)
-        best = _best(runs, ready.paid) or _untrained(ready.listed[0], rows)
-        self._release(best, ready, reservation)
+        with remembered_prices():  # every run fits and scores at a price that was worked out for all of them
+            ready = self._prepared(X, y, groups)
+            claims = self._claims(ready)
+            whole = Priced(ready.data, ready.listed[0].facts.loss, ready.paid.priced, opens=False)
+            best, certificate, _ = whole.carry_out(
+                claims, partial(self._answer, ready, claims, X, y, groups), label="DPRandomizedSearch"
+            )
+        self._release(best, certificate, ready)
         return self
 
+    def _answer(
+        self, ready: "_Prepared", claims: list[Claim], X: Any, y: Any, groups: Any, reservation: Reservation | None
+    ) -> tuple[Outcome, Claim, Certify]:
+        """Run a secret number of candidates on two parts of the records, and keep the best."""
+        rows, first = X, ready.listed[0]
+        if is_stream(X):
+            rows, y, groups = gathered(X, first.facts.bounds.classes)
+        public = self._relation.n_is_public
+        parts = split(rows, y, groups, self._numerator, ready.sizes[1] if public else None)
+        ready.data.recognize(reservation, rows)
+        best = _best(Runs(ready.listed, *parts, (None, None) if public else ready.sizes), ready.paid)
+        if best is None:
+            return _untrained(first, rows), claims[-1], issued
+        return best, claims[best.index], issued
+
     def quote(self, X: Any, y: Any = None, groups: Any = None) -> Offer:
-        """Return what the selection would cost on these records. Their containers are looked at; no record is read."""
+        """Return what the search would cost on these records. Only their containers are looked at.
+
+        Parameters
+        ----------
+        X, y, groups : array-like
+            As in ``fit``.
+
+        Returns
+        -------
+        Offer
+            The price in all, what each run may spend, and what each candidate releases.
+
+        Examples
+        --------
+        >>> search.quote(X, y).price.epsilon <= 2.0
+        True
+        """
         return self._prepared(container_of(X), y, groups).paid
 
     def _prepared(self, X: Any, y: Any, groups: Any) -> "_Prepared":
         """Return everything about the selection that is known without its records."""
         if y is None and not is_stream(X):
-            raise ValueError("DPSelectCV requires y to be passed, but the target y is None")
+            raise ValueError("DPRandomizedSearch requires y to be passed, but the target y is None")
         if is_stream(X) and X.purchase is not None:
             raise Unsupported("a selection has no budget to estimate ranges with: declare every column's range")
         listed, relation = self._listed(), self._relation
         if self.dataset is None and any(one.estimator.ledger or one.estimator.dataset for one in listed):
-            raise LedgerError("a selection is charged as a whole: name ledger and dataset in DPSelectCV itself")
+            raise LedgerError("a selection is charged as a whole: name ledger and dataset in DPRandomizedSearch itself")
         data = PrivateData(X, y, listed[0].facts.bounds, groups=groups, ledger=self.ledger, dataset=self.dataset)
         n = data.public_n(relation)
         if n is None:
             raise MissingBounds("n is private here: declare about how many records there are, Bounds(n=...)")
         if relation.n_is_public and n < 2:
-            raise Unsupported("too few records to hold some of them out: use one of the candidates as it is")
+            raise Unsupported("one sample cannot be held out and fitted on: use one of the candidates as it is")
         budget, sizes = self._budget(n), self._sizes(n)
         domains = _domains(listed, X, y, groups, relation, sizes[0])
         return _Prepared(listed, data, n, sizes, offer(listed, domains, budget, self._law(len(listed), budget)))
 
     def offer(self, n: int, n_features: int) -> Offer:
-        """What the selection costs on so many records (persons) and features, before there are any."""
+        """Return what the search costs on so many records (persons) and features, before there are any.
+
+        Parameters
+        ----------
+        n, n_features : int
+            The size of the table that is planned.
+
+        Returns
+        -------
+        Offer
+            As ``quote``.
+
+        Examples
+        --------
+        >>> search.offer(10_000, 2).run.epsilon < 2.0
+        True
+        """
         listed = tuple(replace(one, facts=replace(one.facts, bounds=_unnamed(one))) for one in self._listed())
         budget = self._budget(n)
         empty = np.broadcast_to(0.0, (n, n_features))
@@ -182,16 +253,16 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
 
     @property
     def _relation(self) -> Neighbors:
-        return Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
+        return Budget(self.epsilon, neighbors=self.neighbors).neighbors
 
     def _budget(self, n: int) -> Budget:
         return budget_of(self.epsilon, self.delta, self._relation, n, allow_large_delta=self.allow_large_delta)
 
     @property
     def _numerator(self) -> int:
-        numerator = round(self.validation * SAMPLING_DENOMINATOR) if 0 < self.validation < 1 else 0
+        numerator = round(self.validation_fraction * SAMPLING_DENOMINATOR) if 0 < self.validation_fraction < 1 else 0
         if not 0 < numerator < SAMPLING_DENOMINATOR:
-            raise Unsupported("validation is the share of records that are held out, such as 0.2")
+            raise Unsupported("validation_fraction is the share of records that are held out, such as 0.2")
         return numerator
 
     def _sizes(self, n: int) -> tuple[int, int]:
@@ -205,11 +276,11 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
     def _listed(self) -> tuple[Candidate, ...]:
         return candidates_of(self.estimator, self.candidates)
 
-    def _release(self, best: Outcome, ready: "_Prepared", reservation: Reservation | None) -> None:
-        candidate, total = best.candidate, ready.paid.total
-        self.best_estimator_, self.best_params_, self.best_score_ = best.model, candidate.params, best.score
-        self.certificate_ = self._certificate(best, ready, reservation)
-        self.best_estimator_.certificate_ = self.certificate_
+    def _release(self, best: Outcome, certificate: Certificate, ready: "_Prepared") -> None:
+        self.best_estimator_, self.best_score_, self.certificate_ = best.model, best.score, certificate
+        candidate, total = ready.listed[best.index], ready.paid.total
+        self.best_params_ = candidate.params
+        self.best_estimator_.certificate_ = certificate
         self.best_estimator_.set_params(
             bounds=candidate.estimator.bounds,
             epsilon=total.epsilon,
@@ -220,111 +291,33 @@ class DPSelectCV(MetaEstimatorMixin, Charged):
             dataset=self.dataset,
         )
 
-    def _promised(self, ready: "_Prepared") -> list[Certificate]:
-        """Return the certificates of which one will be issued: one per candidate, and that of no run at all."""
+    def _claims(self, ready: "_Prepared") -> list[Claim]:
+        """Return what may be claimed: one for each candidate that may be released, and that of no run at all."""
         trained = [
-            self._claim(candidate, plan.solver, plan.noise_multiplier, ready)
+            self._claim(candidate, plan.solver, plan.priced.noise_multiplier, ready)
             for candidate, plan in zip(ready.listed, ready.paid.planned, strict=True)
         ]
         return [*trained, self._claim(ready.listed[0], {}, 0.0, ready)]
 
-    def _certificate(self, best: Outcome, ready: "_Prepared", reservation: Reservation | None) -> Certificate:
-        made = getattr(best.model, "certificate_", None)
-        solver, noise = ({}, 0.0) if made is None else (made.solver, made.noise_multiplier)
-        return replace(
-            self._claim(best.candidate, solver, noise, ready),
-            created=date.today().isoformat(),
-            ledger=None if reservation is None else reservation.reference,
-        )
-
-    def _claim(self, candidate: Candidate, solver: Mapping[str, Any], noise: float, ready: "_Prepared") -> Certificate:
+    def _claim(self, candidate: Candidate, solver: Mapping[str, Any], noise: float, ready: "_Prepared") -> Claim:
         """Return what may be claimed if this candidate is released."""
-        paid, entropy = ready.paid, current_entropy()
-        law, run = paid.stopping, paid.run
+        paid, law, data = ready.paid, ready.paid.stopping, ready.data
         settings = {
             "selected_from": len(ready.listed),
             "stopping": f"{law.name}, mean {law.mean:g}",
-            "validation": self._numerator / SAMPLING_DENOMINATOR,
-            "run_epsilon": run.epsilon,
-            "run_delta": run.delta,
+            "validation_fraction": self._numerator / SAMPLING_DENOMINATOR,
+            "run_epsilon": paid.run.epsilon,
+            "run_delta": paid.run.delta,
             **{f"chosen_{name}": _plain(value) for name, value in candidate.params.items()},
         }
-        return Certificate(
-            epsilon=paid.total.epsilon,
-            delta=paid.total.delta,
-            neighbors=paid.total.neighbors,
-            events=paid.events,
-            unit=ready.data.unit,
-            model=f"{type(candidate.estimator).__name__}, selected by DPSelectCV",
+        return Claim(
+            model=f"{type(candidate.estimator).__name__}, selected by DPRandomizedSearch",
             solver={**solver, **settings},
-            accountants=paid.price.accountants,
-            assumed_public={**_declared(candidate.facts.bounds, ready.n), **ready.data.declared},
+            notes=_NOTES,
+            facts={"unit": data.unit, **candidate.facts.bounds.to_dict(), "n": ready.n, **data.declared},
             noise_multiplier=noise,
-            arithmetic="idealised" if paid.reasons else "exact lattice",
-            entropy=entropy.name,
-            library_version=__version__,
-            notes=(
-                "a run fits a candidate on one part of the records and scores it on the other; the parts are disjoint, "
-                "so each may cost a whole run",
-                "the number of runs is secret, and so is the time that the fit took",
-                *paid.reasons,
-            ),
-            not_private=doubts(entropy, observed=current_observer() is not None),
+            idealized=paid.reasons,
         )
-
-    # --- what the released model does, unchanged ----------------------------------------------------
-
-    @property
-    def _shown(self) -> Any:
-        """The released model, or what will be like it."""
-        if hasattr(self, "best_estimator_"):
-            return self.best_estimator_
-        if self.estimator is not None:
-            return self.estimator
-        return self.candidates[0] if isinstance(self.candidates, (list, tuple)) and self.candidates else None
-
-    def _fitted(self) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The released model's predictions."""
-        return np.asarray(self._fitted().predict(X))
-
-    @_has("decision_function")
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The released model's scores of classes."""
-        return np.asarray(self._fitted().decision_function(X))
-
-    @_has("predict_proba")
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The released model's probabilities."""
-        return np.asarray(self._fitted().predict_proba(X))
-
-    @_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Their logarithms."""
-        return np.asarray(self._fitted().predict_log_proba(X))
-
-    def score(self, X: Any, y: Any) -> float:
-        """Return the released model's exact accuracy or R^2 on *public* records: see the estimators' ``score``."""
-        warn_of_exact_score()
-        return float(self._fitted()._exact_score(X, y))
-
-    def save(self, path: str | Path) -> Path:
-        """Write the released model with the selection's certificate to ``path``; ``discreet.load`` reads it."""
-        saved: Path = self._fitted().save(path)
-        return saved
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The declared classes."""
-        return np.asarray(self._fitted().classes_)
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features seen."""
-        return int(self._fitted().n_features_in_)
 
     def __sklearn_tags__(self) -> Any:
         tags, shown = super().__sklearn_tags__(), self._shown
@@ -372,7 +365,7 @@ def _untrained(candidate: Candidate, X: Any) -> Outcome:
     else:
         model.coef_, model.intercept_ = np.zeros(shape), np.float64(0.0)
     model.coef_noise_ = model.intercept_noise_ = None
-    return Outcome(candidate, model, math.nan)
+    return Outcome(0, model, math.nan)
 
 
 def _unnamed(candidate: Candidate) -> Bounds:
@@ -380,19 +373,6 @@ def _unnamed(candidate: Candidate) -> Bounds:
     bounds = candidate.facts.bounds
     listed = isinstance(bounds.features, Mapping)
     return bounds.with_facts(features=tuple(bounds.features.values())) if listed else bounds  # type: ignore[union-attr]
-
-
-def _declared(bounds: Bounds, n: int) -> dict[str, Any]:
-    ranges = bounds.features
-    facts = {
-        "features": ranges if isinstance(ranges, (float, dict)) else [list(pair) for pair in ranges],
-        "row_norm": bounds.row_norm,
-        "target": bounds.target,
-        "classes": bounds.classes,
-        "n": n,
-        "scale": bounds.scale,
-    }
-    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:

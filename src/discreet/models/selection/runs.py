@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from discreet.budget import Budget
-from discreet.curator.lattice.entropy import Entropy
-from discreet.curator.private_data import PrivateData
-from discreet.curator.records.split import Part
+from discreet.accounting.priced_plan import PricedPlan
+from discreet.curator import Entropy, Part, PrivateData, uniform_below
 from discreet.errors import PlanViolation
 from discreet.models.base import DPLinearModel
-from discreet.models.selection.search_price import SCORE, Candidate, Offer
+from discreet.models.selection.search_price import Candidate, Offer
 
 
 @dataclass(frozen=True)
@@ -28,10 +26,10 @@ class Outcome:
     """What one run would release; coefficients that are not finite have the least score of all.
 
     A fit that raises ends the selection: an outcome above all others, which the theorem allows in any order. Drawing
-    again until a fit succeeds would not be covered.
+    again until a fit succeeds would not be covered. ``index`` is the candidate's.
     """
 
-    candidate: Candidate
+    index: int
     model: DPLinearModel
     score: float
 
@@ -47,7 +45,7 @@ class Runs:
 
     def one(self, paid: Offer, entropy: Entropy) -> Outcome:
         """One run, with fresh noise in everything."""
-        index = lot(len(self.candidates), entropy)
+        index = uniform_below(len(self.candidates), entropy)
         candidate, run = self.candidates[index], paid.run
         bounds = candidate.facts.bounds.with_facts(n=self.sizes[0])
         model = clone(candidate.estimator).set_params(
@@ -62,14 +60,14 @@ class Runs:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a warning of a run that is not released would tell of it
             model.fit(self.fitting.X, self.fitting.y, self.fitting.groups)
-        if model.certificate_.events != paid.releases[index]:
+        if model.certificate_.events != paid.planned[index].priced.events:
             raise PlanViolation("a candidate released something else than was priced: please report these candidates")
-        return Outcome(candidate, model, self._score(candidate, model, run))
+        return Outcome(index, model, self._score(candidate, model, paid.score))
 
-    def _score(self, candidate: Candidate, model: DPLinearModel, run: Budget) -> float:
+    def _score(self, candidate: Candidate, model: DPLinearModel, priced: PricedPlan) -> float:
         data = _private(candidate, self.scoring, self.sizes[1])
         loss = candidate.facts.loss
-        curator = data.open(SCORE, run, loss)
+        curator = data.open(priced, loss)
         w = in_training_units(model, data, loss)
         if not np.isfinite(w).all():
             return -math.inf
@@ -89,11 +87,3 @@ def in_training_units(model: DPLinearModel, data: PrivateData, loss: Any) -> NDA
     if model.fit_intercept:
         w = np.column_stack([w, np.atleast_1d(model.intercept_) / scale])
     return np.ascontiguousarray(w[0] if loss.n_outputs == 1 else w.T)
-
-
-def lot(sides: int, entropy: Entropy) -> int:
-    """A uniform number below ``sides``, exactly: words beyond the largest multiple are drawn again."""
-    while True:
-        word = int(entropy.words(1)[0])
-        if word < (1 << 64) // sides * sides:
-            return word % sides

@@ -8,14 +8,15 @@ from discreet.accounting import gaussian, repeated_selection
 from discreet.accounting.events import Event, Gaussian, NonPrivate, RepeatedSelection, merged
 from discreet.accounting.number_of_runs import SHAPES, Stopping
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import Price, calibrate, epsilon_of
+from discreet.accounting.priced_plan import PricedPlan, price_plan
+from discreet.accounting.pricing import Price, epsilon_of, remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget
-from discreet.curator.session import idealised
+from discreet.curator import idealized
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.base import DPLinearModel
-from discreet.models.defaults import choose_solver
 from discreet.models.fitting import declared, penalty_of
+from discreet.models.solver_choice import choose_solver
 
 SCORE = Plan((Release("noisy_score", 1),))
 MEAN_RUNS = 10.0
@@ -79,27 +80,41 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Offer:
-    """A selection before it runs: what it costs in all, what each run may spend, and what each candidate releases."""
+class Planned:
+    """A candidate's fit before it runs: the plan at its price, its solver's settings, why it may be idealized."""
 
-    stopping: Stopping
-    total: Budget
-    run: Budget
-    releases: tuple[tuple[Event, ...], ...]
-    events: tuple[Event, ...]
-    price: Price
+    priced: PricedPlan
+    solver: Mapping[str, Any]
     reasons: tuple[str, ...]
-    planned: tuple["Planned", ...]
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A candidate's fit before it runs: its solver's settings, its noise, what it releases, why it may be idealised."""
+class Offer:
+    """A selection before it runs: what it costs in all, what each run may spend, and what each candidate releases.
 
-    solver: Mapping[str, Any]
-    noise_multiplier: float
-    events: tuple[Event, ...]
-    reasons: tuple[str, ...]
+    ``score`` is the noisy score of a run.
+    """
+
+    stopping: Stopping
+    run: Budget
+    priced: PricedPlan
+    planned: tuple[Planned, ...]
+    score: PricedPlan
+
+    @property
+    def total(self) -> Budget:
+        """The guarantee of the whole selection."""
+        return self.priced.budget
+
+    @property
+    def price(self) -> Price:
+        """What the accountants say of it."""
+        return self.priced.price
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why a candidate's proof is of real numbers, where it is."""
+        return tuple(dict.fromkeys(reason for one in self.planned for reason in one.reasons))
 
 
 def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Budget, law: Stopping) -> Offer:
@@ -109,39 +124,44 @@ def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Bud
     has a dearer curve at some order, all runs get less until the price is met. ``domains`` are what is public of
     the part that each candidate will be fitted on.
     """
-    if not total.is_private:
-        return _offered(candidates, domains, total, total, law)
-    if total.is_pure:
-        if law.shape is None:
-            raise Unsupported("Poisson stopping has no pure guarantee: use geometric or logarithmic, or set a delta")
-        run = Budget(total.epsilon / (2 + law.shape) * (1 - 1e-9), 0.0, total.neighbors)
-        return _offered(candidates, domains, total, run, law)
-    mu = repeated_selection.run_mu(law, total.epsilon, total.delta) * (1 - 1e-9)
-    for _ in range(30):
-        epsilon = gaussian.epsilon_of(mu, total.delta)
-        if not epsilon > 0:
-            raise Unsupported("the budget is too small for a selection, whose runs would get none of it: raise epsilon")
-        run = Budget(epsilon, total.delta, total.neighbors)
-        found = _offered(candidates, domains, total, run, law)
-        if found.price.epsilon <= total.epsilon:
-            return found
-        mu *= min(0.995, 0.999 * total.epsilon / found.price.epsilon)
+    with remembered_prices():
+        if not total.is_private:
+            return _Runs(candidates, domains, total, law).offer(total)
+        if total.is_pure:
+            if law.shape is None:
+                raise Unsupported(
+                    "Poisson stopping has no pure guarantee: use geometric or logarithmic, or set a delta"
+                )
+            run = Budget(total.epsilon / (2 + law.shape) * (1 - 1e-9), 0.0, total.neighbors)
+            return _Runs(candidates, domains, run, law).offer(total)
+        mu = repeated_selection.run_mu(law, total.epsilon, total.delta) * (1 - 1e-9)
+        for _ in range(30):
+            epsilon = gaussian.epsilon_of(mu, total.delta)
+            if not epsilon > 0:
+                raise Unsupported("the budget is too small for a selection, whose runs get none of it: raise epsilon")
+            runs = _Runs(candidates, domains, Budget(epsilon, total.delta, total.neighbors), law)
+            cost = epsilon_of(runs.events, total.delta, total.neighbors).epsilon
+            if cost <= total.epsilon:
+                return runs.offer(total)
+            mu *= min(0.995, 0.999 * total.epsilon / cost)
     raise Unsupported("no budget of a run meets the total: raise epsilon, or leave out candidates that draw samples")
 
 
-def _offered(
-    candidates: Sequence[Candidate], domains: Sequence[Domain], total: Budget, run: Budget, law: Stopping
-) -> Offer:
-    planned = tuple(_planned(candidate, domain, run) for candidate, domain in zip(candidates, domains, strict=True))
-    releases = tuple(one.events for one in planned)
-    scored = SCORE.events(calibrate(SCORE, run), pure=run.is_pure)
-    if run.is_private:
-        listed: tuple[Event, ...] = (RepeatedSelection(kinds((*releases, scored)), law.mean, law.shape),)
-    else:
-        listed = (NonPrivate(),)
-    reasons = tuple(dict.fromkeys(reason for one in planned for reason in one.reasons))
-    price = epsilon_of(listed, total.delta, total.neighbors)
-    return Offer(law, total, run, releases, listed, price, reasons, planned)
+class _Runs:
+    """What runs release that may each cost ``run``: every candidate's fit at its price, and the score."""
+
+    def __init__(self, candidates: Sequence[Candidate], domains: Sequence[Domain], run: Budget, law: Stopping) -> None:
+        self.run, self.law = run, law
+        self.planned = tuple(_planned(one, domain, run) for one, domain in zip(candidates, domains, strict=True))
+        self.score = price_plan(SCORE, run)
+        listed = (*(one.priced.events for one in self.planned), self.score.events)
+        self.events: tuple[Event, ...] = (NonPrivate(),)
+        if run.is_private:
+            self.events = (RepeatedSelection(kinds(listed), law.mean, law.shape),)
+
+    def offer(self, total: Budget) -> Offer:
+        """Price the selection as a whole."""
+        return Offer(self.law, self.run, price_plan(self.events, total), self.planned, self.score)
 
 
 def _planned(candidate: Candidate, domain: Domain, run: Budget) -> Planned:
@@ -152,8 +172,7 @@ def _planned(candidate: Candidate, domain: Domain, run: Budget) -> Planned:
     plan = chosen.plan(domain, loss, penalty)
     if plan.total_variation:
         raise Unsupported("a sampler that is only approximate cannot be selected among: leave this candidate out")
-    noise = calibrate(plan, run)
-    return Planned(chosen.settings(), noise, plan.events(noise, pure=run.is_pure), idealised(plan, run))
+    return Planned(price_plan(plan, run), chosen.settings(), idealized(plan, run))
 
 
 def kinds(runs: Sequence[tuple[Event, ...]]) -> tuple[tuple[Event, ...], ...]:

@@ -10,13 +10,12 @@ along its gradient), and the longer a row, the sooner it is clipped. Nothing her
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri, softmax
 
-from discreet.losses.base import curvature, derivative
+from discreet.losses.base import Loss, curvature, derivative
 
 Vector = NDArray[np.float64]
 
@@ -55,7 +54,7 @@ class Margins:
         return np.asarray((self.chances * bends).sum(axis=1))
 
 
-def binary_margins(loss: Any, mean: float, deviation: float, slope: float, directions: float) -> Margins:
+def binary_margins(loss: Loss, mean: float, deviation: float, slope: float, directions: float) -> Margins:
     """Of a loss with one output and targets +-1; rows see this many directions."""
     points = normal_points(2)
     units, length = points[:, 0], row_lengths(points[:, 1], directions)

@@ -20,31 +20,12 @@ What is not in these figures: sampling of batches, the sampling error of the rec
 stopping (the run without noise has them too), and what noise in bought scales and counts did to the steps' lengths.
 """
 
-import math
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.plan import Release
-from discreet.curator.records.recoding import Recoding
-
-if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+from discreet.curator import Recoding
 
 Vector = NDArray[np.float64]
-
-
-def tells_noise(curator: "Curator") -> bool:
-    """Whether there is a noise to speak of: a stand-in for a curator, in tests of solvers, may only answer."""
-    return hasattr(curator, "budget") and hasattr(curator, "noise_multiplier")
-
-
-def noise_deviation(curator: "Curator", release: Release, clip: float) -> float:
-    """The standard deviation of one entry of a noisy sum: Gaussian, or Laplace's sqrt(2) scales for pure budgets."""
-    scale = curator.budget.neighbors.sum_factor * clip * curator.noise_multiplier * release.relative_noise
-    laplace = curator.budget.is_pure or release.mechanism == "laplace"
-    return scale * (math.sqrt(2.0) if laplace else 1.0)
 
 
 def responses(momenta: Vector, averages: Vector, pull: Vector | float = 0.0, shrink: float = 1.0) -> Vector:

@@ -18,11 +18,11 @@ An L2 penalty's pull is left out: it shrinks.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.losses.base import Loss
 from discreet.solvers.uncertainty.curvature import Margins, binary_margins, softmax_margins
 from discreet.solvers.uncertainty.propagation import gain, left_of_start
 
@@ -37,7 +37,8 @@ class Spectrum:
 
     Directions that are not told from noise have eigenvalue 0: features that add up to a constant are flat. ``farthest``
     is how long rows at the end of a feature's range are, over a typical row's length; ``kept`` are the eigenvalues that
-    whitening divided by, before it, and ``deviation`` the noise of an entry of that moment.
+    whitening divided by, before it, ``deviation`` the noise of an entry of that moment, and
+    ``length`` a typical row's.
     """
 
     shares: Vector
@@ -46,6 +47,7 @@ class Spectrum:
     farthest: Vector
     kept: Vector
     deviation: float
+    length: float
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Steps:
         return gain(self.momenta, self.averages, self.size * np.asarray(curvature))
 
 
-def deviations(seen: Spectrum, linear: Vector, loss: Any, v: Vector, steps: Steps) -> Vector:
+def deviations(seen: Spectrum, linear: Vector, loss: Loss, v: Vector, steps: Steps) -> Vector:
     """Of coefficients ``linear @ v``."""
     outputs = 1 if v.ndim == 1 else v.shape[1]
     margins = _margins(seen, loss, v.reshape(len(v), -1), steps.slope)
@@ -100,7 +102,7 @@ def margins_of(seen: Spectrum, v: Vector) -> tuple[float, float]:
     return center, max(float(rotated**2 @ seen.shares) - center**2, 1e-4) ** 0.5
 
 
-def _margins(seen: Spectrum, loss: Any, columns: Vector, slope: float) -> Margins:
+def _margins(seen: Spectrum, loss: Loss, columns: Vector, slope: float) -> Margins:
     center, rotated = seen.mean @ columns, seen.vectors.T @ columns
     covariance = (rotated.T * seen.shares) @ rotated - np.multiply.outer(center, center)
     directions = max(1.0, float(seen.shares.sum()))

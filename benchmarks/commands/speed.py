@@ -1,0 +1,84 @@
+"""``python -m benchmarks speed [name ...]``: times, as ratios to peers."""
+
+import json
+import os
+import platform
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.measures.timing_rows import table
+from discreet.cli.errors import Refused
+
+NAMES = (
+    "gradient",
+    "sgd",
+    "fit",
+    "startup",
+    "noise",
+    "sparse",
+    "coordinates",
+    "minimize",
+    "whitened",
+    "ledger",
+    "audit",
+    "foreign",
+    "tables",
+)
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "opacus", "jax", "jax-privacy", "skglm", "diffprivlib")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on."""
+    versions = {package: found for package in PACKAGES if (found := _version(package)) is not None}
+    return {"cpu": _cpu(), "cores": os.cpu_count(), "python": platform.python_version(), "versions": versions}
+
+
+def speed(
+    names: Annotated[list[str] | None, typer.Argument(help=f"Any of: {', '.join(NAMES)}. Default: all.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each comparison; more on a busy machine.")] = 15,
+    json_file: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write the figures there too; -: print JSON only."),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 where a target is missed.")] = False,
+) -> None:
+    """Times, as ratios to peers: interleaved, the best of N rounds."""
+    unknown = [name for name in names or () if name not in NAMES]
+    if unknown:
+        raise Refused(f"no benchmark is called {', '.join(unknown)}: choose from {', '.join(NAMES)}")
+    found: dict[str, Any] = {"machine": machine(), "results": {}}
+    quiet, missed = json_file == "-", False
+    for name in names or NAMES:
+        before = os.getloadavg()[0]
+        rows = list(import_module(f"benchmarks.speed.{name}").run(rounds))
+        load = [before, os.getloadavg()[0]]
+        missed = missed or any(row.is_met is False for row in rows)
+        found["results"][name] = {"load": load, "rows": [row.as_dict() for row in rows]}
+        if not quiet:
+            print(table(f"{name} (load {load[0]:.1f} before, {load[1]:.1f} after)", rows), flush=True)
+    text = json.dumps(found, indent=2)
+    if quiet:
+        print(text)
+    elif json_file:
+        Path(json_file).write_text(text + "\n", encoding="utf-8")
+    if check and missed:
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Comparisons: every method on every problem."""

@@ -1,0 +1,1 @@
+"""Methods that are compared, one file each; ``tuned`` and ``defaults`` list which."""

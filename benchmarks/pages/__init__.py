@@ -1,0 +1,1 @@
+"""Results as tables for the documentation, and as pictures."""

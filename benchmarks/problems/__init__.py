@@ -1,0 +1,1 @@
+"""Problems that methods are compared on, one file each."""

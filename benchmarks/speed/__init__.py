@@ -1,0 +1,1 @@
+"""Times against peers, one file each."""

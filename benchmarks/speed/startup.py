@@ -1,0 +1,86 @@
+"""Fresh processes: what an import costs (CPU time), and a first fit (wall time), its kernels cached or not."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.measures.timing_rows import Row, at_most
+
+_IMPORT = "import time; start = time.process_time(); {statement}; print(time.process_time() - start)"
+
+_FIRST_FIT = """
+import time; start = time.perf_counter()
+import json
+import numpy as np
+from discreet import DPLogisticRegression
+imported = time.perf_counter() - start
+from numba.core import event
+compiled = event.RecordingListener()
+event.register("numba:compile", compiled)
+rng = np.random.default_rng(0)
+X, y = rng.uniform(-1, 1, (1000, 10)), rng.integers(0, 2, 1000)
+DPLogisticRegression(bounds=1.0, classes=(0, 1), solver="gd").fit(X, y)
+names = sorted(record.data["dispatcher"].__name__ for _, record in compiled.buffer if record.is_start)
+seconds, cpu = time.perf_counter() - start, time.process_time()
+print(json.dumps({"seconds": seconds, "cpu": cpu, "imported": imported, "compiled": names}))
+"""
+
+
+def run(rounds: int) -> Iterator[Row]:
+    yield from imports(max(3, rounds // 2))
+    yield from first_fits(max(3, rounds // 3))
+
+
+def _fresh(code: str, **environment: str) -> str:
+    """Python's own bytecode is kept on disk, as an installation keeps it."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**kept, **environment}, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return done.stdout
+
+
+def imports(rounds: int) -> Iterator[Row]:
+    statements = {
+        "package": "import discreet",
+        "estimator": "from discreet import DPLogisticRegression",
+        "peer": "import sklearn.linear_model",
+    }
+    taken: dict[str, list[float]] = {name: [] for name in statements}
+    for _ in range(rounds):
+        for name, statement in statements.items():
+            taken[name].append(float(_fresh(_IMPORT.format(statement=statement))))
+    peer = min(taken["peer"])
+    for name, goal in (("package", at_most(0.3)), ("estimator", None)):
+        spread = max(statistics.median(taken[which]) / min(taken[which]) for which in (name, "peer"))
+        title = f"{statements[name]}, against {statements['peer']}"
+        yield Row(title, "ms", 1e3 * min(taken[name]), 1e3 * peer, min(taken[name]) / peer, goal, spread)
+
+
+def first_fits(rounds: int) -> Iterator[Row]:
+    """Both from the same new cache: the first process fills it, the others must find everything there."""
+    _fresh("from discreet import DPLogisticRegression")  # writes bytecode
+    with tempfile.TemporaryDirectory() as folder:
+        cold: dict[str, Any] = json.loads(_fresh(_FIRST_FIT, NUMBA_CACHE_DIR=folder))
+        warm = [json.loads(_fresh(_FIRST_FIT, NUMBA_CACHE_DIR=folder)) for _ in range(rounds)]
+    best = min(warm, key=lambda one: float(one["seconds"]))
+    spread = statistics.median(one["seconds"] for one in warm) / best["seconds"]
+    note = f"of which imports {best['imported']:.2f} s; CPU time {min(one['cpu'] for one in warm):.2f} s"
+    yield Row(
+        "first fit, n=1000, p=10, full cache",
+        "s",
+        best["seconds"],
+        goal=at_most(2.0, absolute=True),
+        spread=spread,
+        note=note,
+    )
+    again = max((one["compiled"] for one in warm), key=len)
+    yield Row("functions compiled, full cache", "", len(again), goal=at_most(0, absolute=True), note=", ".join(again))
+    note = f"{len(cold['compiled'])} functions compiled; CPU time {cold['cpu']:.2f} s; one process"
+    goal = at_most(6.0, absolute=True)
+    yield Row("first fit, n=1000, p=10, empty cache", "s", cold["seconds"], goal=goal, note=note)

@@ -1,0 +1,105 @@
+"""``PricedPlan``: what will be released, with how much noise, at what price. ``price_plan`` alone makes one.
+
+The curator answers it, the ledger charges it, the certificate claims it: none of them works out a noise multiplier,
+the events or their epsilon again. So all three speak of the same release.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from math import inf
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from discreet.accounting.events import Event
+from discreet.accounting.plan import Plan
+from discreet.accounting.pricing import Price, calibrate, epsilon_of, remembered_prices
+from discreet.budget import Budget
+from discreet.errors import PlanViolation, Unsupported
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class PricedPlan:
+    """A plan, the budget that it keeps, its noise, its events, and what they cost at the budget's delta.
+
+    ``plan`` has no releases where the events themselves were priced. Objects that ``price_plan`` did not make (copies
+    with other fields, for example) are refused by the ledger and by the curator.
+    """
+
+    plan: Plan
+    budget: Budget
+    noise_multiplier: float
+    events: tuple[Event, ...]
+    price: Price
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise PlanViolation("a priced plan is made by price_plan(plan, budget) alone")
+
+    def only(self, place: int, clip: float) -> "PricedPlan":
+        """Return one release of the plan by itself, at its own noise and with a clip: it was paid for with the rest."""
+        part = Plan((replace(self.plan.releases[place], clip=clip),))
+        events = part.events(self.noise_multiplier, pure=self.budget.is_pure)
+        return _sealed(part, self.budget, self.noise_multiplier, events, self.price)
+
+
+def price_plan(plan: Plan | Iterable[Event], budget: Budget) -> PricedPlan:
+    """Find the least noise with which a plan keeps a budget, its events, and their price: all three once.
+
+    Parameters
+    ----------
+    plan : Plan or iterable of events
+        What will be released. The noise of a plan is calibrated to the budget; events have theirs.
+    budget : Budget
+        What may be claimed of it afterwards.
+
+    Returns
+    -------
+    PricedPlan
+        For ``Ledger.reserve``, ``PrivateData.open`` and ``Certificate.of``.
+
+    Raises
+    ------
+    Unsupported
+        Where the events cost more than the budget, or no noise keeps it.
+
+    Examples
+    --------
+    >>> from discreet.accounting.plan import Plan, Release
+    >>> from discreet.accounting.priced_plan import price_plan
+    >>> from discreet.budget import Budget
+    >>> priced = price_plan(Plan([Release("noisy_gradient", 10)]), Budget(1.0, 1e-6))
+    >>> round(priced.noise_multiplier, 2), round(priced.price.epsilon, 6)
+    (13.35, 1.0)
+    """
+    with remembered_prices():  # the search for the noise ends on the price that is asked for below
+        if isinstance(plan, Plan):
+            noise_multiplier, listed = calibrate(plan, budget), plan
+            events = plan.events(noise_multiplier, pure=budget.is_pure)
+        else:
+            noise_multiplier, listed, events = 0.0, Plan(()), tuple(plan)
+        if events and not budget.is_private:
+            price = Price(inf, {"none": inf})
+        else:
+            price = epsilon_of(events, budget.delta, budget.neighbors)
+    if not price.epsilon <= budget.epsilon:
+        raise Unsupported("these events cost more than their budget: nothing was charged")
+    return _sealed(listed, budget, noise_multiplier, events, price)
+
+
+def require_priced(priced: PricedPlan) -> PricedPlan:
+    """Return what ``price_plan`` made, unchanged since then; PlanViolation for anything else."""
+    seal = _seals.get(priced) if type(priced) is PricedPlan else None
+    if seal is None or any(getattr(priced, name) is not value for name, value in seal.items()):
+        raise PlanViolation("only a plan that price_plan(plan, budget) priced can be charged and opened: price it")
+    return priced
+
+
+_seals: "WeakKeyDictionary[PricedPlan, dict[str, Any]]" = WeakKeyDictionary()
+
+
+def _sealed(plan: Plan, budget: Budget, noise_multiplier: float, events: tuple[Event, ...], price: Price) -> PricedPlan:
+    """Make a priced plan, and remember what is in it."""
+    made, names = object.__new__(PricedPlan), (item.name for item in fields(PricedPlan))
+    _seals[made] = dict(zip(names, (plan, budget, noise_multiplier, events, price), strict=True))
+    for name, value in _seals[made].items():
+        object.__setattr__(made, name, value)
+    return made

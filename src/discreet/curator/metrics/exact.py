@@ -1,0 +1,72 @@
+"""Exact scores of rows that are declared public, with the usual intervals for the sampling of the rows."""
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.metrics import METRICS
+from discreet.curator.metrics.measurement import Measured, half_width
+from discreet.curator.metrics.predictions import Released, read
+
+Vector = NDArray[np.float64]
+
+
+class ExactScore(NamedTuple):
+    """A score, the number of rows, the interval's name, and its ends where they are not value -+ sampling."""
+
+    found: Measured
+    n: int
+    sampling: str
+    ends: tuple[float, float] | None = None
+
+
+def measure_public(metric: str, model: Released, X: Any, y: Any, level: float) -> ExactScore:
+    """Return the exact score: Wilson's interval for accuracy, DeLong's for the area, the delta method's for R2."""
+    rows, _ = read(model, X, y, partial(METRICS[metric].seen, model))
+    kept = rows[~np.isnan(rows).any(axis=1)]
+    if metric == "accuracy":
+        value, low, high = _wilson(kept[:, 0], level)
+        return ExactScore(Measured(value, value, value, 0.0), len(rows), "Wilson", (low, high))
+    value, spread = area(*kept.T) if metric == "auc" else r_squared_of(*kept.T)
+    found = Measured(value, value, value, half_width(level) * spread)
+    return ExactScore(found, len(rows), "DeLong" if metric == "auc" else "delta method")
+
+
+def _wilson(right: Vector, level: float) -> tuple[float, float, float]:
+    n, z = len(right), half_width(level)
+    if n == 0:
+        return math.nan, 0.0, 1.0
+    share = float(right.mean())
+    center, spread = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return share, max(0.0, (center - spread) / (1 + z * z / n)), min(1.0, (center + spread) / (1 + z * z / n))
+
+
+def area(margins: Vector, classes: Vector) -> tuple[float, float]:
+    """The area under the ROC curve, ties counted half, and DeLong's standard error."""
+    positive, negative = np.sort(margins[classes > 0]), np.sort(margins[classes <= 0])
+    if not (len(positive) and len(negative)):
+        return math.nan, math.inf
+    below = _ranks(negative, positive) / len(negative)
+    above = 1 - _ranks(positive, negative) / len(positive)
+    value = float(below.mean())
+    variance = sum(float(np.var(part, ddof=1)) / len(part) if len(part) > 1 else 0.25 for part in (below, above))
+    return value, math.sqrt(variance)
+
+
+def _ranks(ordered: Vector, values: Vector) -> Vector:
+    """How many of ``ordered`` lie below each value, those equal to it half."""
+    ends = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    return np.asarray(sum(ends) / 2.0)
+
+
+def r_squared_of(u: Vector, v: Vector) -> tuple[float, float]:
+    """R2 and its standard error: each row's influence on the ratio of the two sums of squares."""
+    around, error = (u - u.mean()) ** 2 if len(u) else u, (u - v) ** 2
+    if not (len(u) and around.sum() > 0):
+        return math.nan, math.inf
+    ratio = float(error.sum() / around.sum())
+    influence = (error - ratio * around) / float(around.mean())
+    return 1 - ratio, float(influence.std()) / math.sqrt(len(u))

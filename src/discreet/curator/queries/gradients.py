@@ -1,0 +1,166 @@
+"""Noisy sums of clipped gradients, over all records or a Poisson sample of them, and of their changes."""
+
+from __future__ import annotations  # nested functions would build their annotations on every call
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.engines.base import Engine, Integers
+from discreet.curator.engines.dense import DenseEngine
+from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.kernels import gradients as kernels
+from discreet.curator.known_answers.gradients import check_change_kernels
+from discreet.curator.lattice.lattice import Grid, Weights, place_weights
+from discreet.curator.session import Session
+from discreet.errors import PlanViolation
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GradientQuery:
+    """A sum of clipped gradients: at which weights, of which loss, on which lattice.
+
+    ``bound`` is B; ``use_l1`` bounds contributions in the L1 norm (Laplace) instead of L2 (Gaussian);
+    ``scale`` is ``Unit.coefficient_scale``; ``units`` are the sampled records or persons, None for all. With an
+    ``anchor`` it is the change of the gradient from there to ``weights`` that is clipped and summed.
+    """
+
+    weights: Weights
+    loss: Any
+    bound: int
+    scale: float
+    use_l1: bool = False
+    units: Integers | None = None
+    anchor: Weights | None = None
+
+    def over(self, engine: Engine) -> Integers:
+        """Return the exact sum in lattice steps, one row per output."""
+        if isinstance(engine, SparseEngine):
+            return self._over_sparse_rows(engine)
+        assert isinstance(engine, DenseEngine)
+        everybody = self.units is None and self.anchor is None
+        return self._over_tiles(engine) if everybody and self._is_single else self._over_rows(engine)
+
+    @property
+    def _is_single(self) -> bool:
+        return len(self.weights.integers) == 1
+
+    def _over_tiles(self, engine: DenseEngine) -> Integers:
+        tiles, w = engine.tiles, self.weights.integers[0]
+        limits = tiles.limits.of(self.bound, self.use_l1)
+        point = (w, self.weights.margin_scale(engine.grid), self.scale, self.loss)
+
+        def part(first: int, last: int) -> Integers:
+            out = np.zeros(w.size, dtype=np.int64)
+            cut = slice(first, last)
+            facts = (tiles.targets[cut], tiles.weights[cut], limits[cut])
+            room = np.empty(tiles.cells.shape[2], dtype=np.int64), np.empty(tiles.cells.shape[2], dtype=np.int32)
+            kernels.gradient_over_tiles(tiles.cells[cut], *facts, *point, *room, out)
+            return out
+
+        return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)[None, :]
+
+    def _over_rows(self, engine: DenseEngine) -> Integers:
+        chosen, facts = engine.chosen_rows(self.units), engine.facts.of(self.bound, self.use_l1)
+        points = self._points(engine.grid)
+
+        def part(first: int, last: int) -> Integers:
+            out = np.zeros(self.weights.integers.shape, dtype=np.int64)
+            some = (engine.rows, facts, chosen[first:last])
+            if self.anchor is not None:
+                kernels.change_over_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
+            elif self._is_single:
+                kernels.gradient_over_batch(*some, *points, self.scale, self.loss, out[0])
+            else:
+                kernels.gradient_over_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
+            return out
+
+        return engine.workers.sum(part, len(chosen), chosen.size * self.weights.integers.size)
+
+    def _over_sparse_rows(self, engine: SparseEngine) -> Integers:
+        chosen, facts = engine.chosen_rows(self.units), engine.facts.of(self.bound, self.use_l1)
+        points = self._points(engine.grid)
+
+        def part(first: int, last: int) -> Integers:
+            out = np.zeros(self.weights.integers.shape, dtype=np.int64)
+            some = (*engine.rows, facts, chosen[first:last])
+            if self.anchor is not None:
+                kernels.change_over_sparse_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
+            elif self._is_single:
+                kernels.gradient_over_sparse_batch(*some, *points, self.scale, self.loss, out[0])
+            else:
+                kernels.gradient_over_sparse_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
+            return out
+
+        entries = engine.rows[2].size // max(1, engine.records.n_rows)  # of a row
+        return engine.workers.sum(part, len(chosen), len(self.weights.integers) * len(chosen) * entries)
+
+    def _points(self, grid: Grid) -> tuple[Any, ...]:
+        """Return the weights and their margin scale as kernels take them; both points where there is an anchor."""
+        w, scale = self.weights.integers, self.weights.margin_scale(grid)
+        if self.anchor is not None:
+            return w, self.anchor.integers, scale, self.anchor.margin_scale(grid)
+        return w[0] if self._is_single else w, scale
+
+
+def noisy_gradient(session: Session, w: Vector, *, clip: float, rho: float | None = None) -> Vector:
+    """Return the sum over the (Poisson-sampled) records of the loss's gradients at ``w``, each clipped, plus noise.
+
+    Privacy
+    -------
+    Sensitivity: a record (a person) contributes an integer vector q with ||q|| <= B exactly (``lattice``: |c| <= B // r
+    with r >= ||x||; a person's k rows B // k each; several outputs ||c|| ||x|| <= B); ``clip`` is B in real units. A
+    null record contributes 0. Hence the sum moves by at most B under ``zero_out`` and ``add_remove`` and by 2 B under
+    ``replace_one``.
+    Mechanism: sum + round(2^m N(0, I)), the ideal Gaussian mechanism rounded; for pure budgets the norm is L1 and the
+    noise discrete Laplace of scale 2^m.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier; ``PoissonSampled`` where the plan
+    samples, each record (person) by its own exact coin. Adaptive plans: rho-zCDP, charged to the filter first.
+    Conditions: w depends on released values only; both norms are of integers, checked in integers.
+    """
+    return _noisy_sum(session, "noisy_gradient", w, None, clip, rho)
+
+
+def noisy_gradient_change(session: Session, w: Vector, anchor: Vector, *, clip: float) -> Vector:
+    """Return the sum over the (Poisson-sampled) records of the gradient's change from ``anchor`` to ``w``, plus noise.
+
+    Privacy
+    -------
+    Sensitivity: a record's change is (f'(x.w) - f'(x.anchor)) x, an integer coefficient times x, and is clipped on the
+    lattice exactly like a gradient: B, 2 B under ``replace_one``. It is the executed clip, not the smoothness, that the
+    proof rests on.
+    Mechanism: as ``noisy_gradient``.
+    Event: ``Gaussian`` (``Laplace``) at the planned multiplier, ``PoissonSampled`` where the plan samples: noise is in
+    proportion to the clip, so the event is the same for every clip.
+    Conditions: w, anchor and clip depend on released values only.
+    """
+    if anchor.shape != w.shape:
+        raise PlanViolation(f"the anchor must have shape {session.domain.shape}")
+    check_change_kernels(session.loss, sparse=session.engine.is_sparse)
+    return _noisy_sum(session, "noisy_gradient_change", w, anchor, clip, None)
+
+
+def _noisy_sum(session: Session, name: str, w: Vector, anchor: Vector | None, clip: float, rho: float | None) -> Vector:
+    if w.shape != session.domain.shape:
+        raise PlanViolation(f"weights must have shape {session.domain.shape}")
+    release = session.spend(name, clip, rho=rho)
+    unit = session.unit(release, clip)
+    drawn = session.noise(release, unit, w.size)
+    grid = session.engine.grid
+    query = GradientQuery(
+        weights=place_weights(w, grid),
+        loss=session.loss,
+        bound=unit.bound,
+        scale=unit.coefficient_scale(grid),
+        use_l1=session.uses_l1(release),
+        units=session.sample(release),
+        anchor=None if anchor is None else place_weights(anchor, grid),
+    )
+    exact = query.over(session.engine)
+    released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape))
+    answer = np.ascontiguousarray(released.T, dtype=np.float64).reshape(w.shape)
+    return answer * unit.step

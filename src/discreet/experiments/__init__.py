@@ -1,1 +1,0 @@
-"""The papers' experiments and the comparisons, one file each."""

@@ -1,0 +1,164 @@
+"""Private linear models of any loss and penalty, a user's own among them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Bounds
+from discreet.errors import MissingBounds, Unsupported
+from discreet.losses.base import Loss, loss_of
+from discreet.models.classification import _DPClassifier
+from discreet.models.registry import register_model
+from discreet.models.regression import _DPRegressor
+from discreet.penalties.base import Penalty
+
+
+@register_model("classifier")
+class DPClassifier(_DPClassifier):
+    """Linear classification with differential privacy, by any loss of margins and classes.
+
+    Minimizes (1/n) sum of losses + penalty in training coordinates (each feature divided by its declared bound).
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, classes, penalty, alpha, solver, neighbors, allow_large_delta, fit_intercept, ledger, \
+dataset, verbose
+        As in ``DPLogisticRegression``.
+    loss : Loss or str, default="logistic"
+        A loss for classes, as an object or by its registered name. One margin serves two classes; for K > 2 classes the
+        loss must have K margins, such as ``Softmax(3)``.
+
+    See Also
+    --------
+    discreet.losses.register_loss : Declare a loss of your own.
+
+    Examples
+    --------
+    >>> from discreet.losses import SmoothedHinge
+    >>> from discreet.models import DPClassifier
+    >>> DPClassifier(epsilon=1.0, bounds=1.0, classes=(0, 1), loss=SmoothedHinge(0.3)).loss
+    SmoothedHinge(width=0.3)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        loss: Loss | str = "logistic",
+        penalty: Penalty | str | None = "l2",
+        alpha: float = 1e-7,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
+        fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.solver = solver
+        self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
+        self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
+        self.verbose = verbose
+
+    def _loss(self, n_classes: int) -> Loss:
+        loss = loss_of(self.loss)
+        if loss.task != "classification":
+            raise Unsupported("this loss is for numbers: use DPRegressor")
+        if loss.n_outputs != (1 if n_classes == 2 else n_classes):
+            raise Unsupported("Only binary classification is supported by a loss of one margin: use Softmax(n_classes)")
+        return loss
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False  # a loss is made for its number of classes
+        return tags
+
+
+@register_model("regressor")
+class DPRegressor(_DPRegressor):
+    """Linear regression with differential privacy, by any loss of margins and numbers.
+
+    Minimizes (1/n) sum of losses + penalty in training coordinates (features and target divided by their declared
+    bounds).
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, target, alpha, solver, neighbors, allow_large_delta, fit_intercept, ledger, dataset, verbose
+        As in ``DPRidge``.
+    loss : Loss or str, default="squared"
+        A loss for numbers, as an object or by its registered name. A loss of residuals (``movable_target``) is in the
+        target's own units, as ``Huber(5.0)`` for 5 dollars; others are in training coordinates.
+    penalty : Penalty or str or None, default="l2"
+        As in ``DPLogisticRegression``.
+
+    See Also
+    --------
+    discreet.losses.register_loss : Declare a loss of your own.
+
+    Examples
+    --------
+    >>> from discreet.losses import Huber
+    >>> from discreet.models import DPRegressor
+    >>> DPRegressor(epsilon=1.0, bounds=1.0, target=(0, 100), loss=Huber(5.0)).loss
+    Huber(width=5.0)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        target: Any = None,
+        loss: Loss | str = "squared",
+        penalty: Penalty | str | None = "l2",
+        alpha: float = 1e-3,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
+        fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target = target
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.solver = solver
+        self.neighbors = neighbors
+        self.allow_large_delta = allow_large_delta
+        self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
+        self.verbose = verbose
+
+    def _loss(self, bounds: Bounds) -> Loss:
+        loss = loss_of(self.loss)
+        if loss.task != "regression" or loss.n_outputs != 1:
+            raise Unsupported("this loss is for classes: use DPClassifier")
+        assert bounds.target is not None
+        if loss.log_link and bounds.target[0] < 0:
+            raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
+        return loss.with_target_scale(max(map(abs, bounds.target)) or 1.0) if loss.movable_target else loss
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the predicted targets: the margins, or what the loss's link makes of them."""
+        return loss_of(self.loss).prediction(self._margins(X)[:, 0])

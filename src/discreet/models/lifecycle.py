@@ -1,0 +1,67 @@
+"""The life of everything that is released of private records: declare, plan, price, reserve, open, answer, certify.
+
+A fit, a private score and a private selection share it. They differ in what they plan and in how they answer.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.priced_plan import PricedPlan
+from discreet.curator import Claim, PrivateData, promise
+from discreet.ledger.reservation import Reservation, settled
+from discreet.losses.base import Loss
+
+Answer = TypeVar("Answer")
+Certify = Callable[[Certificate, Reservation | None], Certificate]
+"""Adds to what was promised what only the run tells."""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Declared, planned and priced: a release of private records before anything is charged or read.
+
+    ``opens`` says that the records are read by a curator of this very plan (``PrivateData.open``).
+    """
+
+    data: PrivateData
+    loss: Loss
+    plan: PricedPlan
+    opens: bool = True
+
+    def carry_out(
+        self,
+        claims: Sequence[Claim],
+        answer: Callable[[Reservation | None], tuple[Answer, Claim, Certify]],
+        **words: str | None,
+    ) -> tuple[Answer, Certificate, Reservation | None]:
+        """Reserve, answer, certify.
+
+        Parameters
+        ----------
+        claims
+            Those of which one will be issued as a certificate.
+        answer
+            Reads the records, after the charge, and returns its answer, which of the claims holds, and what adds to it
+            what only the run tells.
+        words
+            Those of ``Ledger.reserve``: label, request, about.
+
+        Returns
+        -------
+        tuple
+            The answer, its certificate, and the charge; None without a ledger.
+
+        Raises
+        ------
+        AlreadyReleased
+            Where the same request was answered before.
+        """
+        self.data.check(self.plan, self.loss, opens=self.opens)
+        reservation = self.data.reserve(self.plan, claims, **words)
+        with settled(reservation):
+            answered, claim, certify = answer(reservation)
+            promised = promise(self.plan, self.data.facts(self.plan), claim)
+            certificate = certify(promised, reservation)
+        return answered, certificate, reservation

@@ -1,0 +1,59 @@
+"""Which solver ``solver="auto"`` is, and how a name or an object becomes a complete one: from public facts alone.
+
+Each solver's own file has the rules for what its name means (``defaults``, ``filled``); what several of them share is
+in ``solvers/default_rules.py``.
+"""
+
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.errors import Unsupported
+from discreet.losses.base import Loss
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Solver
+from discreet.solvers.registry import SOLVERS, filled, solver_named
+from discreet.solvers.whitened_defaults import WIDEST, form_for
+
+
+def solver_names() -> tuple[str, ...]:
+    """Return every name that ``solver=`` takes."""
+    return ("auto", *SOLVERS.names())
+
+
+def choose_solver(
+    solver: Solver | str, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
+) -> tuple[Solver, tuple[str, ...]]:
+    """Return a configured solver from a name or a solver object, and the reasons for what was chosen."""
+    if not isinstance(solver, str):
+        if isinstance(solver, type) or not all(hasattr(solver, name) for name in ("plan", "solve", "settings")):
+            raise Unsupported(
+                f"solver must be one of {', '.join(solver_names())}, or a solver object: GradientDescent(n_steps=50)"
+            )
+        return filled(solver, domain, loss, penalty, budget), ("solver configured by the user",)
+    if solver not in solver_names():
+        known = ", ".join(solver_names())
+        raise Unsupported(f"solver must be one of {known}, or a solver object such as GradientDescent(n_steps=50)")
+    name, why = (solver, f"{solver} was asked for") if solver != "auto" else automatic(domain, loss, penalty, budget)
+    made = solver_named(name, domain, loss, penalty, budget)
+    return made, (why, "what was left open follows from declared facts alone")
+
+
+def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[str, str]:
+    """Return the first line of the decision table of ``auto`` that holds. Public facts only."""
+    smooth, counts, numbers = penalty.ridge, loss.log_link, loss.task == "regression"
+    one_release = not numbers and not domain.grouped and domain.n is not None and loss.proven
+    moved = numbers and loss.movable_target
+    newton = moved and not budget.is_pure and form_for(domain, budget, numbers=True) == "full"
+    table = (
+        (not budget.is_private, "gd", "without noise, full gradients reach the optimum"),
+        (counts, "gd", "counts need the declared coordinates"),
+        (numbers and not moved, "gd", "this loss needs the declared coordinates"),
+        (newton and (smooth or penalty.separable), "whitened", "seeing the data's shape first pays for itself"),
+        (numbers and penalty.separable and not smooth, "gcd", "greedy steps fail least where there is little signal"),
+        (not smooth, "gd", "a proximal step follows a penalty that is not smooth"),
+        (budget.is_pure and one_release, "objective", "one release is cheapest where noise is pure"),
+        (budget.is_pure, "gd", "full batches have the least noise a pass"),
+        (numbers and (domain.sparse or domain.n_features > WIDEST), "gd", "second moments would not fit"),
+        (True, "whitened", "seeing the data's shape first pays for itself"),
+    )
+    name, reason = next((name, reason) for holds, name, reason in table if holds)
+    return name, f"auto chose {name}: {reason}"

@@ -1,0 +1,16 @@
+from discreet.solvers.agd import AdaptiveDescent as AdaptiveDescent
+from discreet.solvers.cd import AdaptiveClip as AdaptiveClip
+from discreet.solvers.cd import CoordinateDescent as CoordinateDescent
+from discreet.solvers.coordinate_geometry import Geometry as Geometry
+from discreet.solvers.declared import Declared as Declared
+from discreet.solvers.exponential import ExponentialMechanism as ExponentialMechanism
+from discreet.solvers.gcd import GreedyCoordinateDescent as GreedyCoordinateDescent
+from discreet.solvers.gd import GradientDescent as GradientDescent
+from discreet.solvers.newton import NewtonDescent as NewtonDescent
+from discreet.solvers.objective import ObjectivePerturbation as ObjectivePerturbation
+from discreet.solvers.output import OutputPerturbation as OutputPerturbation
+from discreet.solvers.registry import register as register
+from discreet.solvers.sgd import StochasticGradientDescent as StochasticGradientDescent
+from discreet.solvers.standardized import Standardized as Standardized
+from discreet.solvers.svrg import VarianceReducedDescent as VarianceReducedDescent
+from discreet.solvers.whitened import Whitened as Whitened

@@ -1,0 +1,100 @@
+"""What the default rules of several solvers share: public facts in, numbers out. No rule looks at a record.
+
+Facts: the columns p (with the intercept) and their bounds, n, epsilon, delta, the relation, a declared
+row norm, the loss. Training coordinates have |x_j| <= 1.
+
+``typical row norm``
+    rho = 0.4 sqrt(sum of squared feature bounds), or the declared row norm where that is smaller. A
+    feature within +-1 has a root mean square of 0.58 if uniform, of about 0.3 if one-hot or skewed;
+    the worst case, every value at its bound, does not occur in tables of people. Steps and clips made
+    for the worst case starve: on six public data sets the mean gap to the non-private model (0: none,
+    1: the trivial predictor) was 0.82, 0.53 and 0.37 at epsilon 0.1, 1 and 4 with them, and 0.52, 0.23
+    and 0.10 with rho (zero_out, delta 1/n^2). Privacy does not depend on rho: the clip is executed.
+``clip``
+    C = (typical slope of the loss) rho. A clipped GLM gradient is the gradient of a Huberized convex
+    loss, so a tight clip costs little, and the noise is proportional to it.
+``step_size``
+    1 / (typical curvature rho^2).
+``n_steps``
+    I = n mu / (a sqrt(p)) is the signal-to-noise ratio of one gradient if it got the whole budget. More
+    steps divide the budget among them: T = 8 sqrt(I), within [8, 200].
+``epsilon=inf``
+    Nothing is noisy: worst-case constants, no clip that bites, many steps with restarts: the non-private
+    optimum.
+"""
+
+import math
+
+import numpy as np
+
+from discreet.accounting.gaussian import mu_of
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.losses.base import Loss
+from discreet.losses.constants import gradient_smoothness
+
+UNKNOWN_N = 10_000
+"""Stands for n where that is private."""
+TYPICAL_RMS = 0.4
+STEEP = 1.6
+MIN_STEPS, MAX_STEPS, LIMIT_STEPS = 8, 200, 5000
+BATCH, EPOCHS = 1024, 10
+TYPICAL_LENGTH = 25.0
+LIMIT_LOSS = 1e3  # beyond any loss on the way to an optimum
+LIMIT_STRENGTH = 1e-9  # without noise any strong convexity will do
+LIMIT_MARGIN = 16.0  # without noise: the largest margin on the way to an optimum of an unbounded loss
+
+
+def count_of(domain: Domain) -> int:
+    """Return n, or what stands for it where it is private."""
+    return domain.n if domain.n is not None else UNKNOWN_N
+
+
+def mu_for(domain: Domain, budget: Budget) -> float:
+    """Return the budget as Gaussian DP; a pure one pays for Laplace noise in L1: as if mu were epsilon / sqrt(p)."""
+    if budget.is_pure:
+        return budget.epsilon / math.sqrt(domain.n_features * domain.n_outputs)
+    return mu_of(budget.epsilon, budget.delta)
+
+
+def information(domain: Domain, budget: Budget) -> float:
+    """Return I, the signal-to-noise ratio of one gradient that gets the whole budget."""
+    coordinates = domain.n_features * domain.n_outputs
+    return count_of(domain) * mu_for(domain, budget) / (budget.neighbors.sum_factor * math.sqrt(coordinates))
+
+
+def step_count(domain: Domain, budget: Budget) -> int:
+    """Return how many full-batch gradients to release."""
+    if not budget.is_private:
+        return LIMIT_STEPS
+    return int(min(MAX_STEPS, max(MIN_STEPS, round(8.0 * math.sqrt(information(domain, budget))))))
+
+
+def typical_row_norm(domain: Domain) -> float:
+    """Return rho, from declared bounds."""
+    return min(domain.row_norm, TYPICAL_RMS * math.sqrt(float(np.sum(np.square(domain.feature_bounds)))))
+
+
+def typical_clip(domain: Domain, loss: Loss, budget: Budget) -> float:
+    """Return (typical slope) rho, or more than any gradient where there is no noise to fear."""
+    if not budget.is_private:
+        return limit_clip(domain, loss)
+    return loss.typical_slope(domain.target_bound) * typical_row_norm(domain)
+
+
+def limit_clip(domain: Domain, loss: Loss) -> float:
+    """Return more than any gradient on the way to an optimum, within the lattice's precision."""
+    largest = loss.lipschitz_for(domain.target_bound, math.inf)
+    if not math.isfinite(largest):
+        largest = loss.lipschitz_for(domain.target_bound, LIMIT_MARGIN)
+    return float(largest) * domain.row_norm
+
+
+def typical_step(domain: Domain, loss: Loss, budget: Budget) -> float:
+    """Return one over the curvature of a typical row; without noise, of the longest one."""
+    if not budget.is_private:
+        return 1.0 / gradient_smoothness(loss, domain)
+    rho = typical_row_norm(domain)
+    if loss.task == "regression":  # features are not centered: their mean's direction is steep, and residuals grow
+        rho = min(domain.row_norm, STEEP * rho)
+    return 1.0 / (float(loss.typical_curvature(domain.target_bound)) * rho**2)

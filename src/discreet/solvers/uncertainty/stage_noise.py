@@ -1,0 +1,93 @@
+"""What the noise of a run in recoded coordinates did to coefficients in training coordinates.
+
+The map back is linear, w = Q v + c. Noise that is independent from coordinate to coordinate of v has the variances
+(Q^2) var(v) in w. In whitened coordinates more is known: ``whitened_noise``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bounds import Domain
+from discreet.curator import Recoding
+from discreet.losses.base import Loss
+from discreet.solvers.base import Solution, Trace
+from discreet.solvers.shape import affine
+from discreet.solvers.uncertainty.propagation import taken_back
+from discreet.solvers.uncertainty.traces import DescentTrace
+from discreet.solvers.uncertainty.whitened_noise import Spectrum, Steps, deviations
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DirectionsTrace:
+    """Independent noise along orthogonal directions, one column of ``vectors`` each."""
+
+    vectors: Vector
+    variances: Vector
+
+    def deviations(self) -> Vector:
+        """Return the deviation of each coordinate."""
+        return self.through(np.eye(len(self.vectors)))
+
+    def through(self, linear: Vector) -> Vector:
+        """Return the deviations after a linear map."""
+        return np.asarray(np.sqrt(np.square(linear @ self.vectors) @ self.variances))
+
+
+@dataclass(frozen=True)
+class StageTrace:
+    """A run in recoded coordinates; ``center_noise`` is left in the intercept where steps may not have corrected it."""
+
+    inner: Solution
+    recoding: Recoding
+    admitted: Domain
+    loss: Loss
+    spectrum: Spectrum | None = None
+    center_noise: float = 0.0
+
+    def deviations(self) -> Vector | None:
+        """Return the deviations in training coordinates."""
+        found = self._mapped()
+        if found is not None and self.center_noise:
+            found[-1] = np.hypot(found[-1], self.center_noise)
+        return found
+
+    def _mapped(self) -> Vector | None:
+        v, trace = self.inner.coefficients, self.inner.trace
+        if isinstance(trace, DirectionsTrace):
+            return trace.through(affine(self.recoding, self.admitted)[0])
+        if isinstance(trace, DescentTrace):
+            steps = _steps(trace, 1.0 if self.spectrum is None else self.spectrum.length)
+            if self.spectrum is not None and self.loss.task == "classification" and steps.deviation > 0:
+                return deviations(self.spectrum, affine(self.recoding, self.admitted)[0], self.loss, v, steps)
+            variances = np.full(v.shape, steps.deviation**2 * float(steps.gain(0.0)[0]))
+        elif self.inner.noise is None:
+            return None
+        else:
+            variances = np.square(self.inner.noise)
+        if self.recoding.matrix is None:
+            return taken_back(self.recoding, variances)
+        return np.asarray(np.sqrt(np.square(affine(self.recoding, self.admitted)[0]) @ variances))
+
+
+@dataclass(frozen=True)
+class CalibratedTrace:
+    """A run whose margins were then multiplied by ``share`` and shifted, by one more noisy answer."""
+
+    before: Trace
+    share: float
+    added: Vector
+
+    def deviations(self) -> Vector | None:
+        """Return both noises together."""
+        before = self.before.deviations()
+        return None if before is None else np.hypot(self.share * before, self.added)
+
+
+def _steps(trace: DescentTrace, length: float) -> Steps:
+    """Return the steps as the model of the margins takes them: without a penalty's pull, which shrinks."""
+    deviation = trace.step * trace.clip * trace.noise.deviation() / trace.count
+    return Steps(trace.momenta, trace.averages, trace.step, deviation, trace.clip / length)

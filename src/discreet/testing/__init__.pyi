@@ -1,0 +1,13 @@
+from discreet.audit.neighbors import Data as Data
+from discreet.audit.neighbors import Pair as Pair
+from discreet.audit.neighbors import neighbor_pairs as neighbor_pairs
+from discreet.audit.replay_pair import Finding as Finding
+from discreet.audit.replay_pair import ReplayReport as ReplayReport
+from discreet.audit.replay_pair import assert_fresh_noise as assert_fresh_noise
+from discreet.audit.replay_pair import assert_replay as assert_replay
+from discreet.audit.replay_pair import fresh_noise as fresh_noise
+from discreet.audit.replay_pair import replay as replay
+from discreet.testing.checks import Privacy as Privacy
+from discreet.testing.checks import Refuted as Refuted
+from discreet.testing.contexts import noiseless as noiseless
+from discreet.testing.contexts import seeded as seeded

@@ -1,0 +1,143 @@
+"""Declared ranges: round, complete, applied as written; and rows that come out as they went in."""
+
+import gzip
+import lzma
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.problems import declared_tables as declared
+from benchmarks.problems.measured_tables import MissingTable
+
+REAL = Path(os.environ.get("DISCREET_DATA", "data"))
+TOY = {
+    "title": "Toy",
+    "file": "toy.csv.gz",
+    "classes": [0, 1],
+    "flags": ["smoker"],
+    "numeric": {"age": [0, 100]},
+    "categories": {"town": ["Lille", "Paris, 2e"]},
+}
+ROWS = 'age,town,smoker,target\n30,Lille,1,0\n130,"Paris, 2e",0,1\n50,Rome,0,1\n'
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    with gzip.open(tmp_path / "toy.csv.gz", "wt", encoding="utf-8") as file:
+        file.write(ROWS)
+    monkeypatch.setattr(declared, "declarations", lambda: {"toy": TOY})
+    return tmp_path
+
+
+def test_seventeen_tables_are_declared():
+    assert len(declared.names()) == 17
+    assert len(declared.names(classification=True)) == 10
+    assert len(declared.names(classification=False)) == 7
+
+
+@pytest.mark.parametrize("name", declared.names())
+def test_declared_ranges_are_round_and_in_order(name):
+    facts = declared.declarations()[name]
+    pairs = [*facts["numeric"].values(), *([facts["target"]] if "target" in facts else [])]
+    for low, high in pairs:
+        assert low < high
+        for end in (low, high):
+            assert float(f"{end:.3g}") == end, "three digits at most: a range that was measured has more"
+    for listed in facts.get("categories", {}).values():
+        assert listed == sorted(set(listed))
+    assert ("classes" in facts) != ("target" in facts)
+
+
+def test_columns_are_encoded_as_declared(toy):
+    table = declared.load("toy", toy)
+    assert table.names == ("age", "town=Lille", "town=Paris, 2e", "smoker")
+    assert table.X.tolist() == [[30, 1, 0, 1], [130, 0, 1, 0], [50, 0, 0, 0]]
+    assert table.y.tolist() == [0, 1, 1]
+    assert table.bounds.features == ((0.0, 100.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
+    assert table.bounds.classes == (0, 1)
+    assert table.numeric.tolist() == [True, False, False, False]
+
+
+def test_too_wide_ranges_keep_their_middle_and_leave_indicators_alone(toy):
+    table = declared.load("toy", toy)
+    wide = table.widened(3.0)
+    assert wide.bounds.features == ((-100.0, 200.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
+    assert wide.X is table.X
+    number = table.bounds.with_facts(classes=None, target=(0.0, 10.0))
+    assert declared.widened(number, table.numeric, 3.0).target == (0.0, 10.0)
+    assert declared.widened(number, table.numeric, 3.0, target=True).target == (-10.0, 20.0)
+
+
+def test_other_columns_and_missing_files_are_refused(toy, monkeypatch):
+    with pytest.raises(MissingTable, match="no table called iris"):
+        declared.load("iris", toy)
+    with pytest.raises(MissingTable, match=r"no toy\.csv\.gz"):
+        declared.load("toy", toy / "nowhere")
+    monkeypatch.setattr(declared, "declarations", lambda: {"toy": {**TOY, "numeric": {"height": [0, 3]}}})
+    with pytest.raises(MissingTable, match="columns that were declared"):
+        declared.load("toy", toy)
+
+
+def test_a_sample_is_fixed_and_keeps_the_order(tmp_path, monkeypatch):
+    with lzma.open(tmp_path / "toy.csv.xz", "wt", encoding="utf-8") as file:
+        file.write("age,target\n" + "".join(f"{i},{i % 2}\n" for i in range(50)))
+    facts = {"title": "Toy", "file": "toy.csv.xz", "classes": [0, 1], "rows": 20, "numeric": {"age": [0, 50]}}
+    monkeypatch.setattr(declared, "declarations", lambda: {"toy": facts})
+    monkeypatch.setattr(declared, "CHUNK", 7)
+    first, again = (declared.load("toy", tmp_path) for _ in range(2))
+    assert first.X.shape == (20, 1)
+    assert np.array_equal(first.X, again.X)
+    assert np.all(np.diff(first.X[:, 0]) > 0)
+    assert np.array_equal(first.y, first.X[:, 0] % 2)
+
+
+def test_a_split_takes_every_row_once_and_a_fifth_of_each_class(toy):
+    table = declared.load("toy", toy)
+    y = np.repeat([0.0, 1.0], [75, 25])
+    big = declared.DeclaredTable("t", "t", np.arange(100.0)[:, None], y, ("a",), table.bounds, np.array([True]))
+    train, test = declared.split(big)
+    assert (len(train.y), len(test.y), test.y.sum()) == (80, 20, 5)
+    assert np.array_equal(np.sort(np.concatenate([train.X, test.X])[:, 0]), np.arange(100.0))
+    assert np.array_equal(declared.split(big)[1].X, test.X)
+    assert not np.array_equal(declared.split(big, seed=1)[1].X, test.X)
+
+
+def test_exported_tables_have_all_that_another_program_needs(toy, tmp_path):
+    assert list(declared.export(toy, tmp_path / "out")) == ["toy"]
+    table = declared.load("toy", toy)
+    with np.load(tmp_path / "out" / "toy.npz") as file:
+        assert np.array_equal(file["X"], table.X)
+        assert np.array_equal(file["y"], table.y)
+        assert bool(file["classification"])
+        assert file["high"].tolist() == [100, 1, 1, 1]
+        assert file["splits"].tolist() == [0]
+        assert np.array_equal(file["X"][file["held_out"][0]], declared.split(table)[1].X)
+
+
+def test_small_tables_are_exported_with_the_splits_of_all_seeds(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(declared, "declarations", lambda: {"toy": {**TOY, "small": True}})
+    assert [declared.split_seed("toy", seed) for seed in (1, 2)] == [1, 2]
+    assert list(declared.export(toy, tmp_path / "out", seeds=3)) == ["toy"]
+    table = declared.load("toy", toy)
+    with np.load(tmp_path / "out" / "toy.npz") as file:
+        assert file["splits"].tolist() == [1, 2, 3]
+        for held, seed in zip(file["held_out"], file["splits"], strict=True):
+            assert np.array_equal(file["X"][~held], declared.split(table, int(seed))[0].X)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", declared.names())
+def test_real_tables_have_the_declared_columns(name):
+    if not (REAL / declared.declarations()[name]["file"]).is_file():
+        pytest.skip("the public tables are not here; DISCREET_DATA names their folder")
+    table = declared.load(name, REAL)
+    assert (len(table.y) < declared.SMALL) == declared.declarations()[name].get("small", False)
+    assert np.isfinite(table.X).all()
+    low, high = table.bounds.ranges(len(table.names))
+    outside = np.mean((low > table.X) | (high < table.X), axis=0)
+    assert outside.max() < 0.25, "a range that a quarter of the rows leave says nothing"
+    for column in declared.declarations()[name].get("categories", {}):
+        of = [j for j, made in enumerate(table.names) if made.startswith(f"{column}=")]
+        assert np.array_equal(table.X[:, of].sum(axis=1), np.ones(len(table.y)))

@@ -1,0 +1,47 @@
+"""Losses, penalties and solvers say what they take: no ``Any`` in a signature, no question about a class."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+SOURCE = Path(discreet.__file__).parent
+TYPED = [path for folder in ("losses", "penalties", "solvers") for path in sorted((SOURCE / folder).rglob("*.py"))]
+
+
+def names_in(node: ast.AST | None) -> set[str]:
+    return set() if node is None else {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+@pytest.mark.parametrize("path", TYPED, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_signature_takes_anything(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            arguments = node.args
+            all_of = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+            annotated = [argument.annotation for argument in all_of if argument is not None]
+            assert all("Any" not in names_in(one) for one in [*annotated, node.returns]), (path.name, node.name)
+        elif isinstance(node, ast.ClassDef):
+            fields = [part.annotation for part in node.body if isinstance(part, ast.AnnAssign)]
+            assert all("Any" not in names_in(one) for one in fields), (path.name, node.name)
+
+
+def test_nobody_asks_which_loss_or_penalty_it_is():
+    own = {"losses", "penalties"}
+    classes = {
+        node.name
+        for folder in own
+        for path in (SOURCE / folder).glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
+    asked = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.relative_to(SOURCE).parts[0] in own:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+                asked += [f"{path.name}:{node.lineno}"] if names_in(node.args[1]) & classes else []
+    assert asked == []

@@ -1,0 +1,233 @@
+"""Moments against plain Python integers: exact for every size, every bound, every number of threads."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from discreet.curator.engines import engine_for
+from discreet.curator.kernels.moments import outer_sums
+from discreet.curator.queries.moments import MomentQuery, outer_coefficients, square_shift
+from discreet.errors import Unsupported
+from discreet.losses import Logistic
+from tests.solvers.whitened.cases import asked, budget_of, ceil_norm, dense_of, records_of
+
+STRIP, BLOCK = 256, 4096
+
+
+def made(n, p, seed=0, groups=None, stored="dense", extreme=False, fine=False):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-1.0, 1.0, 0.0], (n, p)) if extreme else rng.uniform(-1, 1, (n, p))
+    X[rng.uniform(size=n) < 0.1] = np.nan
+    if stored == "sparse":
+        X = sparse.csr_array(np.where(np.abs(X) < 0.5, 0.0, X))
+    return records_of(X, np.ones(n), groups=groups, fine=fine)
+
+
+def by_hand(records, query, kind):
+    """The sum in unbounded integers, row by row."""
+    rows = dense_of(records).astype(object)
+    shares = np.ones(len(rows), dtype=object) if records.shares is None else records.shares.astype(object)
+    shift = square_shift(records)
+    total = 0
+    for row, k in zip(rows, shares, strict=True):
+        vector = {"mean": row, "squares": [int(x) * int(x) >> shift for x in row], "outer": row}[kind]
+        vector = np.array(vector, dtype=object)
+        reach = sum(map(abs, vector)) if query.use_l1 else ceil_norm(vector)
+        if reach == 0:
+            continue
+        reach = reach**2 if kind == "outer" else reach
+        scale = query.scale * 2.0**shift if kind == "squares" else query.scale
+        c = min(math.floor(1.0 / k * min(scale, 2.0**50)), query.bound // k // reach)
+        c = min(c, 1 << 30) if kind == "mean" else c
+        total = total + c * (np.outer(vector, vector) if kind == "outer" else vector)
+    return total
+
+
+def same(records, query, kind):
+    engine = engine_for(records)
+    found = {"mean": query.mean_over, "squares": query.squares_over, "outer": query.outer_over}[kind](engine)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found.astype(object), by_hand(records, query, kind))
+
+
+def added(rows, coefficients, before=0):
+    """The kernel alone on a table that already holds a symmetric ``before``."""
+    out = np.full((rows.shape[1], rows.shape[1]), before, dtype=np.int64)
+    outer_sums(rows, coefficients, out)
+    return out
+
+
+def exactly(rows, coefficients):
+    rows = rows.astype(object)
+    return (rows * coefficients.astype(object)[:, None]).T @ rows
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("n", [0, 1, 7, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP, BLOCK - 1, BLOCK, BLOCK + 1])
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 7, 9])
+def test_strips_of_any_number_of_rows_and_columns(n, p):
+    """Around every length at which the kernel turns, adds up or flushes, for columns that do not fill a block."""
+    rng = np.random.default_rng(n + p)
+    for dtype, largest in ((np.int16, 32767), (np.int32, 1 << 19)):
+        rows = rng.integers(-largest, largest + 1, (n, p)).astype(dtype)
+        coefficients = rng.integers(0, (1 << 40) // largest**2 // p + 1, n)
+        np.testing.assert_array_equal(added(rows, coefficients), exactly(rows, coefficients) if n else np.zeros((p, p)))
+
+
+def test_a_kernel_adds_to_what_is_there():
+    rows, coefficients = np.array([[1, -2, 3]], dtype=np.int16), np.array([5])
+    np.testing.assert_array_equal(added(rows, coefficients, before=7), exactly(rows, coefficients) + 7)
+
+
+def test_pieces_of_a_table_add_up():
+    """Threads hand the kernel views that begin anywhere."""
+    rng = np.random.default_rng(4)
+    n = 2 * BLOCK + 77
+    rows, coefficients = rng.integers(-999, 1000, (n, 6)).astype(np.int16), rng.integers(0, 9999, n)
+    whole = exactly(rows, coefficients)
+    for cut in (1, 255, BLOCK + 1, n - 1):
+        pieces = [added(rows[part], coefficients[part]) for part in (slice(cut), slice(cut, None))]
+        np.testing.assert_array_equal(sum(pieces), whole)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("n", [1, 2, BLOCK + 1, 2 * BLOCK + 13])
+def test_tables_of_any_number_of_rows(n):
+    records, _ = made(n, 2, extreme=True)
+    for bound in (1 << 16, (1 << 33) + 12345, 1 << 40):
+        same(records, MomentQuery(bound, max(1.0, bound / 2**29)), "outer")
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 6, 16, 33])
+@pytest.mark.parametrize("bound", [1 << 16, (1 << 25) - 1, (1 << 40) - 7, 1 << 40])
+@pytest.mark.parametrize("kind", ["mean", "squares", "outer"])
+def test_any_number_of_columns(p, bound, kind):
+    for extreme in (False, True):
+        records, _ = made(60, p, seed=p, extreme=extreme)
+        for use_l1 in (False, True):
+            same(records, MomentQuery(bound, max(1.0, bound / 2**28), use_l1), kind)
+            same(records, MomentQuery(bound, 1.7, use_l1), kind)
+
+
+@pytest.mark.parametrize("kind", ["mean", "squares", "outer"])
+@pytest.mark.parametrize("seed", range(3))
+def test_persons_of_any_number_of_rows(kind, seed):
+    rng = np.random.default_rng(seed)
+    groups = np.concatenate([np.repeat(np.arange(12), rng.integers(1, 40, 12)), [99] * 300])
+    records, _ = made(len(groups), 3, seed, rng.permutation(groups))
+    for bound in (1 << 20, (1 << 39) + 1):
+        for use_l1 in (False, True):
+            same(records, MomentQuery(bound, max(2.0, bound / 2**29), use_l1), kind)
+
+
+@pytest.mark.parametrize("kind", ["mean", "squares"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_compressed_rows(kind, grouped):
+    records, _ = made(200, 6, stored="sparse", groups=np.arange(200) // 7 if grouped else None)
+    for use_l1 in (False, True):
+        same(records, MomentQuery((1 << 36) + 3, 55.5, use_l1), kind)
+
+
+@pytest.mark.parametrize("kind", ["mean", "squares", "outer"])
+def test_the_fine_grid(kind):
+    records, _ = made(40, 3, fine=True)
+    small = records_of(np.random.default_rng(0).uniform(-0.01, 0.01, (40, 3)), np.ones(40), fine=True, intercept=False)
+    for table in (records, small[0]):
+        for use_l1 in (False, True):
+            same(table, MomentQuery(1 << 40, 3.5, use_l1), kind)
+
+
+@pytest.mark.parametrize("row_norm", [0.3, 1.0, None])
+def test_what_is_said_of_the_longest_row_is_true(row_norm):
+    """Rows at the very corner of what is declared."""
+    from discreet import Bounds
+
+    X = np.vstack([np.ones(7), -np.ones(7), np.eye(7), np.full(7, 1e300)])
+    bounds = Bounds([(-1, 1)] * 3 + [(-3, 0.1)] * 4, row_norm=row_norm, classes=(-1, 1))
+    for intercept in (False, True):
+        records, domain = records_of(X, np.ones(len(X)), intercept=intercept, bounds=bounds, loss=Logistic())
+        assert records.norms.max() <= math.ceil(domain.row_norm * records.grid.one)
+
+
+LIMIT = MomentQuery(1 << 40, 4095.0)
+"""4095 (1 - 2^-14)^2 2^28 is odd and 2^-12 below 2^40."""
+
+
+def largest(n, p=1):
+    """Rows whose products are odd and as large as the bound allows: beyond 2^53 doubles would lose their last bit."""
+    X = np.full((n, p), 1 - 2.0**-14)
+    if p > 1:
+        X[:, 1:] *= np.where(np.random.default_rng(0).uniform(size=(n, p - 1)) < 0.5, -1, 1) * 2.0**-14
+    return records_of(X, np.ones(n), intercept=False)[0]
+
+
+@pytest.mark.parametrize("n", [BLOCK, BLOCK + 1, 2 * BLOCK + 1, 3 * BLOCK + 1, 5 * BLOCK + 3])
+def test_rows_at_the_largest_bound_over_many_blocks(n):
+    """The largest sums that double precision must hold exactly, and sums far beyond them."""
+    records = largest(n)
+    product = 4095 * 16383**2
+    assert (1 << 40) * 0.999 < product < 1 << 40
+    assert LIMIT.outer_over(engine_for(records, threads=1)).tolist() == [[n * product]]
+    for threads in (2, 3):
+        assert LIMIT.outer_over(engine_for(records, threads=threads)).tolist() == [[n * product]]
+
+
+def test_rows_at_the_largest_bound_with_small_neighbors():
+    records = largest(2 * BLOCK + 5, 3)
+    same(records, LIMIT, "outer")
+    same(records, MomentQuery((1 << 40) - 1, 4097.0), "outer")
+
+
+def test_what_cannot_be_exact_is_refused():
+    records, _ = made(5, 2)
+    for query in (MomentQuery((1 << 40) + 1, 2.0), MomentQuery(1 << 30, 0.9)):
+        with pytest.raises(Unsupported):
+            query.outer_over(engine_for(records))
+    with pytest.raises(Unsupported, match="diagonal"):
+        MomentQuery(1 << 30, 2.0).outer_over(engine_for(made(5, 2, stored="sparse")[0]))
+
+
+@pytest.mark.parametrize("use_l1", [False, True])
+def test_lengths_whose_square_does_not_fit_have_no_coefficient(use_l1):
+    """2^32 squared is 0 in 64 bits: such a row would have counted in full."""
+    records, _ = made(6, 2, seed=1)
+    lengths = np.array([1 << 31, (1 << 31) + 1, 1 << 32, (1 << 32) + 1, 1 << 40, 3 << 32])
+    long = replace(records, norms=lengths, sums=lengths)
+    assert not outer_coefficients(engine_for(long), MomentQuery(1 << 40, 1e6, use_l1)).any()
+
+
+@pytest.mark.parametrize("p", [1, (1 << 18) + 1, (1 << 19) + 1])
+def test_squares_of_very_wide_rows(p):
+    """The sum of p fourth powers stays below 2^63, whatever the number of columns."""
+    rows = np.full((2, p), -32767, dtype=np.int16)
+    rows[1, 1:] = 0
+    norms = np.array([math.isqrt(p * 32767**2) + 1, 32767])
+    records = replace(made(2, 1)[0], rows=rows, norms=norms, sums=np.abs(rows.astype(np.int64)).sum(1), n_columns=p)
+    square = 32767**2 >> square_shift(records)
+    assert p * square**2 < 1 << 62
+    for use_l1 in (False, True):
+        reach = [k * square if use_l1 else math.isqrt(k * square**2 - 1) + 1 for k in (p, 1)]
+        found = MomentQuery(1 << 40, 1e9, use_l1).squares_over(engine_for(records))
+        rest = (1 << 40) // reach[0] * square
+        assert found[0] == rest + (1 << 40) // reach[1] * square
+        assert set(found[1:].tolist()) <= {rest}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_give_the_same_sums(threads):
+    records, _ = made(9000, 150, groups=None)
+    query = MomentQuery(1 << 38, 1000.0)
+    one, many = engine_for(records, threads=1), engine_for(records, threads=threads)
+    np.testing.assert_array_equal(query.mean_over(one), query.mean_over(many))
+    np.testing.assert_array_equal(query.outer_over(one), query.outer_over(many))
+
+
+@pytest.mark.parametrize("query", ["noisy_mean", "noisy_mean_squares", "noisy_second_moment"])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_empty_tables(query, rows):
+    """Under add_remove a table may hold nobody."""
+    measurement = asked(query, np.zeros((rows, 2)), np.zeros(rows), budget=budget_of("add_remove"))
+    assert not measurement.exact.any()

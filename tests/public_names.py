@@ -1,0 +1,42 @@
+"""The public names: those of the packages' stubs, which users may import from there."""
+
+import inspect
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+PACKAGES = (
+    "discreet",
+    "discreet.accounting",
+    "discreet.audit",
+    "discreet.curator",
+    "discreet.datasets",
+    "discreet.ledger",
+    "discreet.losses",
+    "discreet.models",
+    "discreet.penalties",
+    "discreet.schema",
+    "discreet.solvers",
+    "discreet.testing",
+)
+
+
+def names(package: str) -> list[str]:
+    """Return the public names of a package."""
+    return list(import_module(package).__all__)
+
+
+def public(*packages: str) -> dict[str, Any]:
+    """Return name -> thing for the packages (None: all), without modules and ``__version__``; the first home counts."""
+    found: dict[str, Any] = {}
+    for package in packages or PACKAGES:
+        for name in names(package):
+            thing = getattr(import_module(package), name)
+            if not name.startswith("__") and not isinstance(thing, ModuleType):
+                found.setdefault(name, thing)
+    return found
+
+
+def callables(*packages: str) -> dict[str, Any]:
+    """Return the public classes and functions."""
+    return {name: thing for name, thing in public(*packages).items() if inspect.isclass(thing) or callable(thing)}

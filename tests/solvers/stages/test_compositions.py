@@ -1,0 +1,292 @@
+"""Stages around any iterative solver: they fit, cost the whole budget, replay on neighbors, and reach the optimum."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from discreet import Budget, DPLasso, DPLogisticRegression, DPRidge, load
+from discreet.accounting.pricing import epsilon_of
+from discreet.curator.session import Session
+from discreet.errors import PlanViolation, Unsupported
+from discreet.losses import Logistic, Poisson, Squared
+from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
+from discreet.penalties.base import prox_coordinate
+from discreet.penalties.rescaled import Rescaled
+from discreet.solvers import (
+    AdaptiveDescent,
+    CoordinateDescent,
+    Declared,
+    ExponentialMechanism,
+    Geometry,
+    GradientDescent,
+    GreedyCoordinateDescent,
+    NewtonDescent,
+    ObjectivePerturbation,
+    Standardized,
+    StochasticGradientDescent,
+    VarianceReducedDescent,
+    Whitened,
+    shape,
+    stage,
+)
+from discreet.testing import neighbor_pairs, replay, seeded
+from tests.replaying import window, worst_ratio
+from tests.solvers.perturbation.cases import bounds_of, fit_of, table
+from tests.solvers.whitened.test_price import problem
+from tests.testing.small_fits import prices_remembered
+
+RELATIONS = ("replace_one", "zero_out", "add_remove")
+INNER = {
+    "gd": GradientDescent(n_steps=3, momentum=0.5),
+    "sgd": StochasticGradientDescent(n_steps=4, sampling_probability=0.5),
+    "svrg": VarianceReducedDescent(n_epochs=2, n_inner=2, sampling_probability=0.5),
+    "cd": CoordinateDescent(n_inner=6),
+    "cd, blocks": CoordinateDescent(n_inner=3, block_size=2, geometry=Geometry(smoothness="private")),
+    "gcd": GreedyCoordinateDescent(n_steps=3),
+}
+STAGES = {"whitened": Whitened, "standardized": Standardized, "declared": Declared}
+EACH = pytest.mark.parametrize("inner", INNER)
+EACH_STAGE = pytest.mark.parametrize("around", STAGES)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap_prices():
+    with prices_remembered():
+        yield
+
+
+def run(solver, loss, relation="zero_out", epsilon=1.0, penalty=None, **facts):
+    data, penalty = problem(loss, **facts), penalty or NoPenalty()
+    budget = Budget(epsilon, 1e-6, relation)
+    plan = solver.plan(data.domain(budget.neighbors, loss), loss, penalty)
+    with seeded(1), window() as seen:
+        curator = data.open(plan, budget, loss)
+        solution = solver.solve(curator, penalty)
+    return curator, seen, solution
+
+
+# --------------------------------------------------------------------------------------------------- prices
+
+
+@EACH
+@EACH_STAGE
+@pytest.mark.parametrize(("relation", "loss"), [("zero_out", Logistic()), ("add_remove", Squared())])
+def test_a_composition_asks_what_it_planned_and_costs_the_budget(inner, around, relation, loss):
+    curator, seen, solution = run(STAGES[around](INNER[inner]), loss, relation)
+    assert np.isfinite(solution.coefficients).all()
+    left = curator._session._left
+    changes = left.pop("noisy_gradient_change", 0)  # where a step did not move there is no change to ask for
+    assert set(left.values()) <= {0}
+    assert changes <= 1
+    asked = {measurement.query for measurement in seen}
+    assert asked <= {release.query for release in curator.plan.releases}
+    price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
+    assert 1 - 1e-3 <= price.epsilon <= 1.0
+    if solution.noise is not None:
+        assert solution.noise.shape == solution.coefficients.shape
+        assert (solution.noise >= 0).all()  # 0 where no step moved a coordinate
+        assert (solution.noise > 0).any()
+
+
+@EACH_STAGE
+def test_shares_are_parts_of_mu_squared(around):
+    """Of Gaussian plans exactly; the inner solver's own proportions stay."""
+    made = STAGES[around](VarianceReducedDescent(n_epochs=2, n_inner=3, anchor_share=0.25))
+    domain = problem(Logistic()).domain(Budget(1.0).neighbors, Logistic())
+    releases = {r.query: r.count / r.relative_noise**2 for r in made.plan(domain, Logistic(), NoPenalty()).releases}
+    assert math.fsum(releases.values()) == pytest.approx(1.0)
+    gradients, changes = releases.pop("noisy_gradient"), releases.pop("noisy_gradient_change")
+    own = {"noisy_mean": 0.04, "noisy_mean_squares": 0.08, "noisy_second_moment": 0.2}
+    assert releases == pytest.approx({name: own[name] for name in releases})
+    anchors = 3 if around == "whitened" else 2  # and a gradient that calibrates probabilities
+    assert gradients / anchors * 2 / changes == pytest.approx(0.25 / 0.75)
+
+
+def test_clips_follow_released_lengths():
+    """No clip is fixed in the plan, since no length is known yet; each is executed by the curator."""
+    for around in STAGES.values():
+        for inner in INNER.values():
+            domain = problem(Logistic()).domain(Budget(1.0).neighbors, Logistic())
+            inner_queries = {"noisy_gradient", "noisy_gradient_change", "noisy_squared_norms"}
+            for release in around(inner).plan(domain, Logistic(), NoPenalty()).releases:
+                assert release.clip is None or release.query not in inner_queries
+
+
+# --------------------------------------------------------------------------------------------------- replay
+
+
+@EACH
+@pytest.mark.parametrize("around", ["whitened", "standardized"])
+@pytest.mark.parametrize("name", ["logistic", "ridge"])
+def test_compositions_replay(inner, around, name):
+    relation = RELATIONS[(len(inner) + len(around) + len(name)) % 3]
+    solver = STAGES[around](INNER[inner])
+    sampled = inner in ("sgd", "svrg")
+    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name), sampled=sampled))
+    plain = {"penalty": None} if name == "logistic" else {"alpha": 0.0}
+    assert worst_ratio(fit_of(name, solver, relation, **plain), pairs[::6], relation) <= 1.0
+
+
+@pytest.mark.parametrize("penalty", [L1(0.01), L2(0.01), ElasticNet(0.01, 0.01), Box(-1.0, 1.0)])
+@pytest.mark.parametrize("inner", ["gd", "cd", "cd, blocks"])
+def test_penalties_in_standard_units_replay(inner, penalty):
+    fit = fit_of("logistic", Standardized(INNER[inner]), "zero_out", penalty=penalty)
+    pairs = list(neighbor_pairs(*table("logistic"), relation="zero_out", bounds=bounds_of("logistic")))
+    assert worst_ratio(fit, pairs[::12], "zero_out") <= 1.0
+
+
+# --------------------------------------------------------------------------------------- the limit without noise
+
+LIMIT = {
+    "gd": GradientDescent(n_steps=2000, momentum=0.9),
+    "sgd": StochasticGradientDescent(n_steps=2000, sampling_probability=1.0, average="last", momentum=0.9),
+    "svrg": VarianceReducedDescent(n_epochs=300, n_inner=10),
+    "cd": CoordinateDescent(n_inner=8000, schedule="cyclic", average="last"),
+    "gcd": GreedyCoordinateDescent(n_steps=1500),
+}
+
+
+@pytest.mark.parametrize("inner", LIMIT)
+@pytest.mark.parametrize("around", ["whitened", "standardized"])
+@pytest.mark.parametrize("name", ["logistic", "ridge"])
+def test_without_noise_a_composition_reaches_the_optimum(small_table, inner, around, name):
+    more = {"floor": 1e-9} if around == "whitened" else {}
+    facts = {"bounds": 1.0, "epsilon": math.inf, "delta": 1e-6, "neighbors": "zero_out"}
+    if name == "logistic":
+        made, y, facts = DPLogisticRegression, small_table.signs, {**facts, "classes": (-1, 1), "penalty": None}
+    else:
+        made, y, facts = DPRidge, small_table.numbers, {**facts, "target": (-1.0, 1.0), "alpha": 0.0}
+    best = made(solver="whitened", **facts).fit(small_table.X, y)
+    model = made(solver=STAGES[around](LIMIT[inner], **more), **facts).fit(small_table.X, y)
+    found, expected = (np.append(np.ravel(m.coef_), m.intercept_) for m in (model, best))
+    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("inner", ["gd", "cd", "gcd"])
+@pytest.mark.parametrize("penalty", [L1(0.02), L2(0.05), ElasticNet(0.01, 0.02)])
+def test_a_penalty_in_standard_units_is_that_of_the_features(small_table, inner, penalty):
+    """Without an intercept nothing is centered: the optimum is that of the features as they were."""
+    facts = {"epsilon": math.inf, "delta": 1e-6, "bounds": [(-1, 1), (-3, 3), (-1, 1)], "target": (-1.0, 1.0)}
+    facts |= {"fit_intercept": False, "neighbors": "zero_out"}
+    best = DPRidge(solver="gd", **facts)
+    model = DPRidge(solver=Standardized(LIMIT[inner]), **facts)
+    for one in (best, model):
+        one.penalty = penalty
+        one.fit(small_table.X, small_table.numbers)
+    np.testing.assert_allclose(model.coef_, best.coef_, atol=2e-3 * np.abs(best.coef_).max())
+    np.testing.assert_array_equal(model.coef_ == 0, np.abs(best.coef_) < 1e-6)
+
+
+@pytest.mark.parametrize("penalty", [L1(0.3), L2(0.3), ElasticNet(0.2, 0.1), Box(-0.2, 0.4), NoPenalty()])
+def test_a_rescaled_prox_is_the_minimum(penalty):
+    rng = np.random.default_rng(0)
+    units, w, weight, step = 10.0 ** rng.uniform(-1, 1, 5), rng.normal(size=5), 2.5, 0.7
+    found = Rescaled(penalty, units, weight)
+    v = found.prox(w, step)
+    one_by_one = [prox_coordinate(found, w[j], step, j) for j in range(5)]
+    np.testing.assert_allclose(v, one_by_one, rtol=1e-12, atol=1e-15)
+    best = found.value(v * (1 - 1e-12)) + np.sum((v - w) ** 2) / (2 * step)  # not past a box's end by rounding
+    for _ in range(300):
+        other = found.prox(w + rng.normal(size=5) * 10.0 ** rng.uniform(-4, 0), step) * (1 - 1e-12)
+        assert best <= found.value(other) + np.sum((other - w) ** 2) / (2 * step) + 1e-9
+
+
+# ------------------------------------------------------------------------------------------------ planted bugs
+
+
+def findings(solver, name="logistic", relation="replace_one", words="high"):
+    pairs = neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name))
+    found = [replay(fit_of(name, solver, relation), p.data, p.neighbor, relation) for p in pairs if words in p.name]
+    return {finding.kind for report in found for finding in report.findings}
+
+
+@pytest.mark.parametrize("around", ["whitened", "standardized"])
+def test_a_stage_that_reads_exact_values_is_caught(monkeypatch, around):
+    """The center is the records' own mean instead of the noisy one."""
+    solver, honest = STAGES[around](INNER["gd"]), shape.seen_shape
+    assert not findings(solver)
+
+    def exact(curator, n):
+        found, records = honest(curator, n), curator._session.admitted
+        mean = records.rows[:, : len(found.recoding.center)].mean(axis=0) / records.grid.one
+        return shape.Shape(replace(found.recoding, center=mean), found.square_length)
+
+    monkeypatch.setattr(shape, "seen_shape", exact)
+    assert findings(solver)
+
+
+@pytest.mark.parametrize("around", ["whitened", "standardized"])
+def test_a_stage_that_forgets_its_share_is_refused(monkeypatch, around):
+    """A plan without the stage's own releases: the curator answers nothing that was not planned."""
+    monkeypatch.setattr(STAGES[around], "releases", lambda self, domain, loss: ())
+    with pytest.raises(PlanViolation, match="noisy_mean"):
+        fit_of("logistic", STAGES[around](INNER["gd"]))(*table("logistic"))
+
+
+def test_a_stage_that_is_answered_without_being_charged_is_caught(monkeypatch):
+    """Its releases are priced at a thousandth of what they are answered with."""
+    solver, plan, multiplier = Whitened(INNER["gd"]), stage.Stage.plan, Session.multiplier
+    own = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
+
+    def cheaper(self, domain, loss, penalty):
+        made = plan(self, domain, loss, penalty)
+        priced = (replace(r, relative_noise=r.relative_noise * (1000 if r.query in own else 1)) for r in made.releases)
+        return stage.Plan(priced)
+
+    def answered(self, release):
+        return multiplier(self, release) / (1000 if release.query in own else 1)
+
+    monkeypatch.setattr(stage.Stage, "plan", cheaper)
+    monkeypatch.setattr(Session, "multiplier", answered)
+    assert "price" in findings(solver)
+
+
+def test_a_stage_that_counts_twice_is_caught(monkeypatch):
+    """The inner solver sees the count that was released; asking once more is refused by the plan."""
+    monkeypatch.setattr(stage.Inside, "noisy_count", lambda self: self._curator.noisy_count())
+    with pytest.raises(PlanViolation, match="noisy_count"):
+        fit_of("logistic", Whitened(INNER["gd"]), "add_remove")(*table("logistic"))
+
+
+# ---------------------------------------------------------------------------------------------------- refusals
+
+
+REFUSED = {
+    "one-shot": (Whitened(ObjectivePerturbation(regularization=1.0)), Logistic(), NoPenalty(), "iterative"),
+    "a draw": (Whitened(ExponentialMechanism(regularization=1.0)), Logistic(), NoPenalty(), "iterative|fixed plan"),
+    "adaptive": (Whitened(AdaptiveDescent(clip=1.0)), Logistic(), NoPenalty(), "fixed plan"),
+    "a paper's noise": (Standardized(CoordinateDescent(calibration="slides")), Logistic(), NoPenalty(), "fixed plan"),
+    "a stage in a stage": (Standardized(Whitened(GradientDescent())), Logistic(), NoPenalty(), "iterative"),
+    "counts": (Standardized(GradientDescent()), Poisson(2.0), NoPenalty(), "gd"),
+    "corners, whitened": (Whitened(GradientDescent()), Logistic(), L1(0.1), "Standardized"),
+    "coordinates, whitened": (Whitened(CoordinateDescent()), Logistic(), L2(0.1), "Standardized"),
+    "groups": (Standardized(GradientDescent()), Logistic(), GroupL2(0.1, ((0, 1),)), "separable"),
+    "Newton for classes": (Whitened(NewtonDescent()), Logistic(), NoPenalty(), "GradientDescent"),
+    "Newton alone": (NewtonDescent(), Squared(), NoPenalty(), "Whitened"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_compose_is_refused_before_anything_is_released(case):
+    solver, loss, penalty, remedy = REFUSED[case]
+    with pytest.raises(Unsupported, match=remedy):
+        solver.plan(problem(loss).domain(Budget(1.0).neighbors, loss), loss, penalty)
+
+
+@pytest.mark.parametrize("bad", [{"mean_share": 0.0}, {"mean_share": 0.95}, {"constant": -1.0}, {"target_share": 1.0}])
+@pytest.mark.parametrize("around", [Whitened, Standardized])
+def test_bad_settings_of_stages_are_refused(around, bad):
+    with pytest.raises(Unsupported):
+        around(GradientDescent(), **bad)
+
+
+def test_a_composition_is_saved_and_loaded(tmp_path):
+    solver = Standardized(CoordinateDescent(n_inner=6, average="last"), constant=0.7)
+    X, y, _ = table("ridge")
+    model = DPLasso(2.0, 1e-5, bounds=bounds_of("ridge"), solver=solver).fit(X, y)
+    again = load(model.save(tmp_path / "model.zip"))
+    assert again.solver == solver
+    assert again.certificate_.solver["solver"]["name"] == "cd"
+    again.certificate_.verify()
