@@ -34,6 +34,7 @@ def test_electricity_steps():
     assert pld.epsilon_of([Gaussian(112.277795, 400)], delta, REPLACE, GRID) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("q", "z", "count", "delta", "expected"),
     [

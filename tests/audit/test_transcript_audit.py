@@ -93,6 +93,7 @@ def test_honest_scores_are_refuted_no_more_often_than_the_confidence_says(monkey
     assert np.median([one.bound for one in found]) > 0.9 * EPSILON
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["gd", "cd"])
 def test_honest_fits_are_refuted_no_more_often(name):
@@ -176,6 +177,7 @@ def test_a_moment_with_the_wrong_factor_is_refuted(monkeypatch):
     assert audited("whitened", Neighbors.ADD_REMOVE, runs=120).refuted
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize(("name", "runs"), [("gcd", 30), ("agd", 20)])
 def test_mixtures_with_a_hundredth_of_the_noise_are_refuted(name, runs, noise_of):

@@ -68,6 +68,7 @@ def test_replay_of_one(run):
     assert "NOT REFUTED: gd, replay, zero_out" in result.stdout
 
 
+@pytest.mark.thorough
 def test_replay_of_several(run):
     result = run("audit", "replay", "-s", "gd", "-s", "output", "--neighbors", "replace_one", "--persons")
     assert result.exit_code == 0

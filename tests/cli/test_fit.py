@@ -75,6 +75,7 @@ def test_json_and_nothing_else(ok, place):
     assert told.stderr == ""
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", MODELS.names())
 def test_every_model(ok, refused, place, name):
     right, wrong = (SCHEMA, NUMBERS) if name in ("logistic", "svm", "classifier") else (NUMBERS, SCHEMA)

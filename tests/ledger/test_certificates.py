@@ -118,6 +118,7 @@ def test_what_is_released_later_is_listed_and_short() -> None:
 SMOOTH = {"output": 0.1, "objective": 0.1}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("solver", [name for name in solver_names() if name != "exponential"])
 @pytest.mark.parametrize("pure", [False, True])
 def test_what_a_fit_promises_is_what_its_certificate_says(ledger: Ledger, solver: str, pure: bool) -> None:

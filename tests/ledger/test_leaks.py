@@ -228,6 +228,7 @@ def test_a_ledger_that_refuses_known_records_is_found(book, pairs, monkeypatch):
     assert "raised" in {found.kind for found in report.findings}
 
 
+@pytest.mark.thorough
 def test_a_ledger_with_fingerprints_in_its_chain_is_found(book, pairs, monkeypatch):
     """The other negative control: one more entry for a notice, and the next head tells of it."""
     recognize = Ledger.recognize
@@ -242,6 +243,7 @@ def test_a_ledger_with_fingerprints_in_its_chain_is_found(book, pairs, monkeypat
     assert any("ledger" in found.text for found in report.findings)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("words", "expected"), [({}, 2), ({"charge_id": "r"}, 3)], ids=["plain", "requested"])
 def test_how_often_a_fit_writes_does_not_depend_on_the_records(book, pairs, monkeypatch, words, expected):
     """The first time a data set is seen, and later: the charge, the look at the records, what a request released."""

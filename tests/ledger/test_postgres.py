@@ -616,6 +616,7 @@ def test_every_right_is_needed(house):
     house.fit()
 
 
+@pytest.mark.thorough
 def test_rights_to_recognize_records_are_missed_by_the_owner_alone(house):
     """After the charge no error may tell of the records, so that none is raised: the owner hears nothing either."""
     house.grant()

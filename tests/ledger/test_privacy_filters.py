@@ -372,6 +372,7 @@ def test_pure_fits_add_up_to_their_cap(epsilon, fits, delta):
         assert fits_granted((1.0, delta), (epsilon, 0.0), fits + 2, one) == fits
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cap", "fit", "naive", "granted"),
     [((1.0, 1e-6), (0.1, 1e-8), 10, 110), ((1.0, 1e-6), (0.2, 1e-8), 5, 29), ((3.0, 1e-5), (0.3, 1e-7), 10, 102)],

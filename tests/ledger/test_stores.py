@@ -173,6 +173,7 @@ def test_a_refusal_changes_nothing_and_a_raise_opens_again(ledger):
     assert charge(ledger, charge_id="again").release is None
 
 
+@pytest.mark.few(1)
 def test_parts_cost_each_other_nothing(ledger):
     ledger.grant("census", **CAP)
     ledger.divide("census", ["north", "south"])

@@ -148,6 +148,7 @@ def test_compiled_code_gives_the_bits_of_plain_python(loss):
     np.testing.assert_array_equal(compiled.view(np.int64), plain.view(np.int64))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.7)], ids=name)
 def test_losses_of_one_output_serve_loops_of_several(loss):
     target = targets(loss)[0]

@@ -62,6 +62,7 @@ SEARCHES = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_without_a_ledger_warns_once_at_its_caller(name):
     for _ in range(2):  # another search is another warning, or none; never one per fit

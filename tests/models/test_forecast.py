@@ -56,6 +56,7 @@ def test_streams_are_uniform_repeatable_and_different():
     assert not stream.is_private
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("p", [1, 2, 4, 5, 12, 40])
 def test_columns_lie_within_their_ranges_and_indicators_are_two_valued(p):
     low, high = np.linspace(-3, 0, p), np.linspace(1, 120, p)
@@ -183,6 +184,7 @@ def test_fewer_rows_with_less_noise_stand_for_more(solver, neighbors):
     assert abs(part.gap - whole.gap) < 5 * math.hypot(part.gap_error, whole.gap_error) + 0.006
 
 
+@pytest.mark.thorough
 def test_fewer_rows_without_less_noise_would_not_do():
     """The negative control: a sixth of the rows at the same budget is another thing altogether."""
     estimator = DPLogisticRegression(0.1, solver="gd")

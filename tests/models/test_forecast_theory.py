@@ -72,6 +72,7 @@ SOLVERS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize(("epsilon", "delta", "n"), [(8.0, 1e-6, 2_000), (2.0, 1e-6, 8_000), (4.0, 0.0, 4_000)])
 @pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.01)], ids=["no penalty", "l2"])

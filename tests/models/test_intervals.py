@@ -174,7 +174,7 @@ def test_halved_noise_would_be_found(name, monkeypatch):
     assert (covered < least_coverage(RUNS)).any()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("solver", ["whitened", "gd", "cd", "gcd", "agd", "output", "objective"])
 def test_without_noise_there_is_nothing_to_cover(solver):
     X, y = a_table("classes", 200, 2)

@@ -71,6 +71,7 @@ def same(value):
     return tuple(value.tolist()) if isinstance(value, np.ndarray) else value
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", MODELS)
 def test_round_trip(name, small_table, tmp_path):
     model, X = fitted(name, small_table)

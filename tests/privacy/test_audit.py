@@ -54,6 +54,7 @@ def worst_pair(neighbors):
     return (np.array([[1.0], [1.0]]), [1, 1]), low
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_a_release_gives_away_what_is_claimed_and_no_more(neighbors, monkeypatch):
     small, large = (releases(*side, neighbors, monkeypatch) for side in worst_pair(neighbors))
@@ -61,6 +62,7 @@ def test_a_release_gives_away_what_is_claimed_and_no_more(neighbors, monkeypatch
     assert 0.75 <= bound <= 1.0  # 0.88 on average with a deviation of 0.019: more than six from either end
 
 
+@pytest.mark.thorough
 def test_noise_three_tenths_too_small_is_refuted(monkeypatch):
     small, large = (
         releases(*side, Neighbors.REPLACE_ONE, monkeypatch, narrow=0.7) for side in worst_pair(Neighbors.REPLACE_ONE)
@@ -75,6 +77,7 @@ def test_the_wrong_sensitivity_factor_is_refuted(monkeypatch):
     assert lower_bound_on_mu(small, large) > 1.5
 
 
+@pytest.mark.thorough
 def test_reused_noise_is_refuted(monkeypatch):
     frozen = {}
     original = session.noise.rounded_gaussian

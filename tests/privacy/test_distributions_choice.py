@@ -58,6 +58,7 @@ def spread(k, m=M):
     return scores if k > 2 else np.array([0, -(2**m) // 3 - 2**m], dtype=np.int64)
 
 
+@pytest.mark.few(1)
 @each
 @pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize("offset", [0, -(2**55)], ids=["near", "far"])
@@ -90,6 +91,7 @@ def ratio_bounds(first, second):
     return worst
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("k", SIZES)
 def test_the_exponential_mechanism_keeps_its_claim(k):
     """One score rises by D against the others: range D, so the claim is D / 2^m = 1."""
@@ -105,6 +107,7 @@ def test_the_exponential_mechanism_keeps_its_claim(k):
     assert k == 2 or broken > 1.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("k", SIZES)
 def test_permute_and_flip_keeps_its_claim(k):
     """Every score moves by D, one against the others: the claim is 2 D / 2^m = 1."""

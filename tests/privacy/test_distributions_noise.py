@@ -39,6 +39,7 @@ def narrow_laplace(count, m, scale=0.98):
     return g.geometric(q, count) - g.geometric(q, count)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("m", [1, 2, 3, 5])
 def test_rounded_gaussian(m):
     count, reach = 2_000_000, 4 * 2**m

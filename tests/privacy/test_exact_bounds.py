@@ -38,6 +38,7 @@ def test_one_record_contributes_at_most_b(loss, row, label, w, clip, features, l
     assert size(one) <= 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [LOSSES[0], LOSSES[1], LOSSES[5]], ids=["Logistic", "Squared", "Softmax"])
 @bounded
 @given(row=st.lists(cells, min_size=4, max_size=4), label=labels, w=weights, features=ranges, sparse=st.booleans(),

@@ -120,6 +120,7 @@ for row_norm in {norms}:
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("scale", "bits"), [("feature", 14), ("global", 21)])
 def test_any_declared_row_norm_is_kept_and_ends(scale, bits):
     """In a process of its own, since a bound whose square wraps could loop for ever."""

@@ -43,6 +43,7 @@ def browser():
     running.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("name", ["fitted", "plain", "hard", "not_private"])
 def test_nothing_is_logged_fetched_cut_off_or_empty(browser, pages, name, width):

@@ -30,6 +30,7 @@ def adaptive(events=TOTAL, trace=TRACE):
     return Certificate(**facts, events=events, trace=trace)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_renders_a_picture(tmp_path, theme):
     from matplotlib import image

@@ -141,6 +141,7 @@ def test_lecture_bound_where_noise_is_small():
     assert measured > 0.05 * bound  # the bound is of the right kind, not idle
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_lecture_bound_where_noise_dominates():
     """Many steps of large noise: the documented R sqrt(L^2/T + 4 p L^2/(n mu)^2) must hold here too."""

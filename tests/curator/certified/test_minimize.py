@@ -308,6 +308,7 @@ MARGINS = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "loss",
     [*LOSSES, Logistic(30.0), Huber(1e-3), SmoothedHinge(1e-4), SmoothedHinge(100.0), Poisson(50.0), Softmax(40)],

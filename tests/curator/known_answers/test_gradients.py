@@ -5,9 +5,10 @@ import pytest
 
 from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
-from discreet.curator import PrivateData
-from discreet.curator.engines.dense import DenseEngine
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData, known_answers
 from discreet.curator.known_answers import gradients
+from discreet.curator.queries.gradients import GradientQuery
 from discreet.errors import StaleKernels
 from discreet.losses import Logistic
 
@@ -17,18 +18,13 @@ FULL, SAMPLED = Release("noisy_gradient", 2, clip=1.0), Release("noisy_gradient"
 
 @pytest.fixture(autouse=True)
 def unchecked(monkeypatch):
-    """As in a process that has checked nothing yet, and afterwards as if it had not."""
-    monkeypatch.setattr(gradients, "_checked", set())
-    for check in (gradients.check_gaussian, gradients.check_laplace):
-        check.cache_clear()
-    yield
-    for check in (gradients.check_gaussian, gradients.check_laplace):
-        check.cache_clear()
+    """As in a process that has checked nothing yet."""
+    monkeypatch.setattr(known_answers, "_passed", set())
 
 
 def opened(release, budget):
     data = PrivateData(np.ones((5, 2)), [0, 1, 0, 1, 1], Bounds(1.0, classes=(0, 1)))
-    return data.open(Plan([release]), budget, Logistic())
+    return data.open(price_plan(Plan([release]), budget), Logistic())
 
 
 def stale(monkeypatch, owner, name):
@@ -55,7 +51,7 @@ def test_a_stale_sampler_stops_the_budgets_that_use_it(monkeypatch, sampler, bro
     ids=["sampled", "full"],
 )
 def test_a_stale_sum_stops_the_plans_that_use_it(monkeypatch, kernel, broken, other):
-    stale(monkeypatch, DenseEngine, kernel)
+    stale(monkeypatch, GradientQuery, kernel)
     with pytest.raises(StaleKernels, match="disagrees with its source"):
         opened(broken, GAUSSIAN)
     if other is not None:
@@ -70,8 +66,8 @@ def test_what_is_not_additive_checks_the_laplace_sampler_too(monkeypatch, mechan
         gradients.check_planned(plan, Logistic(), pure=False, sparse=False)
 
 
-def test_what_was_checked_is_not_checked_again(monkeypatch):
-    gradients.check_kernels(Logistic(), sparse=False, sampled=True)
-    stale(monkeypatch, DenseEngine, "_over_tiles")
-    stale(monkeypatch, DenseEngine, "_over_rows")
-    gradients.check_kernels(Logistic(), sparse=False, sampled=False)
+@pytest.mark.parametrize("sampled", [False, True])
+def test_what_was_checked_is_not_checked_again(monkeypatch, sampled):
+    gradients.check_kernels(Logistic(), sparse=False, sampled=sampled)
+    stale(monkeypatch, GradientQuery, "_over_rows" if sampled else "_over_tiles")
+    gradients.check_kernels(Logistic(), sparse=False, sampled=sampled)

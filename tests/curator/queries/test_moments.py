@@ -93,6 +93,7 @@ def test_pieces_of_a_table_add_up():
         np.testing.assert_array_equal(sum(pieces), whole)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("n", [1, 2, BLOCK + 1, 2 * BLOCK + 13])
 def test_tables_of_any_number_of_rows(n):
     records, _ = made(n, 2, extreme=True)

@@ -60,6 +60,7 @@ def reference(seeded):
         return DPLogisticRegression(bounds=NAMED, solver="gd").fit(pd.DataFrame(table), y)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", TABLES)
 def test_every_library_s_table_gives_the_same_bits_by_name(name, reference, seeded):
     table, y = columns()

@@ -162,6 +162,7 @@ def test_it_costs_what_was_asked_for(rows, stopping, neighbors):
     assert fitted.certificate_.assumed_public["n"] == 300
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("solver", [name for name in solver_names() if name not in ("auto", "exponential")])
 def test_every_solver_can_be_selected_among(rows, solver):
     model = DPRandomizedSearch(

@@ -85,6 +85,7 @@ def drive(curator, actions, entropy, seen):
     return failed
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("choice", [CHOICE, NOISY_MAX])
 @given(actions=st.lists(action, max_size=10), relation=st.sampled_from(RELATIONS), epsilon=st.sampled_from([0.1, 3.0]))
 @settings(max_examples=40)

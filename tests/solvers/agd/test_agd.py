@@ -364,6 +364,7 @@ def fitted(kind, **settings):
     return kind(1.0, **({"delta": 1e-6, "bounds": 1.0, "solver": "agd", **facts} | settings)).fit(X, y)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearSVC, DPHuberRegressor, DPRidge, DPLinearRegression])
 def test_where_it_applies_it_runs_by_name(kind):
     model = fitted(kind)

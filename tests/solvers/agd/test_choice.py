@@ -85,6 +85,7 @@ def claimed(mechanism, rho):
     return math.sqrt((8 if mechanism == "exponential" else 2) * rho)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("choice", [CHOICE, NOISY_MAX], ids=lambda c: c.mechanism)
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_likelihood_ratios_of_neighbors_are_within_the_claim(relation, choice):
@@ -185,12 +186,14 @@ def choice_p(choice, rho=0.05, runs=1200, relation="replace_one", law=None):
     return law_p(counts, law)
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("choice", [CHOICE, NOISY_MAX], ids=lambda c: c.mechanism)
 def test_frequencies_are_those_of_the_law(choice):
     assert choice_p(choice) > SIGNIFICANCE
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("choice", [CHOICE, NOISY_MAX], ids=lambda c: c.mechanism)
 def test_the_test_knows_another_scale_and_the_other_mechanism(choice):
@@ -212,12 +215,14 @@ def measured_epsilon(i=7, rho=0.03125, runs=2000):
     return math.log(below / above) if below > 0 else -math.inf
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_what_can_be_measured_is_within_the_claim():
     with use_entropy(BufferedEntropy(2)):
         assert measured_epsilon() <= 0.25
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_the_authors_sign_error_is_caught(monkeypatch):
     """Planted: one-sided noise of the wrong sign. Both tests must see it, the audit by far."""

@@ -23,6 +23,7 @@ def worst(kind, relation, name="logistic", engine="dense", groups=False, every=7
     return worst_ratio(fit, pairs[(len(kind) + len(name)) % every :: every], relation)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("engine", ["dense", "sparse"])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("kind", ["exponential", "noisy_max", "wide"])
@@ -30,12 +31,14 @@ def test_it_replays(kind, relation, engine):
     assert 0.01 < worst(kind, relation, engine=engine, every=5) <= 1.0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", ["softmax", "svc", "huber", "ridge"])
 def test_every_loss_replays(name, relation):
     assert 0.001 < worst("exponential", relation, name, every=9) <= 1.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("engine", ["dense", "sparse"])
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_persons_replay(relation, engine):

@@ -131,6 +131,7 @@ def test_without_privacy_the_trace_is_no_claim():
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 
+@pytest.mark.thorough
 def test_a_trace_is_a_function_of_the_answers():
     """The same seed, the same trace; and every number in it is a plain one."""
     with seeded(5):

@@ -64,6 +64,7 @@ def test_one_record_of_any_bits(values, clip):
         assert within(seen[0])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_one_person_of_many_rows(name, sparse):

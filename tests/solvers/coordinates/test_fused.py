@@ -36,6 +36,7 @@ def program(p, seed=0):
     return columns, rng.uniform(0.05, 0.6, p), rng.uniform(0.3, 2.0, p)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("groups", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(

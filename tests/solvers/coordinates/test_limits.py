@@ -30,6 +30,7 @@ def close_to_optimum(value, best):
     assert best - value <= 1e-5 * abs(best)  # nobody beats the optimum: the objectives are the same
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("solver", "sparse"), [("cd", False), ("cd", True), ("gcd", False)])
 @pytest.mark.parametrize(("model", "alpha"), [("lasso", 0.02), ("net", 0.03)])
 def test_squared_loss(model, alpha, sparse, solver):
@@ -49,6 +50,7 @@ def test_squared_loss(model, alpha, sparse, solver):
     assert ((ours.coef_ == 0) == (theirs.coef_ == 0)).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("solver", ["cd", "gcd"])
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 def test_logistic_loss(penalty, solver):
@@ -94,6 +96,7 @@ def test_private_lasso_has_exact_zeros(solver):
     assert (model.coef_ == 0.0).any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", ["feature", "global"])
 @pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("solver", ["cd", "gcd"])

@@ -87,6 +87,7 @@ def test_published_constants_outside_their_conditions(calibration, budget):
             calibrate(plan, budget)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("steps", "own", "laplace"), [(10, 0.0212694637, 94.03152002), (100, 0.0067259950, 297.35377511)]
 )

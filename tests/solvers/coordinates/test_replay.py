@@ -62,6 +62,7 @@ def worst(variant, relation, data, name="logistic"):
     return worst_ratio(fit, pairs_of(data, relation, name, offset=len(variant) % 7), relation)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("engine", ["dense", "sparse"])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -135,6 +136,7 @@ def test_the_scale_of_another_coordinate_changes_the_answer():
     assert single.std() / block[:, 0].std() == pytest.approx(0.3 / np.hypot(10, 0.3), rel=0.25)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("variant", ["gcd-gs", "gcd-gs-q", "gcd-flip"])
 def test_selection_with_half_the_range_is_caught(monkeypatch, variant):
     """Scores twice as tall as the lattice says."""
@@ -170,6 +172,7 @@ def test_squared_norms_without_scaling_are_caught(monkeypatch):
     assert "sensitivity" in found("cd-bought", "zero_out")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("variant", ["cd-uniform", "cd-bought", "gcd-gs-q"])
 def test_persons_bounded_row_by_row_are_caught(monkeypatch, variant):
     def ignored(bounds, shares, *, dimensions):

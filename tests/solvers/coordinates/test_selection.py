@@ -95,6 +95,7 @@ def selecting(count, mechanism="exponential", **settings):
     return Release("select_coordinate", count, mechanism=mechanism, **settings)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip", "noisy_max"])
 def test_selected_coordinates_have_their_law(k, mechanism):
@@ -233,6 +234,7 @@ def test_unequal_sensitivities_stay_within_the_claim(rule, relation, sparse):
     assert np.abs(logs[0] - logs[1]).max() <= epsilon
 
 
+@pytest.mark.thorough
 def test_the_posters_noise_would_not_be_private():
     """Noise in proportion to each coordinate's own sensitivity: the loss exceeds 2 eps'."""
     rng = np.random.default_rng(0)

@@ -95,6 +95,7 @@ def least_delta(draws, other, event, epsilon=1.0):
     return float(low - math.exp(epsilon) * high)
 
 
+@pytest.mark.thorough
 def test_objective_perturbation_keeps_its_delta_in_one_dimension():
     """Base records that pull against the one that goes (a tilted base), both directions, many thresholds."""
     problem, budget = Problem(1.2 / 3, 3), Budget(1.0, 0.05, "zero_out")
@@ -112,6 +113,7 @@ def test_objective_perturbation_keeps_its_delta_in_one_dimension():
 WEAK = Problem(1e-4, 1)  # lambda = 1e-4, against beta = 1/4
 
 
+@pytest.mark.thorough
 def test_a_price_without_the_determinant_is_refuted(monkeypatch):
     """The Gaussian mechanism's noise with hardly any regularization: one record keeps w from being huge.
 

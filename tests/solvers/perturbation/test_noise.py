@@ -70,6 +70,7 @@ def output_p_value(relation, count=3000):
     return two_sided(float(np.square(noise / scale_of(relation)).sum()), noise.size), noise
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
 def test_gaussian_noise_on_the_minimizer_has_the_planned_scale(relation):
     p_value, noise = output_p_value(relation)
@@ -148,6 +149,7 @@ def linear_terms(relation, delta, count=500):
     return np.array(terms) / (Z * C * (2 if relation == "replace_one" else 1))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
 def test_the_linear_term_has_the_planned_scale(relation):
     terms = linear_terms(relation, 1e-5)

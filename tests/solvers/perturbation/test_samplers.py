@@ -115,6 +115,7 @@ INTERVAL = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", INTERVAL)
 def test_one_coefficient_through_the_estimator(relation):
     bounds = Bounds(1.0, classes=(-1, 1))
@@ -175,6 +176,7 @@ def energy_of(X, k, total):
     return lambda w: k * (logistic_sum(X, w) + 0.5 * total * np.square(w).sum(axis=1))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("radius", [None, 0.7])
 def test_two_coefficients_by_rejection(monkeypatch, radius):
     given_noise(monkeypatch, 0.5)

@@ -34,6 +34,7 @@ def table(n=9, p=3, seed=0):
     return X, rng.integers(0, 2, n).astype(float)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("budget", [Budget(1.0, 1e-6, "zero_out"), PURE, Budget(3.0, 1e-6)])
 @pytest.mark.parametrize("clip", [1e-9, 0.02, 0.6, 50.0])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)

@@ -44,12 +44,14 @@ def lower_bound_on_mu(query, relation, monkeypatch):
     return float(stats.norm.isf(rates[0]) - stats.norm.ppf(rates[1]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
 @pytest.mark.parametrize("query", CLIPS)
 def test_a_moment_gives_away_what_is_claimed_and_no_more(query, relation, monkeypatch):
     assert 0.75 <= lower_bound_on_mu(query, relation, monkeypatch) <= 1.0
 
 
+@pytest.mark.thorough
 def test_a_factor_of_one_for_the_root_of_two_is_refuted(monkeypatch):
     monkeypatch.setattr(moments, "ROOT_TWO", 1)
     assert lower_bound_on_mu("noisy_second_moment", "replace_one", monkeypatch) > 1.0

@@ -59,6 +59,7 @@ CLASSES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("p", "share", "epsilon", "relation"), CLASSES)
 def test_labels_without_signal(p, share, epsilon, relation):
     gain, error = against_majority(p, share, epsilon, relation)
@@ -86,6 +87,7 @@ NUMBERS = [(5, 0.1, "zero_out"), (20, 0.1, "replace_one"), (5, 1.0, "zero_out"),
 NOISY = "targets without signal: R2 about -0.18 at epsilon 1, where a private mean would stand at -0.006"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("p", "epsilon", "relation"),
     [pytest.param(*case, marks=pytest.mark.xfail(reason=NOISY)) if case[0] == 60 else case for case in NUMBERS],
@@ -283,6 +285,7 @@ def test_second_moments_of_short_rows_where_n_is_private(scale):
     np.testing.assert_allclose(found, rows.T @ rows, atol=0.02 * np.abs(rows.T @ rows).max())
 
 
+@pytest.mark.thorough
 def test_a_wide_regression_where_n_is_private():
     rng = np.random.default_rng(0)
     X = rng.choice([-1.0, 1.0], (2000, 600))

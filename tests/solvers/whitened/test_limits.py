@@ -34,6 +34,7 @@ def classifier(cls, X, y, classes, solver="whitened", alpha=0.0, **facts):
     return cls(math.inf, solver=solver, **facts).fit(X, y)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.1])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_logistic_regression(table, alpha, intercept):
