@@ -21,7 +21,7 @@ import numpy as np
 
 from discreet import DPLogisticRegression, load
 from discreet.accounting.plan import Plan, Release
-from discreet.solvers.base import Solution, count_release, public_count
+from discreet.solvers.base import UNWATCHED, Solution, count_release, public_count
 from discreet.solvers.default_rules import step_count, typical_clip
 from discreet.solvers.registry import CANARY_CLIP, AuditCase, register
 
@@ -41,12 +41,12 @@ class ExponentiatedGradient:
         """``n_steps`` noisy gradients, and a noisy count where n is private: all that a run will ask for."""
         return Plan((Release("noisy_gradient", self.n_steps, clip=self.clip), *count_release(domain)))
 
-    def solve(self, curator, penalty, progress=None):
+    def solve(self, curator, penalty, progress=UNWATCHED):
         """The algorithm."""
         n, total, mean = public_count(curator), np.zeros(curator.domain.shape), np.zeros(curator.domain.shape)
         eta = self.rate * math.sqrt(2 * math.log(2 * total.size) / self.n_steps) / self.clip
         w = total
-        for t in range(self.n_steps):
+        for t in progress(range(self.n_steps)):
             total = total + curator.noisy_gradient(w, clip=self.clip) / n
             far = np.abs(eta * total).max()  # a common factor that cancels, so that nothing overflows
             up, down = np.exp(-eta * total - far), np.exp(eta * total - far)

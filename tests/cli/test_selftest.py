@@ -49,7 +49,7 @@ def test_a_wrong_scale_or_shift_is_found(sampler, edges):
         lambda count, m, source: np.abs(sampler(count, m, source)),
         lambda count, m, source: np.repeat(sampler(count // 4, m, source), 4),
     ):
-        assert not law_check("wrong", wrong, edges, DRAWS, entropy).passed
+        assert not law_check("wrong", wrong, edges, 4 * DRAWS, entropy).passed  # 50,000 miss a twentieth in 6 % of runs
 
 
 @pytest.mark.statistical

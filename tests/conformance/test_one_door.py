@@ -13,16 +13,15 @@ READERS = {
     "pandas",
     "polars",
     "pyarrow",
-    "discreet.curator.tables.table_files",
-    "discreet.curator.tables.sources",
+    *(f"discreet.curator.{name}" for name in ("open_table", "FrameSource", "DeclaredSource", "Keeping", "Source")),
 }
 CALLS = {"load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_table", "open_csv"}
 ALLOWED = {
-    ("inputs.py", "discreet.curator.tables.table_files"): "the door: opens containers",
-    ("inputs.py", "discreet.curator.tables.sources"): "the type of what it opens",
-    ("tune.py", "discreet.curator.tables.sources"): "a table that is only planned",
-    ("price.py", "discreet.curator.tables.sources"): "a table that is only planned",
-    ("predict.py", "discreet.curator.tables.sources"): "keeps columns of what the door opened",
+    ("inputs.py", "discreet.curator.open_table"): "the door: opens containers",
+    ("inputs.py", "discreet.curator.Source"): "the type of what it opens",
+    ("tune.py", "discreet.curator.DeclaredSource"): "a table that is only planned",
+    ("price.py", "discreet.curator.DeclaredSource"): "a table that is only planned",
+    ("predict.py", "discreet.curator.Keeping"): "keeps columns of what the door opened",
     ("predict.py", "pyarrow"): "writes predictions",
     ("predict.py", "pyarrow.csv"): "writes predictions",
     ("predict.py", "pyarrow.parquet"): "writes predictions",
@@ -35,6 +34,7 @@ def imported(tree):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names if node.module == "discreet.curator")
 
 
 def called(tree):
