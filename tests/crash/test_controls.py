@@ -5,7 +5,7 @@ import random
 import secrets
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -70,7 +70,7 @@ def without_rules(path: Path, *, moves: bool = False) -> None:
 def check_then_charge(ledger: Ledger, meet: Callable[[], None], *, moves: bool) -> bool:
     """Read the account, decide, and only then take the lock to write."""
     events = (Gaussian(5.0),)
-    cost = ledger.account(DATASET).charge(price_plan(events, BUDGET))
+    cost = ledger.account(DATASET).charge(price_plan(events, replace(BUDGET, epsilon=5.0)))
     with ledger._store.reading() as at:
         account = rows.account(at, DATASET)
         assert account is not None

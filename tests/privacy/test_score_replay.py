@@ -7,10 +7,12 @@ import pytest
 from scipy import sparse
 
 from discreet import private_score
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import remembered_prices
-from discreet.curator.metrics import noisy_sums, roc
+from discreet.curator.metrics import roc
 from discreet.testing import Pair, assert_fresh_noise, neighbor_pairs
 from tests.models.scored import METRICS, RELATIONS, Stream, model_of, table
+from tests.priced import at_noise
 from tests.replaying import worst_ratio
 
 
@@ -90,10 +92,13 @@ def test_a_statistic_of_the_whole_table_is_found(monkeypatch):
 
 def test_noise_below_the_price_is_found(monkeypatch):
     """All three purchases at the noise of one."""
-    whole = noisy_sums.plan_of
-    monkeypatch.setattr(
-        noisy_sums, "calibrate", lambda plan, budget: whole((1.0,), pure=False).releases[0].relative_noise
-    )
+    honest = PricedPlan.only
+
+    def only(self, place, clip):
+        part = honest(self, place, clip)
+        return at_noise(part.plan, part.budget, 1.0)
+
+    monkeypatch.setattr(PricedPlan, "only", only)
     with pytest.raises(AssertionError, match="less noise"):
         worst_ratio(asked("auc", "logistic", "zero_out"), pairs_of("logistic", "zero_out")[:1], "zero_out")
 

@@ -177,8 +177,8 @@ def test_neighbors_look_alike_on_the_command_line():
 def a_value_in_an_error(monkeypatch):
     honest = PrivateData.check
 
-    def check(self, loss):
-        honest(self, loss)
+    def check(self, *asked, **words):
+        honest(self, *asked, **words)
         raise Unsupported(f"no model today, and the last target is {self._PrivateData__y[-1]!r}")
 
     monkeypatch.setattr(PrivateData, "check", check)
@@ -211,8 +211,8 @@ def a_size_in_a_file_name(monkeypatch):
 def an_early_exception(monkeypatch):
     honest = PrivateData.check
 
-    def check(self, loss):
-        honest(self, loss)
+    def check(self, *asked, **words):
+        honest(self, *asked, **words)
         if not np.isfinite(admission.numbers(self._PrivateData__X)).all():
             raise Unsupported("some records are incomplete: leave them out")
 
@@ -254,9 +254,9 @@ def test_a_record_that_is_read_before_the_charge_is_caught(monkeypatch, place):
     assert {one.kind for one in differences(place, example)} == set()
     honest = PrivateData.check
 
-    def check(self, loss):
+    def check(self, *asked, **words):
         [str(cell) for cell in self._PrivateData__X.ravel()]
-        honest(self, loss)
+        honest(self, *asked, **words)
 
     monkeypatch.setattr(PrivateData, "check", check)
     with workshop() as fresh:
