@@ -115,6 +115,7 @@ _NOISY = {
         "fits twice, on an array and on something like it, and expects the same model",
     ),
     "check_regressors_train": "expects an accurate model of a few dozen records",
+    "check_classifiers_one_label": "expects the label of all ten records to be predicted",
 }
 
 

@@ -293,9 +293,9 @@ def test_settings_that_contradict_the_schema():
 
 def test_a_quote_reads_no_cell():
     frame = table(persons=9).astype(object)
-    one = TableModel(schema(private=True)).quote(frame)
+    one = TableModel(schema(private=True)).quote(frame).priced
     frame.iloc[:, :5] = boxed([Refuses()])[0]
-    other = TableModel(schema(private=True)).quote(frame)
+    other = TableModel(schema(private=True)).quote(frame).priced
     assert (one.plan, one.noise_multiplier, one.events) == (other.plan, other.noise_multiplier, other.events)
 
 

@@ -11,7 +11,6 @@ from discreet.accounting.cell_counts import CHECKED, Checked, checked_in
 from discreet.accounting.events import Gaussian
 from discreet.curator.tables.sources import FrameSource
 from discreet.curator.tables.table_stream import TableStream
-from discreet.models.fitting import Quote
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
@@ -95,8 +94,8 @@ def table_of(n, seed=0):
 def test_they_cost_a_fiftieth_and_can_be_switched_off(relation, delta):
     table, settings = table_of(200), {"delta": delta, "neighbors": relation, "solver": "gd"}
     schema = Schema(COLUMNS, SCHEMA.target, rows=200)
-    on: Quote = TableModel(schema, DPLogisticRegression(1.0, **settings)).quote(table)
-    off: Quote = TableModel(schema, DPLogisticRegression(1.0, **settings), checks=False).quote(table)
+    on = TableModel(schema, DPLogisticRegression(1.0, **settings)).quote(table).priced
+    off = TableModel(schema, DPLogisticRegression(1.0, **settings), checks=False).quote(table).priced
     assert [r.query for r in on.plan.releases] == [*(r.query for r in off.plan.releases), "noisy_checks"]
     assert on.price.epsilon <= 1.0
     power = 2 if delta else 1

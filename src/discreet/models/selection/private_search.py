@@ -222,7 +222,7 @@ class DPRandomizedSearch(ShowsReleased, MetaEstimatorMixin, Charged):
         if n is None:
             raise MissingBounds("n is private here: declare about how many records there are, Bounds(n=...)")
         if relation.n_is_public and n < 2:
-            raise Unsupported("one sample cannot be held out and fitted on: use one of the candidates as it is")
+            raise Unsupported("one sample is too few to hold some of them out: use one of the candidates as it is")
         budget, sizes = self._budget(n), self._sizes(n)
         domains = _domains(listed, X, y, groups, relation, sizes[0])
         return _Prepared(listed, data, n, sizes, offer(listed, domains, budget, self._law(len(listed), budget)))
