@@ -74,6 +74,14 @@ print(sorted(set(compiled)), cached)
 """
 
 
+def test_a_process_that_finds_all_compiled_compiles_nothing():
+    """From the cache that all tests share: the first process fills it where it is not full yet."""
+    run(_FIT)
+    compiled, _, hits = run(_FIT).strip().rpartition(" ")
+    assert compiled == "[]"
+    assert int(hits) > 0
+
+
 @pytest.mark.thorough
 def test_a_second_process_compiles_nothing(tmp_path):
     """Kernels come from numba's disk cache; dispatching losses through it must not defeat that."""

@@ -67,10 +67,13 @@ gradient and lambda the regularization of the sum:
 most T + 1/z, always: pure epsilon.
 """
 
+from __future__ import annotations  # a loss brings the compiler, which its constants do not need
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -80,8 +83,10 @@ from discreet.accounting.root_finding import find_root
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
-from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
+
+if TYPE_CHECKING:
+    from discreet.losses.base import Loss
 
 _UP = 1 + 2.0**-50  # above an exact quotient, whose few roundings are less than that
 _LOWEST, _HIGHEST = -8.0, 36.0  # scores between which the logistic loss is resolved

@@ -4,14 +4,19 @@ A record's gradient is f'(x.w) x and its Hessian f''(x.w) x x^T; hence, with R t
 r_j the bound on |x_j|, each constant is one of the loss times a power of R or r_j.
 """
 
+from __future__ import annotations  # a loss brings the compiler, which its constants do not need
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss
+
+if TYPE_CHECKING:
+    from discreet.losses.base import Loss
 
 
 def _margin_bound(domain: Domain, radius: float | None) -> float:

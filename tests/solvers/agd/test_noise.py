@@ -107,7 +107,7 @@ def test_unlike_clips_do_not_share_a_lattice():
         assert measurement.unit.step * measurement.unit.bound == pytest.approx(clip)
 
 
-@pytest.mark.thorough
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [Huber(0.5), Softmax(3)])
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_other_losses_pay_the_same(loss, relation):

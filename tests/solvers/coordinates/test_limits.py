@@ -96,7 +96,7 @@ def test_private_lasso_has_exact_zeros(solver):
     assert (model.coef_ == 0.0).any()
 
 
-@pytest.mark.thorough
+@pytest.mark.few(2)
 @pytest.mark.parametrize("scale", ["feature", "global"])
 @pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("solver", ["cd", "gcd"])
