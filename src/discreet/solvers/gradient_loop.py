@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,7 @@ def momentum_weight(momentum: Momentum, t: int, step: float, strong_convexity: f
     return min(t / (t + 3.0), (1.0 - root) / (1.0 + root))
 
 
-def check_momentum(momentum: Any) -> None:
+def check_momentum(momentum: object) -> None:
     """Refuse what is neither a weight in [0, 1) nor ``"nesterov"``."""
     if momentum != "nesterov" and not (is_number(momentum) and 0 <= momentum < 1):
         raise Unsupported("momentum must be a weight in [0, 1), or 'nesterov'")
