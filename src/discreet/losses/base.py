@@ -85,6 +85,12 @@ class Loss:
         Whether sigmoid(margin) is the predicted probability of the positive class.
     movable_target : bool
         Whether the loss depends on margin - target alone, so that targets may be centered and scaled.
+
+    Examples
+    --------
+    >>> from discreet.losses import Logistic, Loss
+    >>> isinstance(Logistic(), Loss), Logistic().task
+    (True, 'classification')
     """
 
     __slots__ = ()
