@@ -58,6 +58,28 @@ class Registry(Generic[C]):
         """Make a decorator that declares a class's short name; the name and the class's own must be free.
 
         A class that is defined again (a notebook's cell, a reloaded module) takes its own place.
+
+        Parameters
+        ----------
+        name : str
+            Letters, digits, - and _; what files, estimators and commands call the class by.
+
+        Returns
+        -------
+        callable
+            The decorator, which returns the class as it is.
+
+        Raises
+        ------
+        Unsupported
+            If the name is none or is taken, or the class lacks what its kind needs.
+
+        Examples
+        --------
+        >>> from discreet.losses import register_loss
+        >>> register_loss("my loss")
+        Traceback (most recent call last):
+        discreet.errors.Unsupported: the name of a loss must be letters, digits, - and _, such as 'my-loss'
         """
         if not _NAME.fullmatch(name):
             raise Unsupported(f"the name of a {self.kind} must be letters, digits, - and _, such as 'my-{self.kind}'")

@@ -61,7 +61,7 @@ class Curator:
     @property
     def loss(self) -> Loss:
         """The loss whose gradients and values are summed."""
-        return self._session.loss  # type: ignore[no-any-return]
+        return self._session.loss
 
     def _ask(
         self, question: Callable[Concatenate[Session, Asked], Answer], *args: Asked.args, **words: Asked.kwargs

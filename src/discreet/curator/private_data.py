@@ -25,6 +25,7 @@ from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
 from discreet.ledger.default_ledger import account_of
 from discreet.ledger.reservation import Reservation, settled
+from discreet.losses.base import Loss
 
 Cells = NDArray[np.int64]
 
@@ -122,7 +123,7 @@ class PrivateData:
             )
         return n
 
-    def domain(self, neighbors: Neighbors, loss: Any) -> Domain:
+    def domain(self, neighbors: Neighbors, loss: Loss) -> Domain:
         """What is public of the records in training coordinates."""
         bounds = self.scaling.feature_bounds
         implied = math.sqrt(float(np.sum(bounds**2)))
@@ -201,7 +202,7 @@ class PrivateData:
             found = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, found)
 
-    def __admitted(self, loss: Any, reservation: Reservation | None, opened: "_Opened") -> admission.Records:
+    def __admitted(self, loss: Loss, reservation: Reservation | None, opened: "_Opened") -> admission.Records:
         if self.__stream is None:
             records = admission.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
             self.recognize(reservation)
@@ -242,7 +243,7 @@ class PrivateData:
         found = opened.count(cells, purchase.size, purchase.per_row, shares=shares)
         self.__X = self.__stream = purchase.settled(found.counts, found.noise_std, opened.n)
 
-    def check(self, priced: PricedPlan, loss: Any, *, opens: bool = True) -> None:
+    def check(self, priced: PricedPlan, loss: Loss, *, opens: bool = True) -> None:
         """Refuse what the plan and the containers alone show to be wrong, before anything is charged or read.
 
         ``opens`` says that ``open`` follows, whose kernels then have to be in order.
@@ -266,7 +267,7 @@ class PrivateData:
             if {query for query, what in asked.items() if what is not None} - {r.query for r in plan.releases}:
                 raise PlanViolation("reading this stream is a release of its own: price PrivateData.with_reading(plan)")
 
-    def open(self, priced: PricedPlan, loss: Any, *, label: str = "") -> Curator:
+    def open(self, priced: PricedPlan, loss: Loss, *, label: str = "") -> Curator:
         """Read the records into a private integer copy behind a curator that answers a priced plan.
 
         What ``reserve`` charged for this plan is used up; without it the plan is charged now, under this ``label``.
@@ -291,9 +292,9 @@ class PrivateData:
             reservation=reservation,
         )
 
-    def target_scale(self, loss: Any) -> float:
+    def target_scale(self, loss: Loss) -> float:
         """What a numeric target is divided by: its declared bound, except where the link is a logarithm."""
-        if loss.task == "classification" or getattr(loss, "log_link", False):
+        if loss.task == "classification" or loss.log_link:
             return 1.0
         low, high = self.__target_range()
         return max(abs(low), abs(high)) or 1.0
@@ -303,25 +304,25 @@ class PrivateData:
             raise MissingBounds("the target's range is not declared: write Bounds(..., target=(low, high))")
         return self.bounds.target
 
-    def __scaled_target_range(self, loss: Any) -> tuple[float, float] | None:
+    def __scaled_target_range(self, loss: Loss) -> tuple[float, float] | None:
         if loss.task == "classification":
             return None
         low, high = self.__target_range()
         scale = self.target_scale(loss)
         return low / scale, high / scale
 
-    def __target_bound(self, loss: Any) -> float:
+    def __target_bound(self, loss: Loss) -> float:
         ends = self.__scaled_target_range(loss)
         return 1.0 if ends is None else max(abs(ends[0]), abs(ends[1]))
 
-    def __targets(self, loss: Any) -> NDArray[np.float64]:
+    def __targets(self, loss: Loss) -> NDArray[np.float64]:
         if loss.task == "classification":
             if self.bounds.classes is None:
                 raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
             return self.__target_scaling(loss).placed(admission.class_indices(self.__y, self.bounds.classes))
         return self.__target_scaling(loss).placed(admission.numbers(self.__y))
 
-    def __target_scaling(self, loss: Any) -> admission.TargetScaling:
+    def __target_scaling(self, loss: Loss) -> admission.TargetScaling:
         if loss.task == "classification":
             return admission.TargetScaling(signed=loss.n_outputs == 1)
         return admission.TargetScaling(self.__target_range(), self.target_scale(loss))

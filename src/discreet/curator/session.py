@@ -22,6 +22,7 @@ from discreet.curator.lattice.entropy import Entropy, current_entropy
 from discreet.curator.lattice.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
 from discreet.curator.observer import Measurement, current_observer
 from discreet.errors import PlanViolation, Unsupported
+from discreet.losses.base import Loss
 
 Integers = NDArray[np.int64]
 
@@ -86,7 +87,7 @@ class Session:
     ``engine``, ``domain`` and ``loss`` are those of the records as they were recoded last.
     """
 
-    loss: Any = None
+    loss: Loss
 
     def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
         self.engine, self.domain, self.budget, self.noise_multiplier = engine, domain, budget, noise_multiplier

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import singledispatch
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,12 @@ class Loss:
         Whether sigmoid(margin) is the predicted probability of the positive class.
     movable_target : bool
         Whether the loss depends on margin - target alone, so that targets may be centered and scaled.
+
+    Examples
+    --------
+    >>> from discreet.losses import Logistic, Loss
+    >>> isinstance(Logistic(), Loss), Logistic().task
+    (True, 'classification')
     """
 
     __slots__ = ()
@@ -119,6 +125,11 @@ class Loss:
         """By which formula objective perturbation prices the slopes (``accounting/objective_perturbation.py``)."""
         return "one_signed" if self.one_signed else "two_signed"
 
+    @property
+    def limit(self) -> float:
+        """With a log link: the prediction is exp(margin), margins held within +-limit, so that it stays finite."""
+        return 700.0
+
     def lipschitz_for(self, target_bound: float, margin_bound: float = math.inf) -> float:
         """Return the largest norm of the derivative where |target| and |margin| are bounded."""
         return self.lipschitz
@@ -146,6 +157,15 @@ class Loss:
     def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the predicted targets of a regression, from its margins."""
         return margins
+
+
+class Valued(Protocol):
+    """What has kernels ``values`` and ``least``: a loss, or a score."""
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of margins of a record."""
+        ...
 
 
 LOSSES: Registry[type[Loss]] = Registry("loss", "discreet.losses", "register_loss", not_a_tuple)

@@ -17,6 +17,17 @@ class Huber(_Fields, Loss):
     """u**2 / 2 where |u| <= c, and c |u| - c**2 / 2 beyond, for the residual u = m - t of a real target t and width c.
 
     The derivative is u clipped to [-c, c], so |f'| <= c; the curvature is 1 inside and 0 outside.
+
+    Parameters
+    ----------
+    width : float
+        c, in units of the target.
+
+    Examples
+    --------
+    >>> from discreet.losses import Huber
+    >>> Huber(width=0.5).lipschitz
+    0.5
     """
 
     __slots__ = ()

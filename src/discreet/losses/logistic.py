@@ -28,6 +28,17 @@ class Logistic(_Fields, Loss):
 
     With s = sigmoid(-k t m): the derivative is -t s, so |f'| < 1 and -t gives its sign; the curvature is
     k s (1 - s) <= k/4, largest at s = 1/2.
+
+    Parameters
+    ----------
+    sharpness : float, default=1.0
+        k; the larger, the nearer to the hinge of a perceptron.
+
+    Examples
+    --------
+    >>> from discreet.losses import Logistic
+    >>> Logistic().lipschitz, Logistic().smoothness
+    (1.0, 0.25)
     """
 
     __slots__ = ()

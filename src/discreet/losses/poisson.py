@@ -24,6 +24,17 @@ class Poisson(_Fields, Loss):
     With v = m clipped to [-B, B]: the loss is exp(v) (1 + m - v) - t m; its derivative exp(v) - t never decreases, so
     the loss is convex, and |f'| <= max(exp(B), T - exp(-B)) for t <= T; the curvature is exp(m) <= exp(B) inside and
     0 outside.
+
+    Parameters
+    ----------
+    limit : float
+        B, at most 700.
+
+    Examples
+    --------
+    >>> from discreet.losses import Poisson
+    >>> round(Poisson(limit=2.0).lipschitz_for(target_bound=10.0), 3)
+    9.865
     """
 
     __slots__ = ()

@@ -19,6 +19,17 @@ class SmoothedHinge(_Fields, Loss):
 
     The derivative is -t times (1 + h - s) / (2h) clipped to [0, 1], so |f'| <= 1 and -t gives its sign; the curvature
     is 1 / (2h) between and 0 elsewhere.
+
+    Parameters
+    ----------
+    width : float, default=0.5
+        h, half the length of the rounded part.
+
+    Examples
+    --------
+    >>> from discreet.losses import SmoothedHinge
+    >>> SmoothedHinge(width=0.25).smoothness
+    2.0
     """
 
     __slots__ = ()

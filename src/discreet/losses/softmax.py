@@ -30,6 +30,17 @@ class Softmax(_Fields, Loss):
     With p = softmax(m) the gradient is p - e_y. Its norm is at most sqrt(2): (1 - p_y)**2 + sum of the other p_k**2
     <= 2 (1 - p_y)**2. The Hessian is diag(p) - p p^T; v^T H v is the variance of v under p, at most
     (max v - min v)**2 / 4 <= ||v||**2 / 2. In one entry: |p_k - [k = y]| <= 1 and p_k (1 - p_k) <= 1/4.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+
+    Examples
+    --------
+    >>> from discreet.losses import Softmax
+    >>> Softmax(n_classes=3).n_outputs
+    3
     """
 
     __slots__ = ()

@@ -26,6 +26,17 @@ class Squared(_Fields, Loss):
     """k (m - t)**2 / 2 for a real target t, with weight k (1: least squares).
 
     The derivative is k (m - t), unbounded: |f'| <= k (B + T) only where |m| <= B and |t| <= T. The curvature is k.
+
+    Parameters
+    ----------
+    weight : float, default=1.0
+        k.
+
+    Examples
+    --------
+    >>> from discreet.losses import Squared
+    >>> Squared().lipschitz_for(target_bound=1.0, margin_bound=2.0)
+    3.0
     """
 
     __slots__ = ()

@@ -15,6 +15,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.curator import container_of, is_stream
+from discreet.losses.base import Loss
 from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_repeated_fits
 from discreet.models.fitting import FitSettings, Quote, declared, fit_model, penalty_of
@@ -38,7 +39,7 @@ class DPLinearModel(NamedParameters, Charged):
     coef_noise_: NDArray[np.float64] | None
     intercept_noise_: NDArray[np.float64] | None
 
-    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Any, charge_id: str | None) -> Self:
+    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
         warn_of_repeated_fits(self.ledger, self.dataset)
         X = container_of(X)
         if is_stream(X):
@@ -62,7 +63,7 @@ class DPLinearModel(NamedParameters, Charged):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         warn_of_a_column(y)
 
-    def _told(self, bounds: Bounds, loss: Any) -> FitSettings:
+    def _told(self, bounds: Bounds, loss: Loss) -> FitSettings:
         """Return what a fit is told in addition to its records."""
         penalty = penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0))
         return FitSettings(

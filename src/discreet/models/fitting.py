@@ -18,6 +18,7 @@ from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import Claim, PrivateData
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
+from discreet.losses.base import Loss
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
@@ -129,7 +130,7 @@ class FitSettings:
 
     model: str
     bounds: Bounds
-    loss: Any
+    loss: Loss
     penalty: Penalty
     solver: Any
     epsilon: float

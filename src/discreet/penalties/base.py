@@ -25,6 +25,12 @@ class Penalty:
         Whether psi is a sum over coordinates, so that ``prox_coordinate`` is defined.
     ridge : bool
         Whether psi(w) is (strong_convexity/2) ||w||**2, which may be 0.
+
+    Examples
+    --------
+    >>> from discreet.penalties import L2, Penalty
+    >>> isinstance(L2(0.1), Penalty), L2(0.1).ridge
+    (True, True)
     """
 
     __slots__ = ()
@@ -40,6 +46,19 @@ class Penalty:
     def l1_l2(self) -> tuple[Strength, Strength] | None:
         """(l1, l2) where psi(w) is l1 ||w||_1 + (l2/2) ||w||**2, else None; arrays for one number per coordinate."""
         return None
+
+    @property
+    def hessian(self) -> NDArray[np.float64] | None:
+        """The Hessian where psi is a quadratic that Newton steps add to their own, with ``gradient``; else None."""
+        return None
+
+    def gradient(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return psi's gradient, where there is a ``hessian``."""
+        raise NotImplementedError
+
+    def metric_prox(self, w: NDArray[np.float64], metric: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the minimizer over v of psi(v) + (v - w)^T metric (v - w) / 2, where there is no ``hessian``."""
+        raise NotImplementedError
 
     def value(self, w: NDArray[np.float64]) -> float:
         """Return psi(w); inf outside a constraint."""

@@ -16,7 +16,20 @@ class _Fields(NamedTuple):
 
 @register_penalty("box")
 class Box(_Fields, Penalty):
-    """psi(w) = 0 where low <= w_j <= high for every j, else inf; the prox clips, whatever the step."""
+    """psi(w) = 0 where low <= w_j <= high for every j, else inf; the prox clips, whatever the step.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends of the interval that every coefficient stays in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.penalties import Box
+    >>> Box(0.0, 1.0).prox(np.array([3.0, -0.5]), step=1.0)
+    array([1., 0.])
+    """
 
     __slots__ = ()
     separable = True

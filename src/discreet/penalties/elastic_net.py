@@ -19,6 +19,18 @@ class ElasticNet(_Fields, Penalty):
     """psi(w) = l1 ||w||_1 + (l2/2) ||w||**2: the prox is soft(w, step l1) / (1 + step l2), per entry.
 
     0 in (1 + step l2) v - w + step l1 d|v|: first the step of the absolute values, then the shrinkage of the squares.
+
+    Parameters
+    ----------
+    l1, l2 : float
+        The weights of the sum of absolute values and of the squared norm, at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.penalties import ElasticNet
+    >>> ElasticNet(1.0, 1.0).prox(np.array([3.0, -0.5]), step=1.0).round(3)
+    array([ 1., -0.])
     """
 
     __slots__ = ()

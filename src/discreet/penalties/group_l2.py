@@ -22,6 +22,20 @@ class GroupL2(_Fields, Penalty):
 
     With a = step strength sqrt(|g|), the prox shortens each w_g by a, and stops at zero: w_g max(0, 1 - a / ||w_g||).
     Where the coefficients are (p, K), w_g holds the rows of the group for all outputs, and |g| still counts rows.
+
+    Parameters
+    ----------
+    strength : float
+        The weight, at least 0.
+    groups : iterable of iterables of int
+        Disjoint groups of column numbers, from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.penalties import GroupL2
+    >>> GroupL2(1.0, [(0, 1), (2,)]).value(np.array([0.0, 0.0, -2.0]))
+    2.0
     """
 
     __slots__ = ()

@@ -18,6 +18,18 @@ class L1(_Fields, Penalty):
     """psi(w) = strength ||w||_1: 0 in v - w + step strength d|v| gives the prox soft(w, step strength), per entry.
 
     soft(x, a) moves x towards zero by a, and stops there.
+
+    Parameters
+    ----------
+    strength : float
+        The weight of the sum of absolute values, at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.penalties import L1
+    >>> L1(1.0).prox(np.array([3.0, -0.5]), step=1.0).round(3)
+    array([ 2., -0.])
     """
 
     __slots__ = ()

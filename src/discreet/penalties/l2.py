@@ -15,7 +15,20 @@ class _Fields(NamedTuple):
 
 @register_penalty("l2")
 class L2(_Fields, Penalty):
-    """psi(w) = (strength/2) ||w||**2: v + step strength v = w gives the prox w / (1 + step strength)."""
+    """psi(w) = (strength/2) ||w||**2: v + step strength v = w gives the prox w / (1 + step strength).
+
+    Parameters
+    ----------
+    strength : float
+        The weight of the squared norm, at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.penalties import L2
+    >>> L2(1.0).prox(np.array([3.0, -0.5]), step=1.0)
+    array([ 1.5 , -0.25])
+    """
 
     __slots__ = ()
     separable = True

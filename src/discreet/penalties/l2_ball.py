@@ -21,6 +21,18 @@ class L2Ball(_Fields, Penalty):
     """psi(w) = 0 where ||w|| <= radius, else inf; the prox shrinks longer w onto the sphere and moves no other.
 
     A point inside is never stretched: a projection onto the sphere would be expansive.
+
+    Parameters
+    ----------
+    radius : float
+        Of the ball around 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.penalties import L2Ball
+    >>> L2Ball(1.0).prox(np.array([3.0, 4.0]), step=1.0)
+    array([0.6, 0.8])
     """
 
     __slots__ = ()

@@ -14,7 +14,15 @@ class _Fields(NamedTuple):
 
 @register_penalty("none")
 class NoPenalty(_Fields, Penalty):
-    """psi(w) = 0; the prox is the identity."""
+    """psi(w) = 0; the prox is the identity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.penalties import NoPenalty
+    >>> NoPenalty().prox(np.array([3.0, -0.5]), step=1.0)
+    array([ 3. , -0.5])
+    """
 
     __slots__ = ()
     separable = True
@@ -35,6 +43,10 @@ class NoPenalty(_Fields, Penalty):
     def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         """w."""
         return np.array(w, dtype=np.float64)
+
+    def metric_prox(self, w: NDArray[np.float64], metric: NDArray[np.float64]) -> NDArray[np.float64]:
+        """w."""
+        return w
 
 
 @prox_coordinate.of(NoPenalty)

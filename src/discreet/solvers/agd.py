@@ -65,7 +65,7 @@ def _measured(curator: "Curator", w: Vector, clip: float, rho: float) -> Measure
 @register("agd")
 @dataclass(frozen=True)
 class AdaptiveDescent:
-    """DP-AGD; see the module for the algorithm.
+    """Private gradient descent with adaptive budgets and steps, DP-AGD.
 
     Parameters
     ----------
@@ -95,6 +95,13 @@ class AdaptiveDescent:
         How steps are chosen; the second is the paper's Laplace noise.
     papers_total : bool, default=False
         Take the total rho from the textbook's conversion, as the paper does; it is less.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression
+    >>> from discreet.solvers import AdaptiveDescent
+    >>> DPLogisticRegression(bounds=1.0, classes=(0, 1), solver=AdaptiveDescent(n_rounds=50)).solver.name
+    'agd'
     """
 
     gradient_rho: float | None = None

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,7 +163,7 @@ def planned(curator: "Curator", query: str) -> Release:
     raise PlanViolation(f"the plan has no {query}: plan it before opening the data")
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Say whether this is a real number."""
     return isinstance(value, Real)
 

@@ -60,9 +60,24 @@ class _Problem:
 @register_part("AdaptiveClip")
 @dataclass(frozen=True)
 class AdaptiveClip:
-    """C_j <- C_j exp(-rate (b - quantile)), b the noisy share of entries within C_j (Andrew et al. 2021).
+    """Adapt clips: C_j <- C_j exp(-rate (b - quantile)), b the noisy share of entries within C_j.
 
-    ``relative_noise``: the shares' noise multiplier in units of the gradients'; they cost 1/relative_noise^2 as much.
+    Source: Andrew et al. 2021.
+
+    Parameters
+    ----------
+    quantile : float, default=0.9
+        The share of gradient entries that are to lie within the clip.
+    rate : float, default=0.5
+        How fast the clip follows.
+    relative_noise : float, default=3.0
+        The shares' noise multiplier in units of the gradients'; they cost 1/relative_noise^2 as much.
+
+    Examples
+    --------
+    >>> from discreet.solvers import AdaptiveClip, CoordinateDescent
+    >>> CoordinateDescent(adaptive=AdaptiveClip(quantile=0.5)).adaptive.rate
+    0.5
     """
 
     quantile: float = 0.9
@@ -96,6 +111,13 @@ class CoordinateDescent:
         Exact Gaussian DP, or the larger noise of the paper (ICML 2022) or the slides.
     adaptive : AdaptiveClip or None, default=None
         Follow a quantile of each coordinate's gradient entries with its clip; one more release per step.
+
+    Examples
+    --------
+    >>> from discreet import DPLasso
+    >>> from discreet.solvers import CoordinateDescent
+    >>> DPLasso(bounds=1.0, target=(0, 1), solver=CoordinateDescent(average="last")).solver.name
+    'cd'
     """
 
     n_outer: int = 1

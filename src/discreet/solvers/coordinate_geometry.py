@@ -28,13 +28,28 @@ CLIP_RULES = ("smoothness", "uniform")
 class Geometry:
     """How coordinates are clipped and scaled.
 
-    ``smoothness="declared"`` takes M_j = sup f'' r_j^2 from the declared bounds, or from what a stage released of the
-    rows' squares; ``"private"`` estimates (1/n) sum_i f'' x_ij^2 with ``share`` of the budget (of mu^2), rows clipped
-    at ``row_clip``; ``"paper"`` estimates it as the papers do, with Laplace noise on each square relative to its bound,
-    p times as large.
-    The total clip C is ``clip``, or ``relative_clip`` sqrt(sum M / sup f''), which is relative_clip times the
-    root mean square row norm where M is estimated, or the bound on a record's whole gradient.
-    ``clip_rule="smoothness"``: C_j = C sqrt(M_j / sum M); ``"uniform"``: C / sqrt(p). Both have sum C_j^2 = C^2.
+    Parameters
+    ----------
+    clip : float or None, default=None
+        The total clip C, with sum C_j^2 = C^2. None: by ``relative_clip``.
+    relative_clip : float or None, default=None
+        C in units of sqrt(sum M / sup f''), the root mean square row norm where M is estimated. None: the bound on a
+        record's whole gradient.
+    clip_rule : {"smoothness", "uniform"}, default="smoothness"
+        C_j = C sqrt(M_j / sum M), or C / sqrt(p).
+    smoothness : {"declared", "private", "paper"}, default="declared"
+        M_j = sup f'' r_j^2 from the declared bounds or what a stage released of the rows' squares; an estimate of
+        (1/n) sum_i f'' x_ij^2; or the papers' estimate, with Laplace noise on each square, p times as large.
+    share : float, default=0.1
+        Share of mu^2 for such an estimate.
+    row_clip : float or None, default=None
+        Rows are clipped at this for it. None: at their declared or typical length.
+
+    Examples
+    --------
+    >>> from discreet.solvers import CoordinateDescent, Geometry
+    >>> CoordinateDescent(geometry=Geometry(clip=1.0, smoothness="private")).geometry.share
+    0.1
     """
 
     clip: float | None = None

@@ -52,7 +52,7 @@ class Declared(Stage):
 
     Examples
     --------
-    >>> from discreet.solvers.gd import GradientDescent
+    >>> from discreet.solvers import Declared, GradientDescent
     >>> Declared(GradientDescent(n_steps=8), constant=2.0).name
     'declared'
     """

@@ -42,27 +42,34 @@ if TYPE_CHECKING:
 @register("exponential")
 @dataclass(frozen=True)
 class ExponentialMechanism:
-    """A draw from the exponential mechanism.
+    """One draw from the exponential mechanism.
 
     Parameters
     ----------
-    candidates
+    candidates : array-like or None, default=None
         Coefficients to choose among, in training coordinates, one row each: chosen exactly, on the lattice.
-    loss_bound
+    loss_bound : float or None, default=None
         For candidates: a record's loss is clipped to [0, loss_bound]. None: the largest that the declared bounds allow.
-    regularization
+    regularization : float or None, default=None
         mu of (mu/2) ||w||^2, added to the penalty's own: makes the draw Gaussian DP. None: the estimator's defaults
         choose it; used by itself, nothing is added.
-    radius
+    radius : float or None, default=None
         The ball that is drawn from. Needed by the squared loss, whose gradients are unbounded elsewhere, and where
         there is no regularization (pure epsilon).
-    row_norm
+    row_norm : float or None, default=None
         Records longer than this are shrunk onto it, each by itself. None: as declared.
-    sampler
-        ``"auto"`` (an exact one where there is one), or ``"interval"``, ``"gaussian"``, ``"rejection"``, ``"chain"``.
-    total_variation
+    sampler : {"auto", "interval", "gaussian", "rejection", "chain"}, default="auto"
+        ``"auto"`` takes an exact one where there is one.
+    total_variation : float or None, default=None
         For the chain: how far the law of its last state is assumed to be from its limit. Paid for in delta. None: a
         thousandth of what delta could pay for; 1e-13 where a solver is used by itself.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression
+    >>> from discreet.solvers import ExponentialMechanism
+    >>> DPLogisticRegression(bounds=1.0, classes=(0, 1), solver=ExponentialMechanism(radius=3.0)).solver.name
+    'exponential'
     """
 
     candidates: ArrayLike | None = None

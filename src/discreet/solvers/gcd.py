@@ -65,6 +65,13 @@ class GreedyCoordinateDescent:
         gamma: steps are gamma / M_j.
     calibration : {"tight", "paper"}, default="tight"
         Exact prices, or the larger noise of the poster.
+
+    Examples
+    --------
+    >>> from discreet import DPLasso
+    >>> from discreet.solvers import GreedyCoordinateDescent
+    >>> DPLasso(bounds=1.0, target=(0, 1), solver=GreedyCoordinateDescent(n_steps=5)).solver.name
+    'gcd'
     """
 
     n_steps: int = 8

@@ -39,7 +39,38 @@ if TYPE_CHECKING:
 @register("gd")
 @dataclass(frozen=True)
 class GradientDescent(Descent):
-    """Private projected (proximal) gradient descent; see ``Descent`` for its settings."""
+    """Private projected (proximal) gradient descent.
+
+    Parameters
+    ----------
+    n_steps : int, default=100
+        Gradients to release.
+    clip : float or None, default=None
+        Bound on a record's gradient (L2; L1 for pure budgets). None: what the loss and the declared bounds imply, so
+        that nothing is clipped; in a stage, by ``relative_clip``.
+    step_size : float or None, default=None
+        Absolute step; None: ``relative_step`` / curvature, as the declared bounds imply it or a stage estimated it.
+    momentum : float or "nesterov", default=0.0
+        Constant weight of the last move, or Nesterov's; free.
+    restart : bool, default=False
+        Forget the momentum where it points uphill; worth it where there is no noise.
+    average : {"last", "uniform", "suffix", "tail", "polynomial"}, default="last"
+        Which iterates are averaged; free.
+    radius : float or None, default=None
+        Project onto the ball of this radius after each step.
+    relative_clip : float or None, default=None
+        The clip in units of a typical row's length, where a stage estimated it (of the declared row norm elsewhere).
+    relative_step : float, default=1.0
+        The step in units of 1 / curvature.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression
+    >>> from discreet.solvers import GradientDescent
+    >>> solver = GradientDescent(n_steps=50, momentum="nesterov")
+    >>> DPLogisticRegression(bounds=1.0, classes=(0, 1), solver=solver).solver.name
+    'gd'
+    """
 
     name: ClassVar[str] = "gd"
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,7 @@ def momentum_weight(momentum: Momentum, t: int, step: float, strong_convexity: f
     return min(t / (t + 3.0), (1.0 - root) / (1.0 + root))
 
 
-def check_momentum(momentum: Any) -> None:
+def check_momentum(momentum: object) -> None:
     """Refuse what is neither a weight in [0, 1) nor ``"nesterov"``."""
     if momentum != "nesterov" and not (is_number(momentum) and 0 <= momentum < 1):
         raise Unsupported("momentum must be a weight in [0, 1), or 'nesterov'")
@@ -158,30 +158,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Descent:
-    """The settings of gradient methods; the vocabulary is in ``base``.
-
-    Parameters
-    ----------
-    n_steps : int, default=100
-        Gradients to release.
-    clip : float or None, default=None
-        Bound on a record's gradient (L2; L1 for pure budgets). None: what the loss and the declared bounds imply, so
-        that nothing is clipped; in a stage, by ``relative_clip``.
-    step_size : float or None, default=None
-        Absolute step; None: ``relative_step`` / curvature, as the declared bounds imply it or a stage estimated it.
-    momentum : float or "nesterov", default=0.0
-        Constant weight of the last move, or Nesterov's; free.
-    restart : bool, default=False
-        Forget the momentum where it points uphill; worth it where there is no noise.
-    average : {"last", "uniform", "suffix", "tail", "polynomial"}, default="last"
-        Which iterates are averaged; free.
-    radius : float or None, default=None
-        Project onto the ball of this radius after each step.
-    relative_clip : float or None, default=None
-        The clip in units of a typical row's length, where a stage estimated it (of the declared row norm elsewhere).
-    relative_step : float, default=1.0
-        The step in units of 1 / curvature.
-    """
+    """The settings of gradient methods: see ``GradientDescent``."""
 
     n_steps: int = 100
     clip: float | None = None

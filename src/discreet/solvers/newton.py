@@ -26,9 +26,7 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
-from discreet.penalties.rescaled import Quadratic, Rescaled
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
-from discreet.solvers.metric_prox import metric_prox
 from discreet.solvers.registry import register_part
 from discreet.solvers.shape import noise_of
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace
@@ -59,7 +57,8 @@ class NewtonDescent:
 
     Examples
     --------
-    >>> NewtonDescent(n_steps=4).name
+    >>> from discreet.solvers import NewtonDescent, Whitened
+    >>> Whitened(NewtonDescent(n_steps=4)).solver.name
     'newton'
     """
 
@@ -95,20 +94,19 @@ class NewtonDescent:
         noise = noise_of(curator, "noisy_gradient", 1.0, float(curator.budget.neighbors.sum_factor)) / n
         quiet = curator.noise_multiplier == 0
         clip = gradient_bound(curator.loss, domain, LIMIT_RADIUS) if quiet else self.relative_clip * domain.row_norm
-        smooth = penalty if isinstance(penalty, Quadratic) else None
-        values, vectors = np.linalg.eigh(moment.matrix if smooth is None else moment.matrix + smooth.hessian)
+        hessian = penalty.hessian
+        values, vectors = np.linalg.eigh(moment.matrix if hessian is None else moment.matrix + hessian)
         floored = np.maximum(values, max(self.floor * moment.edge, 1e-12 * max(float(values[-1]), 1e-300)))
         curved = self._unclipped(curator.loss) * np.where(values >= moment.edge, np.maximum(values, 0.0), 0.0)
         w, variances = np.zeros(domain.n_features), np.zeros(domain.n_features)
         for _ in progress(range(self.n_steps)):
             g = curator.noisy_gradient(w, clip=clip) / n
-            q = vectors.T @ (g if smooth is None else g + smooth.gradient(w))
+            q = vectors.T @ (g if hessian is None else g + penalty.gradient(w))
             weights = filter_weights(q, floored, noise * clip, moment.edge)
             w = w - vectors @ (weights * q)
             variances = (1.0 - curved * weights) ** 2 * variances + (weights * noise * clip) ** 2
-            if isinstance(penalty, Rescaled):
-                metric = (vectors * floored) @ vectors.T
-                w = metric_prox(w, metric * penalty.weight, penalty.units, penalty.penalty)
+            if hessian is None:
+                w = penalty.metric_prox(w, (vectors * floored) @ vectors.T)
         return Solution(w, DirectionsTrace(vectors, variances))
 
     def _unclipped(self, loss: Loss) -> float:

@@ -43,7 +43,31 @@ OUTSIDE = 16.0
 @register("objective")
 @dataclass(frozen=True)
 class ObjectivePerturbation(OneShot):
-    """Noise inside the objective; see ``OneShot`` for its settings."""
+    """The exact minimizer of an objective with noise inside it.
+
+    Parameters
+    ----------
+    regularization : float or None, default=None
+        mu of (mu/2) ||w||^2, added to the penalty's own. None: what the estimator's defaults choose from public
+        facts; used by itself, nothing is added.
+    clip : float or None, default=None
+        Bound on a record's gradient (L2). None: what the loss and the declared bounds imply.
+    row_norm : float or None, default=None
+        Records longer than this are shrunk onto it, each by itself. None: as declared.
+    radius : float or None, default=None
+        A ball that the coefficients are projected onto, before the noise and after it. The squared loss needs one (or
+        a clip): its gradients are unbounded without.
+    tolerance : float, default=1e-11
+        The certified gradient norm of the minimizer over n times a record's bound. It is part of the proof, and met
+        for every data set.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression
+    >>> from discreet.solvers import ObjectivePerturbation
+    >>> DPLogisticRegression(bounds=1.0, classes=(0, 1), solver=ObjectivePerturbation(regularization=0.01)).solver.name
+    'objective'
+    """
 
     name: ClassVar[str] = "objective"
 

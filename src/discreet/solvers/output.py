@@ -44,11 +44,20 @@ class OutputPerturbation(OneShot):
 
     Parameters
     ----------
-    n_steps
+    regularization, clip, row_norm, radius, tolerance : as for ``ObjectivePerturbation``
+        What is minimized, how far, and within which bounds.
+    n_steps : int or None, default=None
         Take this many projected gradient steps from zero, and add noise to where they end: needs no minimizer, and no
         strong convexity. None: the exact minimizer.
-    step_size
+    step_size : float or None, default=None
         Of those steps, at most 2/(beta + 2 mu). None: 1/(beta + mu).
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression
+    >>> from discreet.solvers import OutputPerturbation
+    >>> DPLogisticRegression(bounds=1.0, classes=(0, 1), solver=OutputPerturbation(regularization=0.01)).solver.name
+    'output'
     """
 
     n_steps: int | None = None

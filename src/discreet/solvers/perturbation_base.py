@@ -32,24 +32,7 @@ def point_trace(curator: "Curator", sensitivity: float, *, cut: bool = False) ->
 
 @dataclass(frozen=True)
 class OneShot(ABC):
-    """Settings that output and objective perturbation share.
-
-    Parameters
-    ----------
-    regularization
-        mu of (mu/2) ||w||^2, added to the penalty's own. None: what the estimator's defaults choose from public
-        facts; used by itself, nothing is added.
-    clip
-        Bound on a record's gradient (L2). None: what the loss and the declared bounds imply.
-    row_norm
-        Records longer than this are shrunk onto it, each by itself. None: as declared.
-    radius
-        A ball that the coefficients are projected onto, before the noise and after it. The squared loss needs one (or
-        a clip): its gradients are unbounded without.
-    tolerance
-        The certified gradient norm of the minimizer over n times a record's bound. It is part of the proof, and met
-        for every data set.
-    """
+    """Settings that output and objective perturbation share: see ``ObjectivePerturbation``."""
 
     regularization: float | None = None
     clip: float | None = None

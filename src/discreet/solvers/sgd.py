@@ -40,14 +40,24 @@ if TYPE_CHECKING:
 class StochasticGradientDescent(Descent):
     """DP-SGD with Poisson sampling.
 
-    Parameters are those of ``GradientDescent``, and:
-
     Parameters
     ----------
+    n_steps : int, default=1000
+        Samples to draw, and gradients to release.
+    clip, step_size, momentum, restart, average, radius, relative_clip, relative_step : as for ``GradientDescent``
+        ``average`` is "suffix" by default.
     batch_size : float or None, default=None
         Expected batch size; the sampling probability is batch_size / n, rounded up to a multiple of 2^-16.
     sampling_probability : float or None, default=None
         Instead of ``batch_size``; needed where n is private.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression
+    >>> from discreet.solvers import StochasticGradientDescent
+    >>> solver = StochasticGradientDescent(n_steps=500, batch_size=256)
+    >>> DPLogisticRegression(bounds=1.0, classes=(0, 1), solver=solver).solver.batch_size
+    256
     """
 
     n_steps: int = 1000

@@ -20,7 +20,7 @@ Gaussian's), while the price is exact all the same.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class Inside:
     def __init__(self, curator: "Curator", n: float, estimate: Estimate) -> None:
         self._curator, self._n, self._typical, self.moment = curator, n, estimate.typical, estimate.moment
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._curator, name)
 
     @property

@@ -51,7 +51,7 @@ class Standardized(Stage):
 
     Examples
     --------
-    >>> from discreet.solvers.cd import CoordinateDescent
+    >>> from discreet.solvers import CoordinateDescent, Standardized
     >>> Standardized(CoordinateDescent(n_inner=50)).name
     'standardized'
     """

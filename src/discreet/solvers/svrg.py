@@ -57,7 +57,7 @@ LEAST_REACH = 1e-200
 @register("svrg")
 @dataclass(frozen=True)
 class VarianceReducedDescent:
-    """DP-SVRG; the vocabulary is in ``base``.
+    """Private variance-reduced gradient descent, DP-SVRG.
 
     Parameters
     ----------
@@ -82,6 +82,13 @@ class VarianceReducedDescent:
         The clip in units of a typical row's length, where a stage estimated it.
     relative_step : float, default=1.0
         The step in units of 1 / curvature.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression
+    >>> from discreet.solvers import VarianceReducedDescent
+    >>> DPLogisticRegression(bounds=1.0, classes=(0, 1), solver=VarianceReducedDescent(n_epochs=3)).solver.name
+    'svrg'
     """
 
     n_epochs: int = 5

@@ -83,7 +83,7 @@ class Whitened(Stage):
 
     Examples
     --------
-    >>> from discreet.solvers.gd import GradientDescent
+    >>> from discreet.solvers import GradientDescent, Whitened
     >>> Whitened(GradientDescent(n_steps=12, momentum=0.7, radius=100.0)).name
     'whitened'
     """

@@ -14,7 +14,7 @@ from discreet.accounting.pricing import remembered_prices
 from discreet.audit import Audit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.losses import Logistic
+from discreet.losses import Logistic, Loss
 from discreet.losses.disagreements import wrong_constants
 from discreet.models.fitting import FitSettings, fit_model
 from discreet.penalties import NoPenalty
@@ -73,7 +73,7 @@ class Privacy:
         self,
         solver: Any = None,
         *,
-        loss: Any = None,
+        loss: Loss | None = None,
         penalty: Any = None,
         bounds: Bounds | None = None,
         relations: Iterable[Neighbors | str] = tuple(Neighbors),
@@ -152,7 +152,7 @@ class Privacy:
         return self.require(audit.model(fit, data, neighbor, epsilon=epsilon, delta=delta, **given))
 
 
-def _declared(loss: Any, bounds: Bounds | None, relation: Neighbors) -> Bounds:
+def _declared(loss: Loss, bounds: Bounds | None, relation: Neighbors) -> Bounds:
     """What the synthetic tables are declared to be; n only where the relation hides it."""
     if bounds is None and loss.task == "regression":
         bounds = Bounds(1.0, target=(0.0, 1.0))
@@ -193,7 +193,7 @@ def _sides(bounds: Bounds, relation: Neighbors) -> tuple[Table, Table]:
 
 
 def _fit_of(
-    solver: Any, loss: Any, penalty: Any, bounds: Bounds, epsilon: float, delta: float, relation: Neighbors
+    solver: Any, loss: Loss, penalty: Any, bounds: Bounds, epsilon: float, delta: float, relation: Neighbors
 ) -> Fit:
     steps = GradientDescent(n_steps=3) if solver is None else solver
 

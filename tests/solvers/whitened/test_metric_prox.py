@@ -13,8 +13,8 @@ from discreet import Budget, DPElasticNet, DPLasso
 from discreet.errors import Unsupported
 from discreet.losses import Huber
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
+from discreet.penalties.metric_prox import metric_prox
 from discreet.solvers import Whitened
-from discreet.solvers.metric_prox import metric_prox
 from tests.solvers.whitened.cases import newton
 from tests.solvers.whitened.test_price import problem
 

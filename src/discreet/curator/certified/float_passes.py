@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.curator.kernels import float_sums, sparse_float_sums
 from discreet.curator.records.admission import Records
+from discreet.losses.base import Loss
 
 if TYPE_CHECKING:
     from discreet.curator.engines.threads import Workers
@@ -91,11 +92,11 @@ class Smooth(Protocol):
         """The records with gradients bounded by ``clip``, shrunk to ``row_norm``; kept for the next time."""
         ...
 
-    def slopes(self, w: Doubles, loss: Any, view: View) -> Slopes:
+    def slopes(self, w: Doubles, loss: Loss, view: View) -> Slopes:
         """The gradient of the sum of losses at ``w``."""
         ...
 
-    def states(self, margins: Doubles, loss: Any, view: View) -> Doubles:
+    def states(self, margins: Doubles, loss: Loss, view: View) -> Doubles:
         """What Hessians need of each record: its weighted curvature, or its class probabilities."""
         ...
 
@@ -107,11 +108,11 @@ class Smooth(Protocol):
         """The Hessian of one output; from every ``stride``-th part of the records, scaled up."""
         ...
 
-    def value(self, w: Doubles, loss: Any, row_norm: float = ...) -> float:
+    def value(self, w: Doubles, loss: Loss, row_norm: float = ...) -> float:
         """The sum of losses at ``w``, (p,) or (p, K), without clips; null records count nothing."""
         ...
 
-    def gradient(self, w: Doubles, loss: Any, *, row_norm: float = ...) -> Doubles:
+    def gradient(self, w: Doubles, loss: Loss, *, row_norm: float = ...) -> Doubles:
         """The gradient of ``value``, in the shape of ``w``; to rounding, which is not bounded here."""
         ...
 
@@ -139,17 +140,17 @@ class _Passes(ABC):
         return kept[1]
 
     @abstractmethod
-    def slopes(self, w: Doubles, loss: Any, view: View) -> Slopes: ...
+    def slopes(self, w: Doubles, loss: Loss, view: View) -> Slopes: ...
 
     @abstractmethod
     def margins(self, w: Doubles, view: View) -> Doubles:
         """All margins at ``w`` (K, p)."""
 
-    def gradient(self, w: Doubles, loss: Any, *, row_norm: float = math.inf) -> Doubles:
+    def gradient(self, w: Doubles, loss: Loss, *, row_norm: float = math.inf) -> Doubles:
         gradient = self.slopes(by_outputs(w), loss, self.view(row_norm=row_norm)).gradient
         return gradient.T if w.ndim == 2 else gradient[0]
 
-    def value(self, w: Doubles, loss: Any, row_norm: float = math.inf) -> float:
+    def value(self, w: Doubles, loss: Loss, row_norm: float = math.inf) -> float:
         margins = self.margins(by_outputs(w), self.view(row_norm=row_norm))
         facts = (self._targets.ravel(), self._value_weights, loss)
         if margins.shape[1] == 1:
@@ -160,7 +161,7 @@ class _Passes(ABC):
     def _value_weights(self) -> Doubles:
         return np.where(self._norms > 0, self._weights, 0.0).ravel()
 
-    def states(self, margins: Doubles, loss: Any, view: View) -> Doubles:
+    def states(self, margins: Doubles, loss: Loss, view: View) -> Doubles:
         out, targets = np.empty(margins.shape), self._targets.ravel()
         weights, limits = view.curvature_weights.ravel(), view.limits.ravel()
 
@@ -201,7 +202,7 @@ class DenseSmooth(_Passes):
         """The records of some tiles."""
         return slice(first * self._tiles.shape[2], last * self._tiles.shape[2])
 
-    def slopes(self, w: Doubles, loss: Any, view: View) -> Slopes:
+    def slopes(self, w: Doubles, loss: Loss, view: View) -> Slopes:
         tiles, scaled, margins = self._tiles, w / self._one, self._margins_for(w)
 
         def part(first: int, last: int) -> Doubles:
@@ -274,7 +275,7 @@ class SparseSmooth(_Passes):
         self.can_form_hessian = self.n_columns <= _MOST_COLUMNS_SPARSE and pairs <= _MOST_ENTRIES * entries
         self.stride = 1
 
-    def slopes(self, w: Doubles, loss: Any, view: View) -> Slopes:
+    def slopes(self, w: Doubles, loss: Loss, view: View) -> Slopes:
         margins, scaled = np.empty((self.n_rows, len(w))), w / self._one
         facts = (*self._csr, self._targets, view.shrinks, view.pulls, view.limits, self._norms)
 

@@ -31,7 +31,6 @@ certified is left behind, and ``descent.py`` certifies one: for every data set, 
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +41,7 @@ from discreet.curator.certified.newton import Point, above, search, steps_for
 from discreet.curator.engines.base import Engine
 from discreet.curator.known_answers.minimizer import check_smooth
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 
 MAX_STEPS = 200
 """Newton steps in doubles, at most. The number taken depends on data and never leaves."""
@@ -56,7 +56,7 @@ class Objective:
     ``clip`` bounds the norm of every record's gradient; records longer than ``row_norm`` are shrunk onto it.
     """
 
-    loss: Any
+    loss: Loss
     regularization: float
     linear: NDArray[np.float64]
     clip: float = math.inf

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discreet.curator.certified.float_passes import Smooth, View
+from discreet.losses.base import Loss
 
 Doubles = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ class Steps(Protocol):
         ...
 
 
-def damped_states(passes: Smooth, loss: Any, view: View, point: Point, first: float) -> Doubles:
+def damped_states(passes: Smooth, loss: Loss, view: View, point: Point, first: float) -> Doubles:
     """The records' curvatures, and some of the largest one far from the minimum where they are few.
 
     A loss that is linear in places, or clipped, has none there, and a step without curvature goes astray. What is
@@ -77,7 +78,7 @@ def damped_states(passes: Smooth, loss: Any, view: View, point: Point, first: fl
     return states + lacking * largest if lacking > 0 else states
 
 
-def steps_for(passes: Smooth, loss: Any, regularization: float, view: View, tolerance: float) -> Steps:
+def steps_for(passes: Smooth, loss: Loss, regularization: float, view: View, tolerance: float) -> Steps:
     """Cholesky where a Hessian can be formed, conjugate gradients elsewhere."""
     if loss.n_outputs == 1 and passes.can_form_hessian:
         return CholeskySteps(passes, loss, regularization, view, tolerance)
@@ -130,7 +131,7 @@ def follow(at: Callable[[Doubles], Point], point: Point, direction: Doubles, tol
 class CholeskySteps:
     """Solves with a Cholesky factor of the Hessian at this or an earlier point, of all records or a sample."""
 
-    def __init__(self, passes: Smooth, loss: Any, regularization: float, view: View, tolerance: float) -> None:
+    def __init__(self, passes: Smooth, loss: Loss, regularization: float, view: View, tolerance: float) -> None:
         self._passes, self._loss, self._view = passes, loss, view
         self._regularization, self._tolerance = regularization, tolerance
         constant = loss.quadratic and not np.isfinite(view.limits).any()
@@ -180,7 +181,7 @@ class CholeskySteps:
 class ConjugateSteps:
     """Solves by conjugate gradients, more exactly the nearer the minimum."""
 
-    def __init__(self, passes: Smooth, loss: Any, regularization: float, view: View, tolerance: float) -> None:
+    def __init__(self, passes: Smooth, loss: Loss, regularization: float, view: View, tolerance: float) -> None:
         self._passes, self._loss, self._view = passes, loss, view
         self._regularization, self._tolerance = regularization, tolerance
         self._first = 0.0

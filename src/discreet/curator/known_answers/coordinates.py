@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from discreet.curator.engines import engine_for
 from discreet.curator.known_answers import ROWS, SIZE, TARGETS, known_records, once_for_classes, require
-from discreet.losses.base import derivative
+from discreet.losses.base import Loss, derivative
 from discreet.penalties.base import prox_coordinate
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @once_for_classes
-def check_coordinate_kernels(loss: Any, penalty: Any, *, sparse: bool) -> None:
+def check_coordinate_kernels(loss: Loss, penalty: Any, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless coordinate sums and programs of steps agree with plain Python."""
     from discreet.curator.queries.coordinates import CoordinateProgram, CoordinateQuery
     from discreet.curator.queries.moments import SquareQuery

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from discreet.curator.known_answers import ROWS, SIZE, TARGETS, known_records, o
 from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.lattice.lattice import COARSE, Weights
 from discreet.curator.lattice.noise import discrete_laplace, rounded_gaussian
-from discreet.losses.base import derivatives, least, values
+from discreet.losses.base import Loss, Valued, derivatives, least, values
 
 if TYPE_CHECKING:
     from discreet.curator.queries.candidates import ValueQuery
@@ -25,7 +25,7 @@ _BOUND = 1 << 34
 _SCALE = 2.0**21
 
 
-def check_planned(plan: Plan, loss: Any, *, pure: bool, sparse: bool) -> None:
+def check_planned(plan: Plan, loss: Loss, *, pure: bool, sparse: bool) -> None:
     """Check what a fit of this plan runs, and compile nothing else for it."""
     check_kernels(loss, sparse=sparse, sampled=False)
     if plan.is_sampled:
@@ -37,7 +37,7 @@ def check_planned(plan: Plan, loss: Any, *, pure: bool, sparse: bool) -> None:
 
 
 @once_for_classes
-def check_kernels(loss: Any, *, sparse: bool, sampled: bool) -> None:
+def check_kernels(loss: Loss, *, sparse: bool, sampled: bool) -> None:
     """Raise ``StaleKernels`` unless sums for this loss, over all or ``sampled`` records, agree with plain Python."""
     from discreet.curator.queries.gradients import GradientQuery
 
@@ -46,7 +46,7 @@ def check_kernels(loss: Any, *, sparse: bool, sampled: bool) -> None:
 
 
 @once_for_classes
-def check_change_kernels(loss: Any, *, sparse: bool) -> None:
+def check_change_kernels(loss: Loss, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless changes of gradients agree with plain Python."""
     from discreet.curator.queries.gradients import GradientQuery
 
@@ -55,7 +55,7 @@ def check_change_kernels(loss: Any, *, sparse: bool) -> None:
 
 
 @once_for_classes
-def check_value_kernels(loss: Any, *, sparse: bool) -> None:
+def check_value_kernels(loss: Valued, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless sums of clipped losses agree with plain Python."""
     from discreet.curator.queries.candidates import ValueQuery
 
@@ -82,7 +82,7 @@ def _check_gradient(query: GradientQuery, sparse: bool) -> None:
     require(query.over(engine_for(known_records(sparse), threads=1)).tolist() == _gradient_by_hand(query))
 
 
-def _two_points(loss: Any) -> tuple[Weights, Weights]:
+def _two_points(loss: Valued) -> tuple[Weights, Weights]:
     """Return integer weights of alternating sign, one row per output, and others."""
     row = [3 << 24, -(5 << 22), 1 << 23, 7 << 21, -(1 << 24)]
     integers = np.array([row] * loss.n_outputs, dtype=np.int32)

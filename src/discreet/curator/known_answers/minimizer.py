@@ -13,21 +13,21 @@ from discreet.curator.certified.float_passes import by_outputs
 from discreet.curator.engines import engine_for
 from discreet.curator.known_answers import ROWS, SIZE, TARGETS, known_records, once_for_classes, require
 from discreet.curator.lattice.lattice import COARSE, Grid
-from discreet.losses.base import derivatives, values
+from discreet.losses.base import Loss, derivatives, values
 
 _SHARES, _STARTS = np.array([2, 2, 1, 1, 1]), np.array([0, 2, 3, 4, 5])
 _WEIGHTS = np.array([0.75, -0.5, 1.5, 0.125, -0.25])
 _BOUNDS = ((math.inf, math.inf), (0.375, 1.5))  # of gradients, of rows
 
 
-def check_smooth(loss: Any, *, sparse: bool, grid: Grid) -> None:
+def check_smooth(loss: Loss, *, sparse: bool, grid: Grid) -> None:
     """Raise ``StaleKernels`` unless gradients, clipped and not, and sums of losses agree with plain Python."""
     # recoded records' grids differ in their bits only, and these rows must fit
     _check_smooth(loss, sparse=sparse, grid=COARSE if np.dtype(grid.dtype).itemsize == 2 else grid)
 
 
 @once_for_classes
-def _check_smooth(loss: Any, *, sparse: bool, grid: Grid) -> None:
+def _check_smooth(loss: Loss, *, sparse: bool, grid: Grid) -> None:
     records = known_records(sparse, grid, shares=_SHARES, starts=_STARTS)
     passes = engine_for(records, threads=1).smooth()
     w = np.multiply.outer(_WEIGHTS, 1.0 - 2.0 * (np.arange(loss.n_outputs) % 2))
@@ -48,7 +48,7 @@ def _shrunk_rows(row_norm: float, grid: Grid) -> Iterator[tuple[list[float], flo
         yield [value * factor for value in row], min(norm, row_norm), target, share
 
 
-def _gradient_by_hand(loss: Any, w: Any, clip: float, row_norm: float, grid: Grid) -> list[list[float]]:
+def _gradient_by_hand(loss: Loss, w: Any, clip: float, row_norm: float, grid: Grid) -> list[list[float]]:
     parts: list[list[list[float]]] = [[[] for _ in range(SIZE)] for _ in range(loss.n_outputs)]
     for x, norm, target, share in _shrunk_rows(row_norm, grid):
         slopes, limit = np.empty(loss.n_outputs), clip / max(norm, 1e-9)
@@ -59,7 +59,7 @@ def _gradient_by_hand(loss: Any, w: Any, clip: float, row_norm: float, grid: Gri
     return [[math.fsum(terms) for terms in row] for row in parts]
 
 
-def _value_by_hand(loss: Any, w: Any, row_norm: float, grid: Grid) -> float:
+def _value_by_hand(loss: Loss, w: Any, row_norm: float, grid: Grid) -> float:
     rows = _shrunk_rows(row_norm, grid)
     return math.fsum(values(loss, _margins(x, w), target) / share for x, _, target, share in rows if any(x))
 

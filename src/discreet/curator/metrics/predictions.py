@@ -19,6 +19,7 @@ from discreet.curator.records.row_hashes import Sketcher
 from discreet.curator.records.stream import in_place, is_stream
 from discreet.errors import Unsupported
 from discreet.ledger.reservation import Reservation
+from discreet.losses.base import Loss
 
 Vector = NDArray[np.float64]
 Seen = Callable[[Vector, Vector], Vector]
@@ -31,7 +32,7 @@ class Released:
 
     name: str
     bounds: Bounds
-    loss: Any
+    loss: Loss
     coef: Vector
     intercept: Vector
     low: Vector
@@ -71,9 +72,9 @@ class Released:
     def predictions(self, margins: Vector) -> Vector:
         """The predicted number; one at a time where there is an exponential, whose vector form need not be row-pure."""
         one = margins[:, 0]
-        if not getattr(self.loss, "log_link", False):
+        if not self.loss.log_link:
             return one
-        limit = float(self.loss.limit)
+        limit = self.loss.limit
         return np.array([math.exp(m) for m in np.clip(one, -limit, limit).tolist()], dtype=np.float64)
 
 

@@ -22,6 +22,7 @@ from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import Weights, place_weights, unit_for
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation
+from discreet.losses.base import Valued
 
 Vector = NDArray[np.float64]
 
@@ -31,7 +32,7 @@ class ValueQuery:
     """Sums of losses clipped to [0, bound] lattice steps, at each point; ``scale`` is steps per unit of loss."""
 
     points: tuple[Weights, ...]
-    loss: Any
+    loss: Valued
     bound: int
     scale: float
 

@@ -20,6 +20,7 @@ from discreet.curator.known_answers.coordinates import check_coordinate_kernels
 from discreet.curator.lattice.lattice import LEAST_CLIP, Unit, block_bounds, on_weight_grid, weight_room, weight_scale
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
+from discreet.losses.base import Loss
 from discreet.penalties.base import prox_coordinate
 
 Vector = NDArray[np.float64]
@@ -35,7 +36,7 @@ class CoordinateQuery:
     """
 
     w: Vector
-    loss: Any
+    loss: Loss
     columns: Integers
     scales: Vector
     bounds: Integers
@@ -86,7 +87,7 @@ class CoordinateProgram:
     """
 
     w: Vector
-    loss: Any
+    loss: Loss
     penalty: Any
     coordinates: Integers
     noise: Integers

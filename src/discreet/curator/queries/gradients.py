@@ -16,6 +16,7 @@ from discreet.curator.known_answers.gradients import check_change_kernels
 from discreet.curator.lattice.lattice import Grid, Weights, place_weights
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation
+from discreet.losses.base import Loss
 
 Vector = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ class GradientQuery:
     """
 
     weights: Weights
-    loss: Any
+    loss: Loss
     bound: int
     scale: float
     use_l1: bool = False

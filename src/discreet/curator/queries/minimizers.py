@@ -34,6 +34,7 @@ from discreet.curator.lattice.continuous import Draws
 from discreet.curator.lattice.lattice import Unit
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness, lipschitz_within
 from discreet.losses.disagreements import require_proof
 from discreet.penalties import L2Ball
@@ -93,16 +94,16 @@ class Problem:
         """The domain with rows shrunk."""
         return domain if self.row_norm is None else replace(domain, row_norm=min(domain.row_norm, self.row_norm))
 
-    def loss_for(self, loss: Any, domain: Domain) -> Any:
+    def loss_for(self, loss: Loss, domain: Domain) -> Any:
         """The loss (a proven one), or the one that equals it on the ball and has bounded gradients everywhere."""
         require_proof(loss)
         return loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
 
-    def bound_for(self, loss: Any, domain: Domain) -> float:
+    def bound_for(self, loss: Loss, domain: Domain) -> float:
         """The bound on a record's gradient."""
         return record_bound(self.loss_for(loss, domain), self.seen(domain), self.clip)
 
-    def perturbation_for(self, loss: Any, domain: Domain) -> Perturbation:
+    def perturbation_for(self, loss: Loss, domain: Domain) -> Perturbation:
         """What objective perturbation of this problem is priced by."""
         return perturbation_of(self.loss_for(loss, domain), self.seen(domain), self.clip, self.total)
 
@@ -114,7 +115,7 @@ class Problem:
         """By how much the rounding of two projections can move them apart."""
         return 0.0 if self.radius is None else (size + 8) * 2.0**-52 * self.radius
 
-    def check_curvature(self, loss: Any, domain: Domain) -> None:
+    def check_curvature(self, loss: Loss, domain: Domain) -> None:
         """Refuse, by public facts, a minimizer that is promised (``descent``) but might take forever."""
         most = gradient_smoothness(self.loss_for(loss, domain), self.seen(domain))
         if not most <= MOST_CURVATURE * self.regularization:
@@ -123,7 +124,7 @@ class Problem:
                 "it, shrink rows (row_norm), or bend the loss less (a smaller limit, a larger width)"
             )
 
-    def objective(self, loss: Any, domain: Domain, linear: Vector | None = None) -> Objective:
+    def objective(self, loss: Loss, domain: Domain, linear: Vector | None = None) -> Objective:
         """The sum to be minimized, with b.w added."""
         return Objective(
             self.loss_for(loss, domain),

@@ -12,7 +12,6 @@ Both are of the exact law, in real arithmetic. ``posterior`` has the samplers; t
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from discreet.curator.lattice.lattice import Unit
 from discreet.curator.queries.minimizers import Problem
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
+from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.losses.disagreements import require_proof
 
@@ -50,7 +50,7 @@ def inverse_temperature(multiplier: float, sensitivity: float, problem: Problem)
     return 1.0 / (multiplier * sensitivity * 2 * problem.radius)
 
 
-def expected_acceptance(loss: Any, domain: Domain, problem: Problem) -> float:
+def expected_acceptance(loss: Loss, domain: Domain, problem: Problem) -> float:
     """A public lower bound on how often rejection keeps a point (without a ball); 0 without regularization."""
     if problem.total == 0:
         return 0.0
@@ -101,7 +101,7 @@ def _shown(session: Session, release: Release, point: Vector) -> Vector:
     return shown.astype(np.float64) * unit.step if session.is_observed else point
 
 
-def _check(domain: Domain, loss: Any, problem: Problem, sampler: str) -> None:
+def _check(domain: Domain, loss: Loss, problem: Problem, sampler: str) -> None:
     require_proof(loss)
     single = domain.n_features == 1
     if domain.n_outputs > 1 or problem.clip is not None:
@@ -120,7 +120,7 @@ def _check(domain: Domain, loss: Any, problem: Problem, sampler: str) -> None:
         raise PlanViolation("without regularization only one coefficient can be sampled exactly, in a ball")
 
 
-def _energy(passes: Smooth, loss: Any, problem: Problem, k: float) -> tuple[posterior.Energy, posterior.Gradient]:
+def _energy(passes: Smooth, loss: Loss, problem: Problem, k: float) -> tuple[posterior.Energy, posterior.Gradient]:
     """k (S(w) + (lambda/2) ||w||^2) and its gradient."""
     view = passes.view(row_norm=problem.row_norm or math.inf)
 
@@ -133,19 +133,19 @@ def _energy(passes: Smooth, loss: Any, problem: Problem, k: float) -> tuple[post
     return energy, gradient
 
 
-def _tau(loss: Any, domain: Domain, problem: Problem) -> float:
+def _tau(loss: Loss, domain: Domain, problem: Problem) -> float:
     """What the center's gradient is certified to."""
     return problem.tolerance * problem.n * gradient_bound(loss, problem.seen(domain), problem.radius)
 
 
-def _minimizer(engine: Engine, loss: Any, domain: Domain, problem: Problem, extra: float = 0.0) -> Vector:
+def _minimizer(engine: Engine, loss: Loss, domain: Domain, problem: Problem, extra: float = 0.0) -> Vector:
     """The minimizer over all of space of S + ((lambda + extra)/2) ||w||^2."""
     strength, row_norm = problem.total + extra, problem.row_norm or math.inf
     objective = Objective(loss, strength, np.zeros(domain.shape), row_norm=row_norm)
     return minimize(engine, objective, _tau(loss, domain, problem)).point
 
 
-def _minimizer_in_ball(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float) -> Vector:
+def _minimizer_in_ball(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float) -> Vector:
     """A point of the ball at which the gradient g of the exponent has g.(w - c) >= -0.1 or so for all w of the ball.
 
     The minimizer with a multiplier nu for the ball, c, has g = -k nu c, so g.(w - c) >= -k nu ||c|| (radius - ||c||):
@@ -171,7 +171,7 @@ def _minimizer_in_ball(engine: Engine, loss: Any, domain: Domain, problem: Probl
     return center
 
 
-def _center(engine: Engine, loss: Any, domain: Domain, problem: Problem) -> tuple[Vector, Vector]:
+def _center(engine: Engine, loss: Loss, domain: Domain, problem: Problem) -> tuple[Vector, Vector]:
     """The minimizer over all of space, ball or not, and the Hessian of S + (lambda/2) ||w||^2 there."""
     passes = engine.smooth()
     view = passes.view(row_norm=problem.row_norm or math.inf)
@@ -181,7 +181,7 @@ def _center(engine: Engine, loss: Any, domain: Domain, problem: Problem) -> tupl
     return center, hessian + problem.total * np.eye(center.size)
 
 
-def _interval(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
+def _interval(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     assert problem.radius is not None
     point = posterior.log_concave_on_interval(
@@ -194,19 +194,19 @@ def _interval(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: fl
     return np.array([point])
 
 
-def _gaussian(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
+def _gaussian(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
     center, hessian = _center(engine, loss, domain, problem)
     return posterior.gaussian_in_ball(center, posterior.factor_of(k * hessian), problem.radius or math.inf, draws)
 
 
-def _rejection(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
+def _rejection(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
     center = _minimizer_in_ball(engine, loss, domain, problem, k)
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     radius = problem.radius or math.inf
     return posterior.strongly_log_concave(energy, gradient, center, k * problem.total, radius, draws)
 
 
-def _chain(engine: Engine, loss: Any, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
+def _chain(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
     center, hessian = _center(engine, loss, domain, problem)
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     radius = problem.radius or math.inf

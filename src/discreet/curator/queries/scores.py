@@ -10,7 +10,7 @@ losses, the first as the badness of a score for which every record is bad.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from discreet.curator.lattice.lattice import place_weights
 from discreet.curator.queries.candidates import ValueQuery
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation
-from discreet.losses.base import least, nothing, value, values
+from discreet.losses.base import Loss, least, nothing, value, values
 from discreet.losses.sigmoid import exp
 
 QUERY = "noisy_score"
@@ -91,13 +91,13 @@ least.of(WrongClass)(nothing)
 least.of(ClippedError)(nothing)
 
 
-def score_of(loss: Any, error: float, floor: float = 0.0) -> Score:
+def score_of(loss: Loss, error: float, floor: float = 0.0) -> Score:
     """The score that belongs to a loss; ``error`` is the error that counts as wholly bad, in training coordinates."""
     if loss.task == "classification":
         return WrongSign(floor) if loss.n_outputs == 1 else WrongClass(floor, loss.n_outputs)
     if not (math.isfinite(error) and error > 0):
         raise PlanViolation("the error that counts as wholly bad must be positive and finite: declare a target range")
-    return ClippedError(floor, float(error), float(loss.limit) if getattr(loss, "log_link", False) else 0.0)
+    return ClippedError(floor, float(error), loss.limit if loss.log_link else 0.0)
 
 
 def noisy_score(session: Session, w: NDArray[np.float64], *, error: float = 1.0) -> float:

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from discreet.bounds import Bounds
 from discreet.curator import PrivateData
 from discreet.errors import Unsupported
+from discreet.losses.base import Loss
 from discreet.models.fitting import penalty_of
 from discreet.models.forecast.synthetic import (
     Classes,
@@ -41,7 +42,7 @@ class Setting:
     estimator: Any
     bounds: Bounds
     ranges: tuple[Array, Array]
-    loss: Any
+    loss: Loss
     penalty: Penalty
     target: Target
     indicators: Groups

@@ -8,7 +8,6 @@ and each costs the dearer of its fit and its score. Every run opens its own cura
 import math
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from sklearn.base import clone
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.curator import Entropy, Part, PrivateData, uniform_below
 from discreet.errors import PlanViolation
+from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
 from discreet.models.selection.search_price import Candidate, Offer
 
@@ -80,7 +80,7 @@ def _private(candidate: Candidate, part: Part, n: int | None) -> PrivateData:
     return PrivateData(part.X, part.y, bounds, groups=part.groups, fit_intercept=intercept, ledger=False)
 
 
-def in_training_units(model: DPLinearModel, data: PrivateData, loss: Any) -> NDArray[np.float64]:
+def in_training_units(model: DPLinearModel, data: PrivateData, loss: Loss) -> NDArray[np.float64]:
     """A model's coefficients as the curator's weights: the way back of a fit."""
     scale = data.target_scale(loss)
     w = np.atleast_2d(model.coef_) * data.scaling.scale / scale

@@ -14,6 +14,7 @@ from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget
 from discreet.curator import idealized
 from discreet.errors import MissingBounds, Unsupported
+from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
 from discreet.models.fitting import declared, penalty_of
 from discreet.models.solver_choice import choose_solver
@@ -45,7 +46,7 @@ class Facts:
     """An estimator's declared facts and its loss."""
 
     bounds: Bounds
-    loss: Any
+    loss: Loss
 
     @property
     def error(self) -> float:
@@ -53,7 +54,7 @@ class Facts:
         if self.bounds.target is None or self.loss.task == "classification":
             return 1.0
         low, high = self.bounds.target
-        scale = 1.0 if getattr(self.loss, "log_link", False) else max(abs(low), abs(high)) or 1.0
+        scale = 1.0 if self.loss.log_link else max(abs(low), abs(high)) or 1.0
         return BAD_ERROR * (high - low) / scale
 
 
