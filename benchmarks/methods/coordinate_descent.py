@@ -38,4 +38,6 @@ def _coordinate(problem: Problem, setting: Setting, geometry: Geometry, unit: fl
     """Two outer rounds: the second starts at the first one's mean and averages, much as ``suffix`` elsewhere."""
     inner = max(1, round(setting.passes * problem.scales.size / 2))
     step, average = unit * setting.step, not problem.l1
-    return CoordinateDescent(2, inner, geometry, relative_step=step, schedule="cyclic", average="uniform" if average else "last")
+    return CoordinateDescent(
+        2, inner, geometry, relative_step=step, schedule="cyclic", average="uniform" if average else "last"
+    )

@@ -9,4 +9,6 @@ from discreet.solvers.gcd import GreedyCoordinateDescent
 def greedy(problem: Problem, setting: Setting) -> GreedyCoordinateDescent:
     """DP-GCD; a step is a pass."""
     geometry = Geometry(clip=total_clip(problem, setting))
-    return GreedyCoordinateDescent(n_steps=round(setting.passes), geometry=geometry, relative_step=DEVIATIONS**2 * setting.step)
+    return GreedyCoordinateDescent(
+        n_steps=round(setting.passes), geometry=geometry, relative_step=DEVIATIONS**2 * setting.step
+    )
