@@ -1,6 +1,7 @@
-"""Published calibrations of objective perturbation, as baselines to print; nothing is calibrated with them.
+"""Published theorems and calibrations to compare with; nothing is calibrated with them.
 
-All are for J(w) = sum_i f_i + (lambda/2) ||w||^2 + b.w. L bounds a record's gradient, beta its curvature.
+Those of objective perturbation are for J(w) = sum_i f_i + (lambda/2) ||w||^2 + b.w.
+L bounds a record's gradient, beta its curvature.
 """
 
 import math
@@ -86,3 +87,22 @@ def iyengar(
     inner_scale = 2 * lipschitz / n * (1 + math.sqrt(2 * math.log(1 / inner_delta))) / noise
     outer_scale = 1 / (n * regularization) * (1 + math.sqrt(2 * math.log(1 / outer_delta))) / outer
     return Iyengar(regularization, inner_scale, outer_scale)
+
+
+def basic(epsilon: float, count: int, delta: float = 0.0) -> tuple[float, float]:
+    """Basic composition: (count epsilon, count delta)."""
+    return count * epsilon, min(1.0, count * delta)
+
+
+def advanced(epsilon: float, count: int, slack: float, delta: float = 0.0) -> tuple[float, float]:
+    """Advanced composition (Dwork, Rothblum and Vadhan 2010), with an additional delta of ``slack``.
+
+    epsilon sqrt(2 T ln(1/slack)) + T epsilon (e^epsilon - 1), and T delta + slack.
+    """
+    total = epsilon * math.sqrt(2 * count * math.log(1 / slack)) + count * epsilon * math.expm1(epsilon)
+    return total, min(1.0, count * delta + slack)
+
+
+def loose_epsilon_of_zcdp(rho: float, delta: float) -> float:
+    """The textbook conversion rho + 2 sqrt(rho ln(1/delta)): a baseline for comparison only."""
+    return rho + 2 * math.sqrt(rho * -math.log(delta))

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import __version__
-from discreet.accounting import certificate_text, textbook
+from discreet.accounting import certificate_text, group_privacy
 from discreet.accounting.cell_counts import CHECKED, ESTIMATED
 from discreet.accounting.coverage import not_covered, weaknesses
 from discreet.accounting.events import ZCDP, Event, NonPrivate, event_from_dict, to_dict
@@ -222,7 +222,7 @@ class Certificate:
         >>> round(certificate.group(2)[0], 6)
         2.0
         """
-        return textbook.group(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
+        return group_privacy.group(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
 
     def verify(self) -> Verification:
         """Price the events again, with both accountants.

@@ -107,11 +107,6 @@ def loose_zcdp_of_budget(epsilon: float, delta: float) -> float:
     return (epsilon / (root + math.sqrt(root * root + epsilon))) ** 2
 
 
-def loose_epsilon_of_zcdp(rho: float, delta: float) -> float:
-    """The textbook conversion rho + 2 sqrt(rho ln(1/delta)): a baseline for comparison only."""
-    return rho + 2 * math.sqrt(rho * -math.log(delta))
-
-
 def zcdp_of_budget(epsilon: float, delta: float) -> float:
     """The largest rho whose tight conversion is at most epsilon, rounded down."""
     low = high = loose_zcdp_of_budget(epsilon, delta)  # less, since the textbook's conversion is looser

@@ -1,22 +1,8 @@
-"""Composition theorems of the textbooks, as baselines to print; nothing is calibrated with them. And groups."""
+"""The guarantee for several records at once."""
 
 import math
 
 from discreet.errors import AccountingError
-
-
-def basic(epsilon: float, count: int, delta: float = 0.0) -> tuple[float, float]:
-    """Basic composition: (count epsilon, count delta)."""
-    return count * epsilon, min(1.0, count * delta)
-
-
-def advanced(epsilon: float, count: int, slack: float, delta: float = 0.0) -> tuple[float, float]:
-    """Advanced composition (Dwork, Rothblum and Vadhan 2010), with an additional delta of ``slack``.
-
-    epsilon sqrt(2 T ln(1/slack)) + T epsilon (e^epsilon - 1), and T delta + slack.
-    """
-    total = epsilon * math.sqrt(2 * count * math.log(1 / slack)) + count * epsilon * math.expm1(epsilon)
-    return total, min(1.0, count * delta + slack)
 
 
 def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
