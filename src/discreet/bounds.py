@@ -164,7 +164,7 @@ class Bounds:
         Examples
         --------
         >>> Bounds(1.0, n=100).to_dict()
-        {'features': 1.0, 'n': 100}
+        {'features': 1.0, 'n': 100, 'scale': 'feature'}
         """
         facts = {item.name: getattr(self, item.name) for item in fields(self)}
         if isinstance(self.features, tuple):

@@ -134,6 +134,6 @@ class DPRegressor(_DPRegressor):
             raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
         return loss.with_target_scale(max(map(abs, bounds.target)) or 1.0) if loss.movable_target else loss
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the predicted targets: the margins, or what the loss's link makes of them."""
-        return loss_of(self.loss).prediction(self._margins(X)[:, 0])
+    def _mean(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the margins, or what the loss's link makes of them."""
+        return loss_of(self.loss).prediction(margins)
