@@ -1,8 +1,7 @@
 """The public names: those of the packages' stubs, which users may import from there."""
 
-import inspect
 from importlib import import_module
-from types import ModuleType
+from types import GenericAlias, ModuleType
 from typing import Any
 
 PACKAGES = (
@@ -38,5 +37,6 @@ def public(*packages: str) -> dict[str, Any]:
 
 
 def callables(*packages: str) -> dict[str, Any]:
-    """Return the public classes and functions."""
-    return {name: thing for name, thing in public(*packages).items() if inspect.isclass(thing) or callable(thing)}
+    """Return the public classes and functions; names of types, such as ``Words``, are neither."""
+    found = public(*packages).items()
+    return {name: thing for name, thing in found if callable(thing) and not isinstance(thing, GenericAlias)}

@@ -154,7 +154,18 @@ class Bounds:
         return table[:, 0].copy(), table[:, 1].copy()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the declared facts in plain types, those that were not declared left out: for certificates."""
+        """Return the declared facts in plain types, those that were not declared left out: for certificates.
+
+        Returns
+        -------
+        dict
+            Name -> value.
+
+        Examples
+        --------
+        >>> Bounds(1.0, n=100).to_dict()
+        {'features': 1.0, 'n': 100, 'scale': 'feature'}
+        """
         facts = {item.name: getattr(self, item.name) for item in fields(self)}
         if isinstance(self.features, tuple):
             facts["features"] = [list(pair) for pair in self.features]

@@ -29,12 +29,16 @@ def problems(thing: Any, name: str) -> list[str]:
     """Return what a docstring lacks, in words."""
     if inspect.isclass(thing) and issubclass(thing, Exception | Warning):
         return [] if thing.__doc__ else [f"{name}: no docstring"]
-    found = sections(inspect.getdoc(thing) or "")
-    summary = found[""].strip().split("\n\n")[0]
-    said = [] if summary and "\n" not in summary else [f"{name}: no summary in one line"]
+    found, said = sections(inspect.getdoc(thing) or ""), summary_problems(thing, name)
     said += _parameters(thing, name, found)
     said += [] if ">>>" in found.get("Examples", "") else [f"{name}: no Examples"]
     return said if inspect.isclass(thing) else said + _results(thing, name, found)
+
+
+def summary_problems(thing: Any, name: str) -> list[str]:
+    """Return whether a docstring begins with a summary in one line, in words."""
+    summary = sections(inspect.getdoc(thing) or "")[""].strip().split("\n\n")[0]
+    return [] if summary and "\n" not in summary else [f"{name}: no summary in one line"]
 
 
 def _parameters(thing: Any, name: str, found: dict[str, str]) -> list[str]:

@@ -5,16 +5,26 @@ import inspect
 
 import pytest
 
+from discreet.solvers.base import Solver
+from discreet.solvers.registry import Chooses
 from tests.conformance.doctests import failures, methods, run
-from tests.conformance.numpydoc_sections import described, problems, sections
+from tests.conformance.numpydoc_sections import described, problems, sections, summary_problems
 from tests.public_names import PACKAGES, callables
 
-LATER = ("discreet.curator", "discreet.losses", "discreet.penalties", "discreet.solvers")
-"""Packages whose docstrings have no sections yet."""
+FOR_USERS = ("Curator", "PrivateData", "Problem", "Recoding")
+"""Of the curator's names, those that authors of solvers meet. The others are what our own packages may ask of it (the
+import contracts let them import nothing else from there); their docstrings say what is private, not how to call them.
+"""
 
-CHECKED = callables(*(package for package in PACKAGES if package not in LATER))
+CHECKED = callables(*(package for package in PACKAGES if package != "discreet.curator"))
+CHECKED |= {name: callables("discreet.curator")[name] for name in FOR_USERS}
 WHOLE = ("Bounds", "Budget", "Certificate", "Ledger", "Schema", "SchemaEncoder", "TableModel", "TableSearch")
 """Classes whose methods are checked too, as are the estimators'."""
+
+IN_ONE_LINE = callables("discreet.losses", "discreet.penalties", "discreet.solvers") | {
+    name: CHECKED[name] for name in FOR_USERS
+}
+"""Classes whose methods need a line only: the protocols say once what each solver's methods take and return."""
 
 
 @pytest.mark.parametrize("name", CHECKED)
@@ -24,6 +34,22 @@ def test_sections(name):
     if name in WHOLE or name.startswith("DP"):
         found += [problem for key, method in methods(thing) for problem in problems(method, f"{name}.{key}")]
     assert found == []
+
+
+@pytest.mark.parametrize("name", [name for name, thing in IN_ONE_LINE.items() if inspect.isclass(thing)])
+def test_methods_have_a_line(name):
+    assert [
+        problem for key, method in methods(IN_ONE_LINE[name]) for problem in summary_problems(method, f"{name}.{key}")
+    ] == []
+
+
+@pytest.mark.parametrize("protocol", [Solver, Chooses])
+def test_what_every_solver_has_is_described_once(protocol):
+    """The protocol's methods have all sections but an example: a protocol cannot be called."""
+    found = dict(methods(protocol))
+    assert set(found) == ({"plan", "solve", "settings"} if protocol is Solver else {"defaults", "filled", "audit_case"})
+    told = [problem for key, method in found.items() for problem in problems(method, key)]
+    assert told == [f"{key}: no Examples" for key in found]
 
 
 @pytest.mark.parametrize("name", callables())

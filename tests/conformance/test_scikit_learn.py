@@ -29,7 +29,8 @@ from discreet import (
     Schema,
     TableModel,
 )
-from discreet.models import TableSearch
+from discreet.losses import Huber, SmoothedHinge
+from discreet.models import DPClassifier, DPRegressor, TableSearch
 from discreet.schema import Number, Target
 from discreet.solvers import GradientDescent
 
@@ -47,6 +48,8 @@ ESTIMATORS = [
     DPElasticNet(math.inf, **_REGRESSION),
     DPHuberRegressor(math.inf, **_REGRESSION),
     DPPoissonRegressor(math.inf, bounds=5.0, target=(0, 10), solver=_GD),
+    DPClassifier(math.inf, bounds=5.0, classes=(0, 1), loss=SmoothedHinge(), solver=_GD),
+    DPRegressor(math.inf, loss=Huber(2.0), **_REGRESSION),
 ]
 # As they come: with noise, and the solver that "auto" chooses.
 _FACTS = {"delta": 1e-5, "bounds": 5.0}
@@ -56,6 +59,8 @@ DEFAULTS = [
     *(kind(target=(-5, 5), **_FACTS) for kind in (DPLinearRegression, DPRidge, DPLasso, DPElasticNet)),
     DPHuberRegressor(target=(-5, 5), **_FACTS),
     DPPoissonRegressor(target=(0, 10), **_FACTS),
+    DPClassifier(classes=(0, 1), **_FACTS),
+    DPRegressor(target=(-5, 5), **_FACTS),
     DPRandomizedSearch(DPLogisticRegression(classes=(0, 1), **_FACTS), {"alpha": [1e-3, 1e-2]}, delta=1e-5),
     DPRandomizedSearch(DPRidge(target=(-5, 5), **_FACTS), {"alpha": [1e-3, 1e-2]}, delta=1e-5),
 ]
@@ -126,7 +131,7 @@ def expected_failed_checks(estimator):
         expected |= _CLASSIFIERS
     if isinstance(model, DPLogisticRegression):
         expected |= _LOGISTIC | (_TWO_DECLARED if len(model.classes) == 2 else _FOUR_DECLARED)
-    if isinstance(model, DPLinearSVC):
+    if isinstance(model, (DPLinearSVC, DPClassifier)):  # two classes, or as many as its loss has margins
         expected |= _SVC
     return expected
 
@@ -250,6 +255,8 @@ PRIVATE = [
     DPElasticNet(5.0, bounds=1.0, target=(0, 10)),
     DPHuberRegressor(5.0, bounds=1.0, target=(0, 10)),
     DPPoissonRegressor(5.0, bounds=1.0, target=(0, 10)),
+    DPClassifier(5.0, bounds=1.0, classes=(0, 1)),
+    DPRegressor(5.0, bounds=1.0, target=(0, 10)),
 ]
 
 

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.bounds import Bounds
+from discreet.curator import Released
+from discreet.curator.queries.scores import score_of
+from discreet.losses import Huber, Logistic, Loss, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import LOSSES, curvature, value, values
 from discreet.losses.disagreements import wrong_constants
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
@@ -68,6 +71,21 @@ def test_links(loss):
     margins = np.array([-1.0, 0.5])
     assert np.allclose(loss.prediction(margins), np.exp(margins) if loss.log_link else margins)
     assert loss.sigmoid_link == isinstance(loss, Logistic)
+
+
+class Counts(Loss):
+    """A loss with a log link that says nothing more of it."""
+
+    task, log_link = "regression", True
+
+
+def test_a_log_link_without_a_limit_predicts_finite_numbers():
+    margins = np.array([-1e4, 0.5, 1e4])
+    model = Released("m", Bounds(1.0), Counts(), *np.zeros((4, 1)))
+    for found in (Counts().prediction(margins), model.predictions(margins[:, np.newaxis])):
+        assert np.isfinite(found).all()
+        np.testing.assert_allclose(found[1], np.exp(0.5))
+    assert score_of(Counts(), 1.0).limit == Counts().limit
 
 
 @pytest.mark.parametrize("penalty", EACH_PENALTY, ids=str)

@@ -34,6 +34,33 @@ class Curator:
     Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. Everything a method returns
     is noisy and was paid for. A sum's noise is drawn before the records are read. A curator is neither copied
     nor pickled, and answers only in the process that opened it.
+
+    Parameters
+    ----------
+    engine : Engine
+        Reads the admitted records.
+    domain : Domain
+        What is public of them, in training coordinates.
+    loss : Loss
+        Whose gradients and values are summed.
+    priced : PricedPlan
+        What will be answered, and with how much noise.
+    facts : dict
+        What was declared, for the certificate.
+    reservation : Reservation or None, default=None
+        The ledger's charge for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import Bounds, Budget
+    >>> from discreet.accounting import Plan, Release, price_plan
+    >>> from discreet.curator import PrivateData
+    >>> from discreet.losses import Logistic
+    >>> data = PrivateData(np.zeros((10, 2)), [0, 1] * 5, Bounds(1.0, classes=(0, 1)), ledger=False)
+    >>> priced = price_plan(Plan([Release("noisy_gradient", 1, clip=0.5)]), Budget(1.0, 1e-6))
+    >>> data.open(priced, Logistic()).noisy_gradient(np.zeros(3), clip=0.5).shape
+    (3,)
     """
 
     def __init__(

@@ -51,20 +51,29 @@ class PrivateData:
 
     Parameters
     ----------
-    X
-        Array, data frame or scipy sparse matrix; one row a record.
-    y
-        Labels or numeric targets.
-    bounds
+    X : array, data frame, scipy sparse matrix or stream of records
+        One row per record.
+    y : array-like or None
+        Labels or numeric targets; None for a stream, which brings its own.
+    bounds : Bounds
         What is publicly known of them.
-    groups
-        One name a row: all rows of one name are one person, and the unit of privacy is the person. A
+    groups : array-like or None, default=None
+        One name per row: all rows of one name are one person, and the unit of privacy is the person. A
         person's loss is the mean over that person's rows.
-    fit_intercept
+    fit_intercept : bool, default=True
         Whether to append a constant feature, which is clipped, noised and penalized like any other.
-    ledger, dataset
-        The ledger (its path, its URL, or itself) and the name under which the records are registered there: every
-        plan is charged before it is opened. None: the configured ledger, if there is one. False: none.
+    ledger : str, path, Ledger, False or None, default=None
+        Every plan is charged there before it is opened. None: the configured ledger, if there is one. False: none.
+    dataset : str or None, default=None
+        The name under which the records are registered there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import Bounds
+    >>> from discreet.curator import PrivateData
+    >>> PrivateData(np.zeros((10, 2)), [0, 1] * 5, Bounds(1.0, classes=(0, 1)), ledger=False).unit
+    'record'
     """
 
     def __init__(

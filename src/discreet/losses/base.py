@@ -155,8 +155,8 @@ class Loss:
         return self
 
     def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the predicted targets of a regression, from its margins."""
-        return margins
+        """Return the predicted targets of a regression: its margins, or exp of them within the limit."""
+        return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit))) if self.log_link else margins
 
 
 class Valued(Protocol):

@@ -48,7 +48,7 @@ class Huber(_Fields, Loss):
         return self.width
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
-        """c, or the largest residual where that is less."""
+        """Return c, or the largest residual where that is less."""
         return min(self.width, margin_bound + target_bound)
 
     def typical_slope(self, target_bound: float) -> float:

@@ -61,7 +61,7 @@ class Logistic(_Fields, Loss):
         return self.sharpness / 4
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
-        """1, whatever the margins."""
+        """Return 1, whatever the margins."""
         return 1.0
 
     def perturbed_curvature(self, row_norm: float, bound: float) -> float:

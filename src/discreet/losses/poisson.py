@@ -5,9 +5,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 from discreet.losses.sigmoid import exp
@@ -54,7 +51,7 @@ class Poisson(_Fields, Loss):
         return math.exp(self.limit)
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
-        """max(exp(B), T - exp(-B)): a large margin with target 0, or a small one with target T."""
+        """Return max(exp(B), T - exp(-B)): a large margin with target 0, or a small one with target T."""
         largest = min(self.limit, margin_bound)
         return max(math.exp(largest), target_bound - math.exp(-largest))
 
@@ -65,10 +62,6 @@ class Poisson(_Fields, Loss):
     def typical_curvature(self, target_bound: float) -> float:
         """Return about the mean count: the bound exp(limit) is never met in the mean."""
         return max(1.0, target_bound / 4)
-
-    def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return exp of the margins, within the limit."""
-        return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit)))
 
 
 @value.of(Poisson)

@@ -50,7 +50,7 @@ class SmoothedHinge(_Fields, Loss):
         return 1 / (2 * self.width)
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
-        """1, whatever the margins."""
+        """Return 1, whatever the margins."""
         return 1.0
 
 

@@ -64,7 +64,7 @@ class Softmax(_Fields, Loss):
         return self.n_classes
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
-        """sqrt(2), whatever the margins."""
+        """Return sqrt(2), whatever the margins."""
         return self.lipschitz
 
     def typical_slope(self, target_bound: float) -> float:

@@ -58,7 +58,7 @@ class Squared(_Fields, Loss):
         return self.weight
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
-        """k (B + T): the margin and the target at opposite ends."""
+        """Return k (B + T): the margin and the target at opposite ends."""
         return self.weight * (margin_bound + target_bound)
 
     def with_target_scale(self, scale: float) -> Self:

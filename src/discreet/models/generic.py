@@ -22,9 +22,6 @@ class DPClassifier(_DPClassifier):
 
     Parameters
     ----------
-    epsilon, delta, bounds, classes, penalty, alpha, solver, neighbors, allow_large_delta, fit_intercept, ledger, \
-dataset, verbose
-        As in ``DPLogisticRegression``.
     loss : Loss or str, default="logistic"
         A loss for classes, as an object or by its registered name. One margin serves two classes; for K > 2 classes the
         loss must have K margins, such as ``Softmax(3)``.
@@ -35,9 +32,13 @@ dataset, verbose
 
     Examples
     --------
+    >>> import numpy as np
     >>> from discreet.losses import SmoothedHinge
     >>> from discreet.models import DPClassifier
-    >>> DPClassifier(epsilon=1.0, bounds=1.0, classes=(0, 1), loss=SmoothedHinge(0.3)).loss
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = DPClassifier(epsilon=1.0, bounds=1.0, classes=(0, 1), loss=SmoothedHinge(0.3)).fit(X, y)
+    >>> model.loss
     SmoothedHinge(width=0.3)
     """
 
@@ -59,20 +60,7 @@ dataset, verbose
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     def _loss(self, n_classes: int) -> Loss:
         loss = loss_of(self.loss)
@@ -97,13 +85,9 @@ class DPRegressor(_DPRegressor):
 
     Parameters
     ----------
-    epsilon, delta, bounds, target, alpha, solver, neighbors, allow_large_delta, fit_intercept, ledger, dataset, verbose
-        As in ``DPRidge``.
     loss : Loss or str, default="squared"
         A loss for numbers, as an object or by its registered name. A loss of residuals (``movable_target``) is in the
         target's own units, as ``Huber(5.0)`` for 5 dollars; others are in training coordinates.
-    penalty : Penalty or str or None, default="l2"
-        As in ``DPLogisticRegression``.
 
     See Also
     --------
@@ -111,10 +95,14 @@ class DPRegressor(_DPRegressor):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from discreet.losses import Huber
     >>> from discreet.models import DPRegressor
-    >>> DPRegressor(epsilon=1.0, bounds=1.0, target=(0, 100), loss=Huber(5.0)).loss
-    Huber(width=5.0)
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = X[:, 0]
+    >>> model = DPRegressor(epsilon=1.0, bounds=1.0, target=(-1, 1), loss=Huber(0.5)).fit(X, y)
+    >>> model.loss
+    Huber(width=0.5)
     """
 
     def __init__(
@@ -135,20 +123,7 @@ class DPRegressor(_DPRegressor):
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target = target
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.solver = solver
-        self.neighbors = neighbors
-        self.allow_large_delta = allow_large_delta
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+        self._keep(locals())
 
     def _loss(self, bounds: Bounds) -> Loss:
         loss = loss_of(self.loss)
@@ -159,6 +134,6 @@ class DPRegressor(_DPRegressor):
             raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
         return loss.with_target_scale(max(map(abs, bounds.target)) or 1.0) if loss.movable_target else loss
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the predicted targets: the margins, or what the loss's link makes of them."""
-        return loss_of(self.loss).prediction(self._margins(X)[:, 0])
+    def _mean(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the margins, or what the loss's link makes of them."""
+        return loss_of(self.loss).prediction(margins)

@@ -40,11 +40,11 @@ class Box(_Fields, Penalty):
         return super().__new__(cls, float(low), float(high))
 
     def value(self, w: NDArray[np.float64]) -> float:
-        """0 inside, inf outside."""
+        """Return 0 inside, inf outside."""
         return 0.0 if bool(np.all((w >= self.low) & (w <= self.high))) else float("inf")
 
     def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """The nearest point of the box."""
+        """Return the nearest point of the box."""
         return np.clip(np.asarray(w, dtype=np.float64), self.low, self.high)
 
 

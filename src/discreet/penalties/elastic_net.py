@@ -54,11 +54,11 @@ class ElasticNet(_Fields, Penalty):
         return self.l1, self.l2
 
     def value(self, w: NDArray[np.float64]) -> float:
-        """l1 ||w||_1 + (l2/2) ||w||**2."""
+        """Return l1 ||w||_1 + (l2/2) ||w||**2."""
         return self.l1 * float(np.sum(np.abs(w))) + 0.5 * self.l2 * float(np.sum(np.square(w)))
 
     def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """soft(w, step l1) / (1 + step l2)."""
+        """Return soft(w, step l1) / (1 + step l2)."""
         soft = np.copysign(np.maximum(np.abs(w) - step * self.l1, 0.0), w)
         return np.asarray(soft / (1.0 + step * self.l2), dtype=np.float64)
 

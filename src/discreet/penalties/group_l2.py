@@ -58,11 +58,11 @@ class GroupL2(_Fields, Penalty):
             yield rows, float(np.sqrt(np.sum(np.square(w[rows])))), self.strength * math.sqrt(len(rows))
 
     def value(self, w: NDArray[np.float64]) -> float:
-        """The weighted sum of the groups' norms."""
+        """Return the weighted sum of the groups' norms."""
         return sum(weight * norm for _, norm, weight in self._blocks(w))
 
     def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """Every group shortened by its weight."""
+        """Return w with every group shortened by its weight."""
         out = np.array(w, dtype=np.float64)
         for rows, norm, weight in self._blocks(w):
             out[rows] *= 1.0 - step * weight / norm if norm > step * weight else 0.0

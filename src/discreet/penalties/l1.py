@@ -46,11 +46,11 @@ class L1(_Fields, Penalty):
         return self.strength, 0.0
 
     def value(self, w: NDArray[np.float64]) -> float:
-        """Strength times the sum of |w_j|."""
+        """Return strength times the sum of |w_j|."""
         return self.strength * float(np.sum(np.abs(w)))
 
     def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """soft(w, step strength)."""
+        """Return soft(w, step strength)."""
         return np.asarray(np.copysign(np.maximum(np.abs(w) - step * self.strength, 0.0), w), dtype=np.float64)
 
 

@@ -50,11 +50,11 @@ class L2(_Fields, Penalty):
         return 0.0, self.strength
 
     def value(self, w: NDArray[np.float64]) -> float:
-        """(strength/2) ||w||**2."""
+        """Return (strength/2) ||w||**2."""
         return 0.5 * self.strength * float(np.sum(np.square(w)))
 
     def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """The shrunken w."""
+        """Return the shrunken w."""
         return np.asarray(w, dtype=np.float64) / (1.0 + step * self.strength)
 
 

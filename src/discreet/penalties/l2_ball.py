@@ -43,10 +43,10 @@ class L2Ball(_Fields, Penalty):
         return super().__new__(cls, float(radius))
 
     def value(self, w: NDArray[np.float64]) -> float:
-        """0 inside, inf outside."""
+        """Return 0 inside, inf outside."""
         return 0.0 if float(np.sqrt(np.sum(np.square(w)))) <= self.radius * (1.0 + _ROUNDING) else float("inf")
 
     def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """The nearest point of the ball."""
+        """Return the nearest point of the ball."""
         norm = float(np.sqrt(np.sum(np.square(w))))
         return np.array(w, dtype=np.float64) if norm <= self.radius else np.asarray(w * (self.radius / norm))

@@ -37,15 +37,15 @@ class NoPenalty(_Fields, Penalty):
         return ()
 
     def value(self, w: NDArray[np.float64]) -> float:
-        """0."""
+        """Return 0."""
         return 0.0
 
     def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """w."""
+        """Return a copy of w."""
         return np.array(w, dtype=np.float64)
 
     def metric_prox(self, w: NDArray[np.float64], metric: NDArray[np.float64]) -> NDArray[np.float64]:
-        """w."""
+        """Return w."""
         return w
 
 

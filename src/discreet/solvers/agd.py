@@ -224,7 +224,7 @@ class AdaptiveDescent:
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Many cheap rounds, up to steps that move a margin of a typical row by 2.
+        """Take many cheap rounds, up to steps that move a margin of a typical row by 2.
 
         200 rounds, a fifth of each for the choice among 10 steps: fewer and more expensive rounds were worse on three
         public data sets (credit default, bank marketing, electricity), since steepest descent needs many.
@@ -242,5 +242,5 @@ class AdaptiveDescent:
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """Five rounds; they take long."""
+        """Run five rounds, which take long."""
         return AuditCase(cls(n_rounds=5, clip=CANARY_CLIP, loss_bound=0.25), effort=0.1)

@@ -122,7 +122,7 @@ class RiskBound:
 
 
 class Solver(Protocol):
-    """One algorithm, configured."""
+    """One algorithm, configured. ``registry.Chooses`` has what it may bring in addition."""
 
     @property
     def name(self) -> str:
@@ -130,15 +130,56 @@ class Solver(Protocol):
         ...
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
-        """List the releases that it will ask for; no data is read."""
+        """List the releases that a run will ask for. No data is read.
+
+        Parameters
+        ----------
+        domain : Domain
+            What is public of the records, in training coordinates.
+        loss : Loss
+            The loss of a record.
+        penalty : Penalty
+            The penalty on the coefficients.
+
+        Returns
+        -------
+        Plan
+            What is priced and charged, as a whole, before ``solve``.
+
+        Raises
+        ------
+        Unsupported
+            If the solver does not serve this loss, penalty or domain.
+        """
         ...
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Ask for them, and compute."""
+        """Ask for the planned releases, and compute.
+
+        Parameters
+        ----------
+        curator : Curator
+            Answers what was planned, and nothing else.
+        penalty : Penalty
+            The one that was planned with.
+        progress : Progress, default=UNWATCHED
+            Iterates over the steps, and may report them.
+
+        Returns
+        -------
+        Solution
+            The coefficients, and what is public of how noise came into them.
+        """
         ...
 
     def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate."""
+        """Return its public settings, for the certificate.
+
+        Returns
+        -------
+        dict
+            The name and every parameter, as they were used.
+        """
         ...
 
 

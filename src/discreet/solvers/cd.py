@@ -287,7 +287,7 @@ class CoordinateDescent:
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Cyclic passes with smoothness estimated from a tenth of the budget, in two outer rounds, the second averaged.
+        """Take cyclic passes, smoothness estimated from a tenth of the budget, in two rounds, the second averaged.
 
         2 to 100 passes: I / 10 for numbers, at most 40, since more drown in noise (on seven public tables the mean gap
         at epsilon 1 was 1.5 so, now 0.6).
@@ -321,7 +321,7 @@ class CoordinateDescent:
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """Five short steps."""
+        """Take five short steps."""
         return AuditCase(cls(n_outer=1, n_inner=5, geometry=Geometry(clip=CANARY_CLIP), relative_step=SHORT_STEP))
 
 

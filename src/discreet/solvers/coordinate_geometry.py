@@ -68,7 +68,7 @@ class Geometry:
             raise Unsupported("the share of the budget for the smoothness must lie between 0 and 1")
 
     def releases(self, domain: Domain, others: float) -> tuple[Release, ...]:
-        """The purchase of squared norms; ``others`` is what the rest of the plan spends, in units of 1/z^2."""
+        """List the estimate of squared norms; ``others`` is what the rest of the plan spends, in units of 1/z^2."""
         if self.smoothness == "declared":
             return ()
         relative = math.sqrt((1 - self.share) / (self.share * others))
@@ -77,7 +77,7 @@ class Geometry:
         return (Release("noisy_squared_norms", 1, relative_noise=relative, clip=clip, mechanism=mechanism),)
 
     def total_clip(self, domain: Domain, loss: Loss, smoothness: Vector) -> float:
-        """C."""
+        """Return C."""
         if self.clip is not None:
             return self.clip
         if self.relative_clip is not None:
@@ -90,7 +90,7 @@ class Geometry:
         return self.row_clip or typical or domain.row_norm
 
     def measure(self, curator: "Curator", n: float) -> Vector:
-        """M_j, declared or bought; bought ones are floored at twice their noise, so that steps stay bounded."""
+        """Return M_j, declared or estimated; estimates are floored at twice their noise, so that steps stay bounded."""
         domain, loss = curator.domain, curator.loss
         declared = coordinate_smoothness(loss, domain)
         if self.smoothness == "declared":
@@ -113,7 +113,7 @@ class Geometry:
         return np.full(p, factor * clip**2 * (math.sqrt(2.0) if laplace else 1.0))
 
     def clips(self, domain: Domain, loss: Loss, smoothness: Vector) -> Vector:
-        """C_j for each coordinate."""
+        """Return C_j for each coordinate."""
         total = self.total_clip(domain, loss, smoothness)
         if self.clip_rule == "uniform":
             return np.full(smoothness.size, total / math.sqrt(smoothness.size))

@@ -90,7 +90,7 @@ class ExponentialMechanism:
 
     @classmethod
     def for_diameter(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:
-        """The regularizer whose bound is least for ||w*|| <= ``radius``: a G sqrt(2 p) / (n mu radius)."""
+        """Choose the regularizer whose bound is least for ||w*|| <= ``radius``: a G sqrt(2 p) / (n mu radius)."""
         if domain.n is None or budget.is_pure:
             raise Unsupported("this needs n and a delta: declare Bounds(n=...), or draw from a ball, unregularized")
         lipschitz = gradient_bound(loss, domain, radius)
@@ -107,7 +107,7 @@ class ExponentialMechanism:
         return Problem(strength, n, row_norm=self.row_norm, radius=self.radius)
 
     def sampler_for(self, domain: Domain, loss: Loss, problem: Problem) -> str:
-        """Which sampler ``"auto"`` is, from public facts."""
+        """Return the sampler that ``"auto"`` means, from public facts."""
         if self.sampler != "auto":
             return self.sampler
         if domain.n_features == 1 and self.radius is not None:
@@ -117,7 +117,7 @@ class ExponentialMechanism:
         return "rejection" if expected_acceptance(loss, domain, problem) >= LEAST_ACCEPTANCE else "chain"
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
-        """One draw; a chain's plan also states its total variation."""
+        """List one draw; a chain's plan also states its total variation."""
         require_proof(loss)
         count = count_release(domain)
         if self.candidates is not None:
@@ -213,5 +213,5 @@ class ExponentialMechanism:
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """With a strong penalty. A draw is no sum under noise: there is nothing to replay."""
+        """Run with a strong penalty. A draw is no sum under noise: there is nothing to replay."""
         return AuditCase(cls(), "model", alpha=0.5, replays=False)

@@ -140,7 +140,7 @@ class GreedyCoordinateDescent:
     def bound(
         self, domain: Domain, loss: Loss, budget: Budget, *, radius: float, confidence: float = 0.95
     ) -> RiskBound:
-        """The poster's order of excess risk (convex), where ``radius`` bounds ||w - w*||_1 for all w no worse than 0.
+        """Return the poster's order of excess risk (convex); ``radius`` bounds ||w - w*||_1 for all w no worse than 0.
 
         Upper: log(p/zeta) (n epsilon)^(-2/3) R_{M,1}^(4/3) L_max^(2/3) / M_min^(1/3), R_{M,1} = radius sqrt(M_max).
         """
@@ -162,7 +162,7 @@ class GreedyCoordinateDescent:
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """0.4 (n mu / a)^(2/3) steps, the theory's order; declared smoothness, since estimating it costs p squares."""
+        """Take 0.4 (n mu / a)^(2/3) steps, the theory's order; declared smoothness: an estimate costs p squares."""
         if not budget.is_private:
             geometry = Geometry(clip=default_rules.limit_clip(domain, loss) * math.sqrt(domain.n_features))
             return cls(n_steps=default_rules.LIMIT_STEPS, geometry=geometry)
@@ -178,5 +178,5 @@ class GreedyCoordinateDescent:
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """Four short steps."""
+        """Take four short steps."""
         return AuditCase(cls(n_steps=4, geometry=Geometry(clip=CANARY_CLIP), relative_step=SHORT_STEP))

@@ -107,10 +107,10 @@ class GradientDescent(Descent):
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Nesterov's momentum, which is free and makes T steps travel as far as T^2 / 4 plain ones."""
+        """Choose Nesterov's momentum, which is free and makes T steps travel as far as T^2 / 4 plain ones."""
         return cls(n_steps=step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """Five short steps."""
+        """Take five short steps."""
         return AuditCase(cls(n_steps=5, clip=CANARY_CLIP, step_size=SHORT_STEP))

@@ -72,7 +72,7 @@ class ObjectivePerturbation(OneShot):
     name: ClassVar[str] = "objective"
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
-        """The random linear term, priced with the curvature, and the noise that covers the solver's tolerance."""
+        """List the random linear term, priced with the curvature, and the noise that covers the solver's tolerance."""
         if domain.n is None:
             raise Unsupported(
                 "objective perturbation fixes its regularization in proportion to n beforehand: declare Bounds(n=...)"
@@ -121,7 +121,7 @@ class ObjectivePerturbation(OneShot):
         return RiskBound(upper, lower, explicit=True)
 
     def default_strength(self, domain: Domain, loss: Loss, budget: Budget) -> float:
-        """lambda / n: 0.15 (1 + 1/(4 epsilon)) rho times the noise, and at least what keeps the curvature to a quarter.
+        """Return 0.15 (1 + 1/(4 epsilon)) rho times the noise over n, at least what keeps the curvature to a quarter.
 
         Chosen on six public data sets, as that of output perturbation.
         """
@@ -136,5 +136,5 @@ class ObjectivePerturbation(OneShot):
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """With a strong penalty; the noise inside the objective is in no transcript."""
+        """Run with a strong penalty; the noise inside the objective is in no transcript."""
         return AuditCase(cls(), "model", alpha=0.5, effort=0.5)

@@ -70,7 +70,7 @@ class OutputPerturbation(OneShot):
             check_counts(self, "n_steps")
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
-        """One noisy point, and a noisy count where n is private."""
+        """List one noisy point, and a noisy count where n is private."""
         problem = self.problem(self.strength(penalty), domain.n or 1)
         problem.bound_for(loss, domain)  # refuses what has none
         if self.n_steps is None:
@@ -81,7 +81,7 @@ class OutputPerturbation(OneShot):
         return Plan((Release(query, 1), *count_release(domain)))
 
     def strength(self, penalty: Penalty) -> float:
-        """The modulus of strong convexity; gradient steps do without."""
+        """Return the modulus of strong convexity; gradient steps do without."""
         return super().strength(penalty) if self.n_steps is None else self._modulus(penalty)
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
@@ -117,7 +117,7 @@ class OutputPerturbation(OneShot):
         clip: float | None = None,
         row_norm: float | None = None,
     ) -> Self:
-        """For a merely convex loss: the regularizer whose bound on E F - F* is least for ||w*|| <= ``radius``."""
+        """Choose, for a convex loss, the regularizer whose bound on E F - F* is least for ||w*|| <= ``radius``."""
         made = cls(radius=radius, clip=clip, row_norm=row_norm)
         risk = made._risk(domain, loss, budget)
         found = minimize_scalar(lambda log_mu: math.log(risk(math.exp(log_mu))), bounds=(-30.0, 30.0), method="bounded")
@@ -125,7 +125,7 @@ class OutputPerturbation(OneShot):
 
     @classmethod
     def lecture(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:
-        """The lecture's regularizer: (L/D) sqrt(6 sqrt(p ln(1.25/delta)) / (epsilon n)) with D = ``radius``."""
+        """Choose the lecture's regularizer: (L/D) sqrt(6 sqrt(p ln(1.25/delta)) / (epsilon n)) with D = ``radius``."""
         n, p = _public_n(domain), domain.n_features * domain.n_outputs
         lipschitz = cls(radius=radius).problem(0.0, n).bound_for(loss, domain)
         root = math.sqrt(p * math.log(1.25 / budget.delta))
@@ -173,7 +173,7 @@ class OutputPerturbation(OneShot):
         return risk
 
     def default_strength(self, domain: Domain, loss: Loss, budget: Budget) -> float:
-        """The best for coefficients of length ``TYPICAL_LENGTH`` / rho: about how long a good model's are.
+        """Return the best for coefficients of length ``TYPICAL_LENGTH`` / rho: about how long a good model's are.
 
         Chosen on six public data sets (credit default, electricity, spambase, bank marketing, IPUMS-BR, Adult), among
         some 25 settings.
@@ -187,7 +187,7 @@ class OutputPerturbation(OneShot):
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """With a strong penalty."""
+        """Run with a strong penalty."""
         return AuditCase(cls(), alpha=0.5)
 
 

@@ -46,11 +46,11 @@ class OneShot(ABC):
         check_positive(self, "tolerance")
 
     def problem(self, strength: float, n: float) -> Problem:
-        """What is minimized, at this modulus of strong convexity of the mean."""
+        """Return what is minimized, at this modulus of strong convexity of the mean."""
         return Problem(strength, n, self.clip, self.row_norm, self.radius, self.tolerance)
 
     def strength(self, penalty: Penalty) -> float:
-        """The modulus of strong convexity, of the mean."""
+        """Return the modulus of strong convexity, of the mean."""
         total = self._modulus(penalty)
         if not total > 0:
             raise Unsupported(

@@ -1,19 +1,13 @@
 """Solvers by name: ``@register("svrg")`` above a class, in its own file, is all that a solver needs to be known.
 
-A registered class is a frozen dataclass with ``plan``, ``solve`` and ``settings`` (``solvers/base.py``), and may bring:
-
-``defaults(domain, loss, penalty, budget)`` (classmethod)
-    The solver that its name means, from public facts. Without it: the class without arguments.
-``filled(domain, loss, penalty, budget)``
-    The same solver with what was left open chosen from public facts. Without it: as it is.
-``audit_case()`` (classmethod)
-    How ``discreet audit`` runs it. Without it: by its name, audited by its transcripts.
-
+A registered class is a frozen dataclass with ``plan``, ``solve`` and ``settings`` (``base.Solver``), and may bring what
+``Chooses`` lists.
 Then its name is known to ``solver=`` of every estimator, to ``--solver``, to ``discreet audit`` and to saved models.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
+from typing import Protocol
 
 from discreet.bounds import Domain
 from discreet.budget import Budget
@@ -64,6 +58,58 @@ class AuditCase:
     alpha: float = 0.0
     effort: float = 1.0
     replays: bool = True
+
+
+class Chooses(Protocol):
+    """What a solver may bring in addition to ``Solver``'s methods. All of it follows from public facts."""
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Return the solver that its name means. Without it: the class without arguments.
+
+        Parameters
+        ----------
+        domain : Domain
+            What is public of the records, in training coordinates.
+        loss : Loss
+            The loss of a record.
+        penalty : Penalty
+            The penalty on the coefficients.
+        budget : Budget
+            What the run may cost.
+
+        Returns
+        -------
+        Solver
+            Which may leave open what ``filled`` chooses.
+        """
+        ...
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Choose what was left open. Without it: the solver as it is.
+
+        Parameters
+        ----------
+        domain, loss, penalty, budget : as for ``defaults``
+            Public facts.
+
+        Returns
+        -------
+        Solver
+            The same solver, complete.
+        """
+        ...
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Return how ``discreet audit`` runs it. Without it: by its name, audited by its transcripts.
+
+        Returns
+        -------
+        AuditCase
+            A solver of few short steps, and what to look at.
+        """
+        ...
 
 
 def solver_named(name: str, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:

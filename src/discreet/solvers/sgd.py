@@ -92,7 +92,7 @@ class StochasticGradientDescent(Descent):
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Ten passes in batches of 1,024; a hundred without noise."""
+        """Take ten passes in batches of 1,024; a hundred without noise."""
         if domain.n is None:
             raise Unsupported(
                 "n is private here: configure StochasticGradientDescent(sampling_probability=...), or declare "
@@ -104,5 +104,5 @@ class StochasticGradientDescent(Descent):
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """Five short steps on half of the records each, which no transcript shows."""
+        """Take five short steps on half of the records each, which no transcript shows."""
         return AuditCase(cls(n_steps=5, clip=CANARY_CLIP, step_size=SHORT_STEP, sampling_probability=0.5), "model")

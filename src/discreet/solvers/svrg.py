@@ -170,7 +170,7 @@ class VarianceReducedDescent:
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """3 to 20 anchors; six inner steps from each, on a tenth of the records or the usual batch, with momentum."""
+        """Take 3 to 20 anchors, and six steps from each on a tenth of the records or the usual batch, with momentum."""
         if domain.n is None:
             raise Unsupported(
                 "n is private here: configure VarianceReducedDescent(sampling_probability=...), or declare "
@@ -192,7 +192,7 @@ class VarianceReducedDescent:
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """Two epochs of short steps on half of the records each, which no transcript shows."""
+        """Run two epochs of short steps on half of the records each, which no transcript shows."""
         return AuditCase(
             cls(n_epochs=2, n_inner=2, clip=CANARY_CLIP, step_size=SHORT_STEP, sampling_probability=0.5), "model"
         )

@@ -212,7 +212,7 @@ class Whitened(Stage):
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """Four short steps."""
+        """Take four short steps."""
         return AuditCase(cls(GradientDescent(n_steps=4, momentum=0.7, relative_step=SHORT_STEP)))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from discreet import Budget, DPLasso, DPLogisticRegression, DPRidge, load
+from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
@@ -62,7 +63,7 @@ def run(solver, loss, relation="zero_out", epsilon=1.0, penalty=None, **facts):
     budget = Budget(epsilon, 1e-6, relation)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, penalty)
     with seeded(1), window() as seen:
-        curator = data.open(plan, budget, loss)
+        curator = data.open(price_plan(plan, budget), loss)
         solution = solver.solve(curator, penalty)
     return curator, seen, solution
 

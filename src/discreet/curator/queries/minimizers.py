@@ -20,7 +20,6 @@ numbers alone. A projection is computed in doubles: (p + 8) 2^-52 of the radius 
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,16 +56,22 @@ class Problem:
 
     Parameters
     ----------
-    regularization, n
+    regularization, n : float
         lambda = n regularization belongs to the sum of the losses.
-    clip
+    clip : float or None, default=None
         Bound on a record's gradient. None: what the loss and the declared bounds imply.
-    row_norm
+    row_norm : float or None, default=None
         Records longer than this are shrunk onto it, each by itself. None: as declared.
-    radius
+    radius : float or None, default=None
         A ball; the squared loss is taken as Huber's, which is the same on it, so that its gradients are bounded.
-    tolerance
+    tolerance : float, default=1e-11
         The minimizer's certified gradient, over n times the bound on a record's.
+
+    Examples
+    --------
+    >>> from discreet.curator import Problem
+    >>> Problem(regularization=0.01, n=1000).total
+    10.0
     """
 
     regularization: float
@@ -94,7 +99,7 @@ class Problem:
         """The domain with rows shrunk."""
         return domain if self.row_norm is None else replace(domain, row_norm=min(domain.row_norm, self.row_norm))
 
-    def loss_for(self, loss: Loss, domain: Domain) -> Any:
+    def loss_for(self, loss: Loss, domain: Domain) -> Loss:
         """The loss (a proven one), or the one that equals it on the ball and has bounded gradients everywhere."""
         require_proof(loss)
         return loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)

@@ -35,18 +35,25 @@ class Recoding:
 
     Parameters
     ----------
-    center, scale
-        One number a feature, in training coordinates; without an intercept there is no center.
-    constant
+    center, scale : array
+        One number per feature, in training coordinates; without an intercept there is no center.
+    constant : float, default=1.0
         What the intercept's constant feature becomes.
-    row_norm
+    row_norm : float, default=inf
         Longer rows are shrunk onto this.
-    matrix
-        (p, q); one number a column for a diagonal; None for none. p counts the intercept.
-    reach
+    matrix : array or None, default=None
+        (p, q); one number per column for a diagonal; None for none. p counts the intercept.
+    reach : float or None, default=None
         Rows longer than this after the matrix are shrunk too. None: what ``row_norm`` and the matrix imply.
-    target_center, target_scale
+    target_center, target_scale : float, default=0.0 and 1.0
         For numeric targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.curator import Recoding
+    >>> Recoding(np.zeros(2), np.ones(2)).coefficients(np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 3.])
     """
 
     center: Vector = field(repr=False)
