@@ -6,11 +6,11 @@ from decimal import Decimal
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 from discreet.losses.sigmoid import exp
+from discreet.typing import Floats
 
 
 class _Fields(NamedTuple):
@@ -66,7 +66,7 @@ class Poisson(_Fields, Loss):
         """Return about the mean count: the bound exp(limit) is never met in the mean."""
         return max(1.0, target_bound / 4)
 
-    def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def prediction(self, margins: Floats) -> Floats:
         """Return exp of the margins, within the limit."""
         return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit)))
 

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from discreet.bounds import Bounds
@@ -15,6 +14,7 @@ from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
 from discreet.models.registry import register_model
 from discreet.penalties import ElasticNet
+from discreet.typing import Floats
 
 
 class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
@@ -97,7 +97,7 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
     def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         return float(super().score(X, y, sample_weight))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Return the predicted target of each row, features clipped to their declared ranges.
 
         Parameters
@@ -117,7 +117,7 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
         """
         return self._mean(self._margins(X)[:, 0])
 
-    def _mean(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean(self, margins: Floats) -> Floats:
         """Return the mean target at these linear predictors."""
         return margins
 
@@ -397,5 +397,5 @@ class DPPoissonRegressor(_DPRegressor):
         tags.target_tags.positive_only = True
         return tags
 
-    def _mean(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean(self, margins: Floats) -> Floats:
         return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit)))
