@@ -1,6 +1,5 @@
 """Private regression: least squares, ridge, lasso, elastic net, Huber, Poisson."""
 
-from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +16,9 @@ from discreet.penalties import ElasticNet
 from discreet.typing import Floats
 
 
-class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
-    @abstractmethod
-    def _loss(self, bounds: Bounds) -> Any: ...
+class _DPRegressor(RegressorMixin, DPLinearModel):
+    def _loss(self, bounds: Bounds) -> Any:
+        return Squared()
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
         """Fit privately; the charge comes before the first record is read.
@@ -157,9 +156,6 @@ class DPLinearRegression(_DPRegressor):
     ) -> None:
         self._keep(locals())
 
-    def _loss(self, bounds: Bounds) -> Any:
-        return Squared()
-
 
 @register_model("ridge")
 class DPRidge(_DPRegressor):
@@ -197,9 +193,6 @@ class DPRidge(_DPRegressor):
         self._keep(locals())
 
     penalty = "l2"
-
-    def _loss(self, bounds: Bounds) -> Any:
-        return Squared()
 
 
 @register_model("lasso")
@@ -239,9 +232,6 @@ class DPLasso(_DPRegressor):
         verbose: bool = False,
     ) -> None:
         self._keep(locals())
-
-    def _loss(self, bounds: Bounds) -> Any:
-        return Squared()
 
 
 @register_model("elasticnet")
@@ -289,9 +279,6 @@ class DPElasticNet(_DPRegressor):
     def penalty(self) -> ElasticNet:
         """The penalty that alpha and l1_ratio make."""
         return ElasticNet(self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio))
-
-    def _loss(self, bounds: Bounds) -> Any:
-        return Squared()
 
 
 @register_model("huber")
