@@ -11,10 +11,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.budget import Neighbors
 from discreet.errors import MissingBounds
+from discreet.typing import Floats
 
 Range = tuple[float, float]
 FeatureBounds = float | Sequence[Range] | Mapping[str, Range]
@@ -106,9 +106,7 @@ class Bounds:
         if self.scale not in ("feature", "global"):
             raise MissingBounds("scale must be 'feature' (each feature divided by its own bound) or 'global'")
 
-    def ranges(
-        self, n_columns: int, names: Sequence[str] | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ranges(self, n_columns: int, names: Sequence[str] | None = None) -> tuple[Floats, Floats]:
         """Return the lower and the upper bound of each column, in the columns' order.
 
         Parameters
@@ -202,7 +200,7 @@ class Typical:
 
     norm: float | None
     moment: float
-    squares: NDArray[np.float64] = field(repr=False)
+    squares: Floats = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -217,14 +215,14 @@ class Domain:
     stage released of recoded records.
     """
 
-    feature_bounds: NDArray[np.float64] = field(repr=False)
+    feature_bounds: Floats = field(repr=False)
     row_norm: float
     n: int | None
     neighbors: Neighbors
     intercept: bool = True
     n_outputs: int = 1
     target_bound: float = 1.0
-    ranges: NDArray[np.float64] | None = field(default=None, repr=False)
+    ranges: Floats | None = field(default=None, repr=False)
     target_range: Range | None = None
     sparse: bool = False
     grouped: bool = False

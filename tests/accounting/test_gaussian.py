@@ -103,7 +103,7 @@ def test_electricity_noise():
 
 def test_full_batch_prices_do_not_import_dp_accounting():
     code = (
-        "import sys; from discreet.accounting.pricing import calibrate; from discreet.accounting.plan import *;"
+        "import sys; from discreet.accounting.calibration import calibrate; from discreet.accounting.plan import *;"
         "from discreet.budget import Budget; calibrate(Plan([Release('g', 100)]), Budget(1, 1e-6));"
         "assert not any(name.split('.')[0] == 'dp_accounting' for name in sys.modules)"
     )

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 from discreet.accounting import gaussian, objective_perturbation, pld, rdp
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PerturbedMinimum, PureDP, TotalVariation
 from discreet.accounting.plan import Perturbation, Plan, Release
-from discreet.accounting.pricing import calibrate, epsilon_of, price
+from discreet.accounting.pricing import epsilon_of, price
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
 from tests.accounting import published

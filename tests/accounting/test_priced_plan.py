@@ -9,10 +9,11 @@ import pytest
 
 from discreet import Bounds, Budget, Ledger
 from discreet.accounting import Plan, Release
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.events import Gaussian, Laplace, NonPrivate
 from discreet.accounting.plan import AdaptivePlan
 from discreet.accounting.priced_plan import PricedPlan, price_plan, require_priced
-from discreet.accounting.pricing import Price, calibrate, epsilon_of
+from discreet.accounting.pricing import Price, epsilon_of
 from discreet.curator.private_data import PrivateData
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import gaussian, pld, pricing, rdp
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, Laplace, NonPrivate, PoissonSampled, PureDP
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate, epsilon_of, price
+from discreet.accounting.pricing import epsilon_of, price
 from discreet.budget import Budget
 from discreet.errors import AccountingError, Unsupported
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, DPLogisticRegression, DPRandomizedSearch, Ledger, private_score
-from discreet.accounting import pricing
+from discreet.accounting import calibration, pricing
 from discreet.accounting.events import merged
 from discreet.models import fitting, lifecycle
 
@@ -38,7 +38,7 @@ class Pricings:
 def counted(monkeypatch):
     """Count while the block runs; a calibration inside another one is a part of it."""
     found = Pricings()
-    calibrated, price = pricing._calibrated, pricing._price
+    calibrated, price = calibration._calibrated, pricing._price
 
     def calibrating(plan, budget):
         found.calibrated[plan, budget] += found.depth == 0
@@ -53,7 +53,7 @@ def counted(monkeypatch):
         return price(listed, delta, relation)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pricing, "_calibrated", calibrating)
+        patch.setattr(calibration, "_calibrated", calibrating)
         patch.setattr(pricing, "_price", pricing_)
         yield found
 

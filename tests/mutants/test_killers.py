@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget, DPLogisticRegression, Ledger, audit
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
 from discreet.accounting.objective_perturbation import perturbation_of
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.pricing import calibrate
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import PrivateData

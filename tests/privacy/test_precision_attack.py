@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.pricing import calibrate
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy, use_entropy

@@ -1,3 +1,4 @@
+from discreet.accounting.calibration import calibrate as calibrate
 from discreet.accounting.certificate import Certificate as Certificate
 from discreet.accounting.objective_perturbation import Perturbation as Perturbation
 from discreet.accounting.plan import AdaptivePlan as AdaptivePlan
@@ -5,5 +6,4 @@ from discreet.accounting.plan import Plan as Plan
 from discreet.accounting.plan import Release as Release
 from discreet.accounting.priced_plan import PricedPlan as PricedPlan
 from discreet.accounting.priced_plan import price_plan as price_plan
-from discreet.accounting.pricing import calibrate as calibrate
 from discreet.accounting.pricing import price as price

@@ -15,6 +15,7 @@ from typing import Any
 from discreet import __version__
 from discreet.accounting import certificate_text, group_privacy
 from discreet.accounting.cell_counts import CHECKED, ESTIMATED
+from discreet.accounting.certificate_json import decoded, decoded_number, encoded, plain
 from discreet.accounting.coverage import not_covered, weaknesses
 from discreet.accounting.events import ZCDP, Event, NonPrivate, event_from_dict, to_dict
 from discreet.accounting.priced_plan import PricedPlan
@@ -116,7 +117,7 @@ class Certificate:
         for name in ("events", "notes", "not_private", "trace"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in ("solver", "accountants", "assumed_public", "ledger"):
-            object.__setattr__(self, name, _plain(getattr(self, name)))
+            object.__setattr__(self, name, plain(getattr(self, name)))
         for name in ("epsilon", "delta", "noise_multiplier"):
             object.__setattr__(self, name, float(getattr(self, name)))
         if not (self.epsilon >= 0 and 0 <= self.delta < 1 and self.noise_multiplier >= 0):
@@ -277,7 +278,7 @@ class Certificate:
         known["assumed_public"] = {
             key: _columns_of(key, fact) if key in ESTIMATED else fact for key, fact in self.assumed_public.items()
         }
-        text = json.dumps(_encoded(known), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(encoded(known), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> str:
@@ -293,7 +294,7 @@ class Certificate:
         >>> Certificate.from_json(certificate.to_json()) == certificate
         True
         """
-        return json.dumps(_encoded(self._stored()), sort_keys=True, indent=2, allow_nan=False)
+        return json.dumps(encoded(self._stored()), sort_keys=True, indent=2, allow_nan=False)
 
     def _stored(self) -> dict[str, Any]:
         """All fields as plain data, with the format and the stamp."""
@@ -328,7 +329,7 @@ class Certificate:
         1.0
         """
         try:
-            stored = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+            stored = decoded(text)
         except ValueError:
             raise AccountingError("this is not a certificate: it is not valid JSON") from None
         names = {item.name for item in fields(cls)}
@@ -337,8 +338,8 @@ class Certificate:
         values = {name: stored[name] for name in names}
         try:
             for name in ("epsilon", "delta", "noise_multiplier"):
-                values[name] = _decoded_number(values[name])
-            values["accountants"] = {name: _decoded_number(value) for name, value in values["accountants"].items()}
+                values[name] = decoded_number(values[name])
+            values["accountants"] = {name: decoded_number(value) for name, value in values["accountants"].items()}
             values["events"] = tuple(event_from_dict(event) for event in values["events"])
             values["trace"] = tuple(Charge(**charge) for charge in values["trace"])
             certificate = cls(**values)
@@ -396,46 +397,3 @@ def _is_reference(ledger: Any) -> bool:
 
 def _close(stated: float, found: float) -> bool:
     return stated == found or math.isclose(stated, found, rel_tol=1e-6, abs_tol=1e-9)
-
-
-def _plain(value: Any) -> Any:
-    """As JSON would give it back: lists for tuples, dictionaries in the order of their keys."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(value[name]) for name in sorted(value, key=str)}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def _encoded(value: Any) -> Any:
-    """JSON types only: infinity as a string, tuples as lists."""
-    if isinstance(value, float) and not math.isfinite(value):
-        if math.isnan(value):
-            raise AccountingError("a certificate holds no NaN")
-        return "inf" if value > 0 else "-inf"
-    if isinstance(value, Mapping):
-        return {str(name): _encoded(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_encoded(item) for item in value]
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
-        return _encoded(value.item())
-    raise AccountingError("a certificate holds plain numbers, texts, lists and dictionaries only")
-
-
-def _decoded_number(value: Any) -> float:
-    if value == "inf":
-        return math.inf
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError
-    return float(value)
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    answer = dict(pairs)
-    if len(answer) != len(pairs):
-        raise ValueError
-    return answer
-
-
-def _refuse_constant(_: str) -> Any:
-    raise ValueError

@@ -12,17 +12,15 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, ndtri
 
 from discreet.accounting import gaussian
 from discreet.accounting.events import Event, Gaussian, Laplace, PerturbedMinimum, PoissonSampled, unwrapped
 from discreet.budget import Neighbors
+from discreet.typing import Floats
 
-Array = NDArray[np.float64]
 
-
-def _epsilon(p: Array, q: Array, delta: float) -> float:
+def _epsilon(p: Floats, q: Floats, delta: float) -> float:
     """The largest epsilon refuted by tests of power p and level q: ln((p - delta)/q)."""
     refuted = (p > delta) & (q > 1e-280)
     if not refuted.any():

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.root_finding import find_root
 from discreet.errors import AccountingError
-
-Array = NDArray[np.float64]
+from discreet.typing import Floats
 
 SHAPES: dict[str, float | None] = {"poisson": None, "geometric": 1.0, "logarithmic": 0.0}
 """The laws by name, with the shape of each; None for Poisson."""
@@ -77,7 +75,7 @@ class Stopping:
         """log(1/gamma), rounded up."""
         return _up(-math.log(self.gamma))
 
-    def best_beyond(self, share: Array) -> Array:
+    def best_beyond(self, share: Floats) -> Floats:
         """The probability that any of the runs is among the best ``share``: 1 - E[(1 - share)^K]."""
         if self.shape is None:
             return -np.expm1(-self.mean * share)

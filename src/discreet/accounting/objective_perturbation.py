@@ -78,12 +78,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.accounting.events import Event, Gaussian, PerturbedMinimum, PureDP, reciprocal_up
-from discreet.accounting.privacy_loss import Array, LossBound, Tail
+from discreet.accounting.privacy_loss import LossBound, Tail
 from discreet.accounting.root_finding import find_root
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
 from discreet.losses.constants import gradient_bound
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.losses.base import Loss
@@ -223,7 +224,7 @@ def _logistic_bound(mu: float, curvature: float, reach: float) -> LossBound:
     return LossBound(losses[keep], scores[keep], (Tail(1.0, mu, shift),))
 
 
-def _largest_losses(scores: Array, mu: float, kappa: float, reach: float) -> Array:
+def _largest_losses(scores: Floats, mu: float, kappa: float, reach: float) -> Floats:
     """Upper bounds on W* at the scores, made monotone.
 
     In a cell of s, l lies below its tangent in the middle and s^2 below its chord: h is below a line, whose
@@ -238,5 +239,5 @@ def _largest_losses(scores: Array, mu: float, kappa: float, reach: float) -> Arr
     ends[:-1] = value - 0.5 * slope * width
     ends[1:] = np.maximum(ends[1:], value + 0.5 * slope * width)
     lines = (ends + 0.5 * (s * mu) ** 2)[:, None] + (s * mu)[:, None] * scores
-    answer: Array = np.maximum.accumulate(np.maximum(lines.max(axis=0), 0.0))
+    answer: Floats = np.maximum.accumulate(np.maximum(lines.max(axis=0), 0.0))
     return answer

@@ -10,9 +10,10 @@ from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.events import Event
 from discreet.accounting.plan import Plan
-from discreet.accounting.pricing import Price, calibrate, epsilon_of, remembered_prices
+from discreet.accounting.pricing import Price, epsilon_of, remembered_prices
 from discreet.budget import Budget
 from discreet.errors import PlanViolation, Unsupported
 

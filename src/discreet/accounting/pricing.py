@@ -1,4 +1,4 @@
-"""Prices of plans and events, and the noise that a budget asks for.
+"""Prices of plans and events.
 
 Every price is computed twice, by accountants that share no formula, and a disagreement is an
 ``AccountingError``, never a warning:
@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from discreet.accounting import gaussian, objective_perturbation, pure_dp, rdp, repeated_selection
@@ -42,14 +42,8 @@ from discreet.accounting.events import (
     merged,
 )
 from discreet.accounting.plan import Plan
-from discreet.accounting.root_finding import solve
-from discreet.budget import Budget, Neighbors
+from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
-
-# A calibrated plan costs at least this fraction of its budget.
-CALIBRATION_TOLERANCE = 1e-3
-# A price ends this much below its budget, so that rounded up by a ledger it is no more than the budget rounded down.
-_SHY = 1 - 2.0**-32
 
 Answer = TypeVar("Answer")
 _memory: ContextVar[dict[Any, Any] | None] = ContextVar("discreet_prices", default=None)
@@ -67,7 +61,7 @@ def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors | str
     """The price of a composition of events, by two accountants that agree."""
     if not 0 <= delta < 1:
         raise AccountingError("delta must lie in [0, 1)")
-    return _remembered(_price, merged(events), delta, Neighbors(neighbors))
+    return remembered(_price, merged(events), delta, Neighbors(neighbors))
 
 
 @contextmanager
@@ -80,7 +74,8 @@ def remembered_prices() -> Iterator[None]:
         _memory.reset(token)
 
 
-def _remembered(rule: Callable[..., Answer], *asked: Any) -> Answer:
+def remembered(rule: Callable[..., Answer], *asked: Any) -> Answer:
+    """Return what a rule answers; inside of ``remembered_prices``, as it was worked out before."""
     memory = _memory.get()
     if memory is None:
         return rule(*asked)
@@ -106,7 +101,7 @@ def _price(listed: tuple[Event, ...], delta: float, relation: Neighbors) -> Pric
     gaussians = [event for event in listed if isinstance(event, Gaussian)]
     if len(gaussians) == len(listed):
         return _gaussian_price(gaussians, delta)
-    if _is_integrable(listed):
+    if is_integrable(listed):
         return _perturbed_price(listed, delta, relation)
     return _numerical_price(listed, delta, relation)
 
@@ -141,87 +136,25 @@ def price(
     return epsilon_of(plan.events(noise_multiplier, pure=delta == 0), delta, neighbors).epsilon
 
 
-def calibrate(plan: Plan, budget: Budget) -> float:
-    """Return the noise multiplier at which the plan costs the budget: never less than is needed.
-
-    0.0 where epsilon is infinite, and where nothing is released. The price at the answer is at most
-    the budget's epsilon and, but for the last thousandth, no less.
-
-    Parameters
-    ----------
-    plan : Plan
-        What is released.
-    budget : Budget
-        What it may cost.
-
-    Returns
-    -------
-    float
-        Noise over sensitivity.
-
-    Examples
-    --------
-    >>> from discreet import Budget
-    >>> from discreet.accounting import Plan, Release, calibrate
-    >>> round(calibrate(Plan([Release("noisy_gradient", 100)]), Budget(1.0, 1e-6)), 1)
-    42.2
-    """
-    return _calibrated(plan, budget) if plan.least_noise is not None else _remembered(_calibrated, plan, budget)
-
-
-def _calibrated(plan: Plan, budget: Budget) -> float:
-    known = plan.multiplier_for(budget)
-    if known is not None:
-        promised = known > 0 and budget.is_private
-        if promised and not price(plan, known, budget.delta, budget.neighbors) <= budget.epsilon:
-            raise Unsupported("this budget is too small to be accounted for: raise epsilon or delta")
-        return known
-    if not budget.is_private or plan.count == 0:
-        return 0.0
-    if plan.least_noise is not None:
-        return max(calibrate(replace(plan, least_noise=None), budget), plan.least_noise(budget))
-    if plan.total_variation:
-        rest = _without(plan.assumed_distance, budget.epsilon, budget.delta)
-        # A little less epsilon, for the rounding of the price's own search.
-        inner = replace(budget, epsilon=budget.epsilon * (1 - 1e-8), delta=rest)
-        return calibrate(replace(plan, total_variation=0.0), inner)
-    events = plan.events(1.0, pure=budget.is_pure)
-    floor = objective_perturbation.least_epsilon(events)
-    if budget.epsilon <= floor:
-        raise Unsupported("no noise in the objective meets this epsilon: take a larger regularization or epsilon")
-
-    def cost(noise_multiplier: float) -> float:
-        return price(plan, noise_multiplier, budget.delta, budget.neighbors)
-
-    if budget.is_pure:
-        spent = math.fsum(event.count * pure_dp.epsilon_of(event) for event in events)
-        start = (spent - floor) / (budget.epsilon - floor)
-        return solve(cost, budget.epsilon * _SHY, start, tolerance=1e-9)
-    if all(isinstance(event, Gaussian) for event in events):
-        start = _gaussian_mu(events) / gaussian.mu_of(budget.epsilon, budget.delta)
-        return solve(cost, budget.epsilon * _SHY, start * (1 + 1e-14), tolerance=1e-9)
-    if _is_integrable(events):
-        return _calibrate_perturbed(plan, budget)
-    return _calibrate_numerically(plan, budget)
-
-
 # --- full-batch Gaussian -------------------------------------------------------------------------
 
 
-def _gaussian_mu(events: Iterable[Event]) -> float:
+def gaussian_mu(events: Iterable[Event]) -> float:
+    """Return the mu of Gaussian DP of the Gaussian events."""
     return gaussian.mu_of_noise((e.count, e.noise_multiplier) for e in events if isinstance(e, Gaussian))
 
 
 def _gaussian_price(events: Iterable[Gaussian], delta: float) -> Price:
     """Exact; and zCDP, whose loss is at most 5 % + 1.25 mu for mu <= 300 and delta <= 0.9 (by a scan)."""
-    mu = _gaussian_mu(events)
+    mu = gaussian_mu(events)
     exact, bound = gaussian.epsilon_of(mu, delta), rdp.epsilon_of_zcdp(0.5 * mu * mu, delta)
-    _must_hold(exact <= bound * (1 + 1e-9) + 1e-15, "Gaussian DP exceeds zCDP")
-    _must_hold(bound <= 1.06 * exact + 1.35 * mu, "zCDP exceeds Gaussian DP by more than its known slack")
+    must_hold(exact <= bound * (1 + 1e-9) + 1e-15, "Gaussian DP exceeds zCDP")
+    must_hold(bound <= 1.06 * exact + 1.35 * mu, "zCDP exceeds Gaussian DP by more than its known slack")
     return Price(exact, {"gdp": exact, "zcdp": bound})
 
 
-def _must_hold(agreed: bool, what: str) -> None:
+def must_hold(agreed: bool, what: str) -> None:
+    """Refuse a price on which accountants disagree."""
     if not agreed:
         raise AccountingError(f"two accountants disagree ({what}): nothing was released; please report this plan")
 
@@ -229,7 +162,7 @@ def _must_hold(agreed: bool, what: str) -> None:
 # --- a perturbed minimum, alone or with Gaussians; total variation --------------------------------
 
 
-def _is_integrable(events: tuple[Event, ...]) -> bool:
+def is_integrable(events: tuple[Event, ...]) -> bool:
     """Whether one perturbed minimum is composed with Gaussian releases only: then its price is an integral."""
     perturbed = sum(isinstance(event, PerturbedMinimum) and event.noise == "gaussian" for event in events)
     return perturbed == 1 and all(isinstance(event, (PerturbedMinimum, Gaussian)) for event in events)
@@ -242,42 +175,17 @@ def _perturbed_price(events: tuple[Event, ...], delta: float, neighbors: Neighbo
     bound = next(
         objective_perturbation.loss_bound(event, neighbors) for event in events if isinstance(event, PerturbedMinimum)
     )
-    exact, renyi = bound.epsilon_of(delta, _gaussian_mu(events)), rdp.epsilon_of(events, delta, neighbors)
+    exact, renyi = bound.epsilon_of(delta, gaussian_mu(events)), rdp.epsilon_of(events, delta, neighbors)
     refuted = lower_bounds.epsilon_of(events, delta, neighbors)
-    mu = math.hypot(_gaussian_mu(events), *(1 / e.noise_multiplier for e in events if isinstance(e, PerturbedMinimum)))
-    _must_hold(refuted <= exact * (1 + 1e-9), "a test refutes the loss integral")
-    _must_hold(exact <= renyi * (1 + 1e-6) + 1e-12, "the loss integral exceeds Renyi DP")
+    mu = math.hypot(gaussian_mu(events), *(1 / e.noise_multiplier for e in events if isinstance(e, PerturbedMinimum)))
+    must_hold(refuted <= exact * (1 + 1e-9), "a test refutes the loss integral")
+    must_hold(exact <= renyi * (1 + 1e-6) + 1e-12, "the loss integral exceeds Renyi DP")
     slack = 1.5 * mu - math.log(delta) / 4096  # the orders end at 2^13
-    _must_hold(renyi <= 2.1 * exact + slack, "Renyi DP exceeds the loss integral by more than its slack")
+    must_hold(renyi <= 2.1 * exact + slack, "Renyi DP exceeds the loss integral by more than its slack")
     return Price(min(exact, renyi), {"loss integral": exact, "rdp": renyi, "refuted below": refuted})
 
 
-def _delta_of(events: Iterable[Event], budget: Budget) -> float:
-    """The delta at the budget's epsilon of Gaussian releases with at most one perturbed minimum."""
-    listed = [objective_perturbation.simplified(event, budget.neighbors) for event in events]
-    mu = _gaussian_mu(listed)
-    for event in listed:
-        if isinstance(event, PerturbedMinimum):
-            return objective_perturbation.loss_bound(event, budget.neighbors).delta_with_gaussian(budget.epsilon, mu)
-    return gaussian.delta_of(budget.epsilon, mu)
-
-
-def _calibrate_perturbed(plan: Plan, budget: Budget) -> float:
-    """The noise at which delta is reached at the budget's epsilon; its price is checked."""
-    at_one = math.sqrt(math.fsum(r.count / r.relative_noise**2 for r in plan.releases))
-
-    def cost(noise_multiplier: float) -> float:
-        return _delta_of(plan.events(noise_multiplier, pure=False), budget)
-
-    # Just below the budget's delta, so that the search for the price, which rounds up, ends below its epsilon.
-    target, start = budget.delta * (1 - 1e-9), at_one / gaussian.mu_of(budget.epsilon, budget.delta)
-    answer = solve(cost, target, start, slope=-20.0, tolerance=1e-6)
-    checked = price(plan, answer, budget.delta, budget.neighbors)
-    _must_hold(checked <= budget.epsilon, "the calibrated plan is over its budget")
-    return answer
-
-
-def _without(distance: float, epsilon: float, delta: float) -> float:
+def left_of_delta(distance: float, epsilon: float, delta: float) -> float:
     """What an assumed distance in total variation leaves of delta at epsilon, rounded down."""
     if delta == 0:
         raise Unsupported("an approximate sampler has no pure guarantee: set a delta above 0, or sample exactly")
@@ -300,7 +208,7 @@ def _assuming_price(events: tuple[Event, ...], delta: float, neighbors: Neighbor
     epsilon = 0.0
     for _ in range(200):
         tried = epsilon * (1 + 1e-9)
-        found = epsilon_of(rest, _without(distance, tried, delta), neighbors)
+        found = epsilon_of(rest, left_of_delta(distance, tried, delta), neighbors)
         if found.epsilon <= tried:
             return Price(tried, found.accountants)
         epsilon = found.epsilon
@@ -314,27 +222,27 @@ def _numerical_price(events: tuple[Event, ...], delta: float, neighbors: Neighbo
     from discreet.accounting import lower_bounds, pld
 
     renyi, refuted = rdp.epsilon_of(events, delta, neighbors), lower_bounds.epsilon_of(events, delta, neighbors)
-    distribution = None if _selects(events) else _distribution(events, delta, neighbors)
+    distribution = None if selects(events) else distribution_price(events, delta, neighbors)
     if distribution is None:
-        _must_hold(refuted <= renyi * (1 + 1e-9), "a test refutes Renyi DP")
+        must_hold(refuted <= renyi * (1 + 1e-9), "a test refutes Renyi DP")
         return _renyi_price(events, delta, renyi)
     accountants = {"pld": distribution, "rdp": renyi, "refuted below": refuted}
-    _must_hold(refuted <= min(distribution, renyi) * (1 + 1e-9), "a test refutes a price")
+    must_hold(refuted <= min(distribution, renyi) * (1 + 1e-9), "a test refutes a price")
     # Both are upper bounds, so the lower one holds. The distribution is almost always it, but for sampled
     # selections (it knows them only as pure) and for very many tiny pure events (rounded up to its grid).
     factor = 5.0 if any(isinstance(event, BoundedRange) for event in events) else 1.5
     allowed = factor * renyi + 0.05 + pld.rounding_slack(events, neighbors)
-    _must_hold(distribution <= allowed, "the privacy loss distribution exceeds Renyi DP by far")
+    must_hold(distribution <= allowed, "the privacy loss distribution exceeds Renyi DP by far")
     return Price(min(distribution, renyi), accountants)
 
 
-def _selects(events: tuple[Event, ...]) -> bool:
+def selects(events: tuple[Event, ...]) -> bool:
     """Whether selections of bounded range are composed unsampled: there concentrated DP beats distributions."""
     sampled = any(isinstance(event, (PoissonSampled, PerturbedMinimum)) for event in events)
     return not sampled and any(isinstance(event, BoundedRange) for event in events)
 
 
-def _distribution(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> float | None:
+def distribution_price(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> float | None:
     """The price by privacy loss distributions, or None where they have none that can be trusted."""
     from discreet.accounting import pld
 
@@ -342,15 +250,6 @@ def _distribution(events: tuple[Event, ...], delta: float, neighbors: Neighbors)
         return pld.epsilon_of(events, delta, neighbors)
     except Unsupported:
         return None
-
-
-def _search_epsilon(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> float:
-    """The numerical price without its checks, for the steps of a search; its end is checked."""
-    renyi = rdp.epsilon_of(events, delta, neighbors)
-    if _selects(events):
-        return min(renyi, rdp.epsilon_of_zcdp(math.fsum(zcdp_of(event) for event in events), delta))
-    distribution = _distribution(events, delta, neighbors)
-    return renyi if distribution is None else min(renyi, distribution)
 
 
 def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price:
@@ -368,7 +267,7 @@ def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price
         slack = 1.02 if 4 * rho <= -math.log(delta) else 2.0
         # Orders end at about 2^13, below which Renyi DP cannot see: ln(1/delta) over that.
         seen = 1e-3 - math.log(delta) / 4096
-        _must_hold(renyi <= slack * concentrated + seen, "Renyi DP exceeds zCDP")
+        must_hold(renyi <= slack * concentrated + seen, "Renyi DP exceeds zCDP")
         return Price(min(renyi, concentrated), {"rdp": renyi, "zcdp": concentrated})
     return Price(renyi, {"rdp": renyi, "unsampled": concentrated})
 
@@ -395,35 +294,5 @@ def zcdp_of(event: Event) -> float:
 def _pure_price(events: tuple[Event, ...]) -> Price:
     """Basic composition, summed exactly and rounded up; checked in decimals by another formula."""
     epsilon, checked = pure_dp.composed(events), pure_dp.composed_in_decimals(events)
-    _must_hold(checked <= epsilon <= checked * (1 + 1e-10), "pure epsilon in floats and in decimals")
+    must_hold(checked <= epsilon <= checked * (1 + 1e-10), "pure epsilon in floats and in decimals")
     return Price(epsilon, {"basic": epsilon, "decimal": checked})
-
-
-# --- calibration ---------------------------------------------------------------------------------
-
-
-def _calibrate_numerically(plan: Plan, budget: Budget) -> float:
-    """A guess between what Renyi DP allows and what tests refute; from there the distribution decides."""
-    from discreet.accounting import lower_bounds
-
-    def released(noise_multiplier: float) -> tuple[Event, ...]:
-        events = plan.events(noise_multiplier, pure=False)
-        return tuple(objective_perturbation.simplified(event, budget.neighbors) for event in events)
-
-    def guess(noise_multiplier: float) -> float:
-        events = released(noise_multiplier)
-        allowed = rdp.epsilon_of(events, budget.delta, budget.neighbors)
-        refuted = lower_bounds.epsilon_of(events, budget.delta, budget.neighbors)
-        return refuted * math.sqrt(min(allowed / refuted, 2.0)) if refuted > 0 else allowed
-
-    def numerical(noise_multiplier: float) -> float:
-        return _search_epsilon(released(noise_multiplier), budget.delta, budget.neighbors)
-
-    start = solve(guess, budget.epsilon, 1.0, tolerance=1e-2)
-    slope = min(math.log(guess(1.05 * start) / guess(start)) / math.log(1.05), -0.5)
-    quick = _selects(plan.events(1.0, pure=False))
-    tolerance = 1e-6 if quick else CALIBRATION_TOLERANCE
-    answer = solve(numerical, budget.epsilon, start, slope=slope, tolerance=tolerance)
-    checked = price(plan, answer, budget.delta, budget.neighbors)
-    _must_hold(checked <= budget.epsilon, "the calibrated plan is over its budget")
-    return answer

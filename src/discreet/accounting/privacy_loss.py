@@ -26,12 +26,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr, ndtr
 
 from discreet.accounting import gaussian
-
-Array = NDArray[np.float64]
+from discreet.typing import Floats
 
 _MARGIN = 1 + 1e-11
 _ULP = 2.0**-52
@@ -48,10 +46,10 @@ class Tail:
     mu: float
     shift: float
 
-    def scores(self, losses: Array) -> Array:
+    def scores(self, losses: Floats) -> Floats:
         """The z(t) with P(G > t - shift) = P(Z > z(t)), rounded down."""
         beyond = losses - self.shift - 4 * _ULP * (losses + self.shift)
-        answer: Array = beyond / self.mu - 0.5 * self.mu
+        answer: Floats = beyond / self.mu - 0.5 * self.mu
         return answer
 
 
@@ -69,18 +67,18 @@ class LossBound:
         What bounds the survival from the last knot on.
     """
 
-    knots: Array
-    scores: Array
+    knots: Floats
+    scores: Floats
     tails: tuple[Tail, ...]
 
-    def survival(self, losses: Array) -> Array:
+    def survival(self, losses: Floats) -> Floats:
         """S at the given losses, made monotone."""
         inner = ndtr(-np.interp(losses, self.knots, self.scores))
         outer = np.zeros_like(losses)
         for tail in self.tails:
             outer += tail.weight * ndtr(-tail.scores(losses))
         bound = np.where(losses < self.knots[0], 1.0, np.where(losses < self.knots[-1], inner, outer))
-        answer: Array = np.minimum.accumulate(np.minimum(bound * _MARGIN, 1.0))
+        answer: Floats = np.minimum.accumulate(np.minimum(bound * _MARGIN, 1.0))
         return answer
 
     def delta_of(self, epsilon: float) -> float:
@@ -157,7 +155,7 @@ class LossBound:
             low, high = (guess, high) if here[1] > 0 else (low, guess)
         return high
 
-    def log_moments(self, powers: Array) -> Array:
+    def log_moments(self, powers: Floats) -> Floats:
         """Upper bounds on log E e^{theta U} for each power theta > 0: the Renyi route. By (1), f(t) = e^{theta t}."""
         first, last = float(self.knots[0]), float(self.knots[-1])
         parts = [powers * first]
@@ -170,7 +168,7 @@ class LossBound:
             parts.append(np.log(powers) + top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
         for tail in self.tails:
             parts.append(math.log(tail.weight) + _log_tail_moments(powers, tail, last))
-        answer: Array = np.logaddexp.reduce(np.array(parts), axis=0)
+        answer: Floats = np.logaddexp.reduce(np.array(parts), axis=0)
         return np.maximum(answer, 0.0) * _MARGIN + 1e-12
 
     def masses(self, interval: float, smallest: float = 1e-18) -> tuple[dict[int, float], float]:
@@ -186,33 +184,33 @@ class LossBound:
         # What is too small to keep is moved to infinity, with what lies beyond the grid.
         return kept, float(survivals[-1] + lost[lost <= smallest].sum()) * _MARGIN
 
-    def _between(self, nodes: Array) -> tuple[Array, Array]:
+    def _between(self, nodes: Floats) -> tuple[Floats, Floats]:
         """The scores in the middle of cells that no knot divides, and their slopes."""
         at = np.interp(nodes, self.knots, self.scores)
         return 0.5 * (at[1:] + at[:-1]), np.diff(at) / np.diff(nodes)
 
 
-def _hazard(scores: Array) -> Array:
+def _hazard(scores: Floats) -> Floats:
     """phi(z)/P(Z > z)."""
-    answer: Array = math.sqrt(2 / math.pi) / erfcx(scores / math.sqrt(2))
+    answer: Floats = math.sqrt(2 / math.pi) / erfcx(scores / math.sqrt(2))
     return answer
 
 
-def _log_sinhc(x: Array) -> Array:
+def _log_sinhc(x: Floats) -> Floats:
     """log(sinh(x)/x), at most x^2/6."""
     size = np.maximum(np.abs(x), 1e-3)
-    answer: Array = np.where(np.abs(x) < 1e-3, x * x / 6, size + np.log(-np.expm1(-2 * size) / (2 * size)))
+    answer: Floats = np.where(np.abs(x) < 1e-3, x * x / 6, size + np.log(-np.expm1(-2 * size) / (2 * size)))
     return answer
 
 
-def _integral(nodes: Array, scores: Array, rates: Array, log_f: Array, slope_f: Array) -> float:
+def _integral(nodes: Floats, scores: Floats, rates: Floats, log_f: Floats, slope_f: Floats) -> float:
     """The sum over cells of the integrals of exp(tangent) of f' S; scores, rates, f in the middles."""
     width = np.diff(nodes)
     slopes = slope_f - rates * _hazard(scores)
     return float(np.exp(log_f + log_ndtr(-scores) + _log_sinhc(0.5 * slopes * width)) @ width)
 
 
-def _gaussian_slope(epsilon: float, nodes: Array, mu: float) -> tuple[Array, Array]:
+def _gaussian_slope(epsilon: float, nodes: Floats, mu: float) -> tuple[Floats, Floats]:
     """log f' and its derivative in t in the middles of cells, f(t) = delta_GDP(epsilon - t; mu)."""
     x = epsilon - 0.5 * (nodes[1:] + nodes[:-1])
     scores = x / mu + 0.5 * mu
@@ -226,7 +224,7 @@ def _gaussian_delta(epsilon: float, mu: float) -> float:
     return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * gaussian.delta_of(-epsilon, mu))
 
 
-def _log_tail_moments(powers: Array, tail: Tail, x: float) -> Array:
+def _log_tail_moments(powers: Floats, tail: Tail, x: float) -> Floats:
     """log of theta times the integral over t > x of e^{theta t} P(G > t - shift), by parts.
 
     With z = z(x) and m(u) = Phi(u)/phi(u) it is e^{theta x} phi(z) [m(theta mu - z) - m(-z)]; where m would
@@ -238,5 +236,5 @@ def _log_tail_moments(powers: Array, tail: Tail, x: float) -> Array:
     log_mills = np.where(there < 20, np.log(erfcx(-near / math.sqrt(2))), _LOG_2 + log_ndtr(there) + 0.5 * there**2)
     less = -np.inf if z < -20 else math.log(erfcx(z / math.sqrt(2)))
     share = -np.expm1(np.minimum(less - log_mills, 0.0)) + 1e-14
-    answer: Array = powers * x - 0.5 * z * z - _LOG_2 + log_mills + np.log(share)
+    answer: Floats = powers * x - 0.5 * z * z - _LOG_2 + log_mills + np.log(share)
     return answer

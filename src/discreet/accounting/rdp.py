@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from discreet.accounting import objective_perturbation
@@ -31,12 +30,11 @@ from discreet.accounting.events import (
 from discreet.accounting.root_finding import find_root
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
-
-Array = NDArray[np.float64]
+from discreet.typing import Floats
 
 
 @lru_cache(maxsize=1)
-def orders() -> Array:
+def orders() -> Floats:
     """Whole orders, dense where they are small: 2..48, then in steps of 8 % up to about 2^13."""
     ladder = list(range(2, 49))
     while ladder[-1] < 2**13:
@@ -116,7 +114,7 @@ def zcdp_of_budget(epsilon: float, delta: float) -> float:
     return low * (1 - 2.0**-32)  # as shy of the budget as any price (``pricing``)
 
 
-def epsilon_of_curve(moments: Array, delta: float) -> float:
+def epsilon_of_curve(moments: Floats, delta: float) -> float:
     """The best epsilon of a curve given as log-moments K(a) = (a - 1) D_a at ``orders()``.
 
     K is the cumulant function of the privacy loss, convex in the order with K(1) = 0, so that a chord
@@ -141,7 +139,7 @@ def epsilon_of_curve(moments: Array, delta: float) -> float:
 _ULPS = 1 + 8 * 2.0**-52
 
 
-def moments_of_pure(epsilon: float, alphas: Array) -> Array:
+def moments_of_pure(epsilon: float, alphas: Floats) -> Floats:
     """Randomized response, the worst epsilon-DP mechanism: log[p e^r + (1-p) e^-r], p = e^e/(1+e^e), r = (a-1) e.
 
     Written as log1p((1-p) (1 - e^-r) (e^(r+e) - 1)), in which nothing cancels, and capped by r.
@@ -154,7 +152,7 @@ def moments_of_pure(epsilon: float, alphas: Array) -> Array:
     return np.minimum(np.where(reach + epsilon < 30, small, large) * _ULPS, reach)
 
 
-def moments_of_laplace(epsilon: float, alphas: Array) -> Array:
+def moments_of_laplace(epsilon: float, alphas: Floats) -> Floats:
     """The scalar Laplace mechanism, exactly (Mironov 2017): log[a e^x + (a-1) e^-y] - log(2a-1), x = (a-1) e, y = a e.
 
     For small epsilon log1p of (a g(x) + (a-1) g(-y)) / (2a-1) with g(u) = e^u - 1 - u: the linear terms cancel exactly.
@@ -165,7 +163,7 @@ def moments_of_laplace(epsilon: float, alphas: Array) -> Array:
     return np.where(y < 30, small, large) * _ULPS
 
 
-def _beyond_linear(u: Array) -> Array:
+def _beyond_linear(u: Floats) -> Floats:
     """e^u - 1 - u without cancellation, for u up to 30."""
     near, far = np.clip(u, -0.1, 0.1), np.clip(u, -1e300, 30.0)
     series = np.ones_like(u)
@@ -175,14 +173,14 @@ def _beyond_linear(u: Array) -> Array:
 
 
 @lru_cache(maxsize=512)
-def _log_binomials(n: int) -> Array:
+def _log_binomials(n: int) -> Floats:
     """Log C(n, k) for k = 0..n."""
     factorials = gammaln(np.arange(1.0, n + 2))
-    answer: Array = factorials[-1] - factorials - factorials[::-1]
+    answer: Floats = factorials[-1] - factorials - factorials[::-1]
     return answer
 
 
-def moments_of_sampled_gaussian(probability: float, noise_multiplier: float, alphas: Array) -> Array:
+def moments_of_sampled_gaussian(probability: float, noise_multiplier: float, alphas: Floats) -> Floats:
     """The Poisson-sampled Gaussian under add/remove at whole orders (Mironov, Talwar, Zhang 2019).
 
     (a - 1) D_a = log sum_k C(a, k) (1-q)^(a-k) q^k exp(k(k-1)/(2 z^2)), which bounds both directions.
@@ -201,7 +199,7 @@ def moments_of_sampled_gaussian(probability: float, noise_multiplier: float, alp
     return np.maximum(answer, 0.0) + 1e-14 * (1 + alphas * np.log(alphas))
 
 
-def replace_moments_of_sampled_gaussian(probability: float, noise_multiplier: float, alphas: Array) -> Array:
+def replace_moments_of_sampled_gaussian(probability: float, noise_multiplier: float, alphas: Floats) -> Floats:
     """The Poisson-sampled Gaussian under replace-one, by the weak triangle inequality (Mironov 2017, Cor. 4).
 
     Replacing is removing, then adding, each of which moves the sum by half the sensitivity: add/remove
@@ -232,7 +230,7 @@ def amplified_pure(epsilon: float, probability: float) -> float:
     return math.log1p(probability * math.expm1(epsilon)) * (1 + 2.0**-49)
 
 
-def moments_of(event: Event, neighbors: Neighbors, alphas: Array | None = None) -> Array:
+def moments_of(event: Event, neighbors: Neighbors, alphas: Floats | None = None) -> Floats:
     """The log-moments of an event at whole orders: ``orders()`` unless others are given."""
     alphas = orders() if alphas is None else alphas
     event = objective_perturbation.simplified(unwrapped(event), neighbors)

@@ -25,7 +25,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from discreet.accounting import gaussian, lower_bounds, pure_dp, rdp
@@ -34,11 +33,11 @@ from discreet.accounting.number_of_runs import Stopping
 from discreet.accounting.root_finding import find_root
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
+from discreet.typing import Floats
 
-Array = NDArray[np.float64]
 Runs = tuple[tuple[Event, ...], ...]
 
-ORDERS: Array = 1 + np.exp(np.linspace(math.log(1e-3), math.log(1e5), 1600))
+ORDERS: Floats = 1 + np.exp(np.linspace(math.log(1e-3), math.log(1e5), 1600))
 """Real orders, in steps of about 1 %."""
 
 _UP = 1 + 1e-10
@@ -64,7 +63,7 @@ def price_of(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> t
     return epsilon, {"rdp": epsilon, "refuted below": refuted}
 
 
-def _epsilon_of(curve: Array, delta: float) -> float:
+def _epsilon_of(curve: Floats, delta: float) -> float:
     """The best conversion of a curve of divergences at ``ORDERS``."""
     tail = np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
     best = float(np.min(curve + tail)) * _UP
@@ -92,22 +91,22 @@ def _pure_price(selections: list[RepeatedSelection], others: tuple[Event, ...]) 
 # --- one run ---------------------------------------------------------------------------------------
 
 
-def divergences(runs: Iterable[tuple[Event, ...]], neighbors: Neighbors, orders: Array) -> Array:
+def divergences(runs: Iterable[tuple[Event, ...]], neighbors: Neighbors, orders: Floats) -> Floats:
     """The largest Renyi divergence of any kind of run, at real orders above 1."""
     curves = [_divergence(run, neighbors, orders) for run in runs]
     return np.asarray(np.max(np.stack(curves), axis=0)) if curves else np.zeros_like(orders)
 
 
-def _divergence(run: tuple[Event, ...], neighbors: Neighbors, orders: Array) -> Array:
+def _divergence(run: tuple[Event, ...], neighbors: Neighbors, orders: Floats) -> Floats:
     """Exact for Gaussian and zCDP events; for others chords of the log-moments, and pure epsilon beyond them."""
     rho = math.fsum(_rho(event) for event in run)
     rest = [event for event in run if not isinstance(event, (Gaussian, ZCDP))]
-    curve: Array = rho * orders
+    curve: Floats = rho * orders
     if not rest:
         return curve
     known = np.concatenate([[1.0], rdp.orders()])
     at_known = np.concatenate([[0.0], np.sum([rdp.moments_of(event, neighbors) for event in rest], axis=0)])
-    chord: Array = np.interp(orders, known, at_known, right=np.inf) / (orders - 1)
+    chord: Floats = np.interp(orders, known, at_known, right=np.inf) / (orders - 1)
     with suppress(Unsupported):
         chord = np.minimum(chord, pure_dp.composed(rest))
     return curve + chord
@@ -119,19 +118,19 @@ def _rho(event: Event) -> float:
     return event.rho if isinstance(event, ZCDP) else 0.0
 
 
-def profile(runs: Runs, neighbors: Neighbors, epsilons: Array) -> Array:
+def profile(runs: Runs, neighbors: Neighbors, epsilons: Floats) -> Floats:
     """The largest delta of any kind of run at each epsilon: exact for Gaussian runs, from the curve for others."""
     return np.asarray(np.max(np.stack([_profile(run, neighbors, epsilons) for run in runs]), axis=0))
 
 
-def _profile(run: tuple[Event, ...], neighbors: Neighbors, epsilons: Array) -> Array:
+def _profile(run: tuple[Event, ...], neighbors: Neighbors, epsilons: Floats) -> Floats:
     if all(isinstance(event, Gaussian) for event in run):
         mu = gaussian.mu_of_noise((e.count, e.noise_multiplier) for e in run if isinstance(e, Gaussian))
         return np.array([gaussian.delta_of(epsilon, mu) for epsilon in epsilons.tolist()])
     return profile_of_curve(_divergence(run, neighbors, ORDERS), epsilons)
 
 
-def profile_of_curve(curve: Array, epsilons: Array) -> Array:
+def profile_of_curve(curve: Floats, epsilons: Floats) -> Floats:
     """The least delta over ``ORDERS``: exp((a - 1)(D - epsilon)) (1 - 1/a)^(a - 1) / a (Canonne et al. 2020)."""
     fixed = (ORDERS - 1) * (curve + np.log1p(-1 / ORDERS)) - np.log(ORDERS)
     least = [float(np.min(fixed - (ORDERS - 1) * epsilon)) for epsilon in epsilons.tolist()]
@@ -141,7 +140,7 @@ def profile_of_curve(curve: Array, epsilons: Array) -> Array:
 # --- the best of the runs --------------------------------------------------------------------------
 
 
-def moments(event: RepeatedSelection, neighbors: Neighbors, orders: Array) -> Array:
+def moments(event: RepeatedSelection, neighbors: Neighbors, orders: Floats) -> Floats:
     """The log-moments (a - 1) D_a of the selected outcome."""
     law, curve = Stopping(event.mean, event.shape), divergences(event.runs, neighbors, orders)
     if event.shape is None:
@@ -175,7 +174,7 @@ def refuted_below(event: RepeatedSelection, delta: float) -> float:
     return max(0.0, float(np.log((p[keep] * (1 - 1e-6) - delta) / q[keep]).max()) - 1e-3)
 
 
-def _no_better(law: Stopping, better: Array, chosen: Array) -> Array:
+def _no_better(law: Stopping, better: Floats, chosen: Floats) -> Floats:
     """The probability that no run is among the ``better`` and at least one among the ``chosen`` outcomes."""
     return law.best_beyond(better + chosen) - law.best_beyond(better)
 

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from discreet.typing import Floats
 
 REFUTED, NOT_REFUTED = "REFUTED", "NOT REFUTED"
 SYNTHETIC = "synthetic"
@@ -24,7 +23,7 @@ class Sides:
     threshold: float
 
     @classmethod
-    def of(cls, without: NDArray[np.float64], inside: NDArray[np.float64], threshold: float) -> "Sides":
+    def of(cls, without: Floats, inside: Floats, threshold: float) -> "Sides":
         """Keep the first scores of each side."""
         first, second = (tuple(side.ravel()[:SHOWN].tolist()) for side in (without, inside))
         return cls(first, second, threshold)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import PricedPlan, price_plan
@@ -24,21 +23,20 @@ from discreet.budget import Budget, Neighbors
 from discreet.curator import PrivateData
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
+from discreet.typing import Booleans, Floats
 
 CLIP = 0.25  # half of a canary's gradient at w = 0
 CANARIES = 20
 MECHANISMS = ("gaussian", "sampled", "laplace")
 SAMPLING = Fraction(1, 4)
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Sample:
     """The records that the curator holds."""
 
-    X: Array
-    y: Array
+    X: Floats
+    y: Floats
 
 
 class _AtNoise(Plan):
@@ -53,7 +51,7 @@ class _AtNoise(Plan):
         return float(self._noise_multiplier)  # type: ignore[attr-defined]
 
 
-def canaries(relation: Neighbors, inside: NDArray[np.bool_]) -> Sample:
+def canaries(relation: Neighbors, inside: Booleans) -> Sample:
     """A table of canaries, each in or out; a coordinate of the sum differs by the whole sensitivity between the two."""
     rows, ones = np.eye(len(inside)), np.ones(len(inside))
     if relation is Neighbors.REPLACE_ONE:
@@ -156,7 +154,7 @@ def _release(count: int, mechanism: str) -> Release:
     return Release("noisy_gradient", count, SAMPLING if mechanism == "sampled" else 1, clip=CLIP)
 
 
-def _releases(side: Sample, count: int, mechanism: str, single: PricedPlan) -> Array:
+def _releases(side: Sample, count: int, mechanism: str, single: PricedPlan) -> Floats:
     """Noisy sums of the side's clipped gradients, one row a release, all at the same noise."""
     bounds = Bounds(features=1.0, classes=(0, 1), n=None)
     plan = _AtNoise([_release(count, mechanism)], single.noise_multiplier)
@@ -166,6 +164,6 @@ def _releases(side: Sample, count: int, mechanism: str, single: PricedPlan) -> A
     return np.array([curator.noisy_gradient(w, clip=CLIP) for _ in range(count)])
 
 
-def _is_fresh(released: Array) -> bool:
+def _is_fresh(released: Floats) -> bool:
     """Whether no two releases are equal: of twenty noisy coordinates that is no accident."""
     return len(np.unique(released, axis=0)) == len(released)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.events import Event
 from discreet.accounting.pricing import remembered_prices
@@ -17,11 +16,10 @@ from discreet.audit import statistical_bounds
 from discreet.audit.audit_result import SYNTHETIC, Audit, Sides
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
+from discreet.typing import Floats
 
-Array = NDArray[np.float64]
 
-
-def vector(output: Any) -> Array:
+def vector(output: Any) -> Floats:
     """What a fit gave out as numbers: an array, or a model's (a pipeline's last step's) coefficients and intercept."""
     if hasattr(output, "steps"):
         output = output[-1]
@@ -96,7 +94,7 @@ def model(
     """
     if runs < 2:
         raise Unsupported("a black box needs runs to learn from and runs to count: at least 2 on each side")
-    outputs: tuple[list[Array], list[Array]] = ([], [])
+    outputs: tuple[list[Floats], list[Floats]] = ([], [])
     with remembered_prices():
         for index in range(runs):
             for side, given in zip(outputs, (data, neighbor), strict=True):
@@ -131,7 +129,7 @@ def model(
     )
 
 
-def _outcome(fit: Callable[..., Any], data: Sequence[Any]) -> Array:
+def _outcome(fit: Callable[..., Any], data: Sequence[Any]) -> Floats:
     """What a fit shows; that it failed is an outcome too, without numbers."""
     try:
         return vector(fit(*data))
@@ -139,7 +137,7 @@ def _outcome(fit: Callable[..., Any], data: Sequence[Any]) -> Array:
         return np.empty(0)
 
 
-def _aligned(*sides: list[Array]) -> list[Array]:
+def _aligned(*sides: list[Floats]) -> list[Floats]:
     """The outputs as rows of the commonest length; one of another length is a row of NaN."""
     lengths = [len(output) for side in sides for output in side]
     width = max(set(lengths), key=lambda length: (lengths.count(length), length)) or 1
@@ -147,7 +145,7 @@ def _aligned(*sides: list[Array]) -> list[Array]:
     return [np.stack([output if len(output) == width else missing for output in side]) for side in sides]
 
 
-def _learned(low: Array, high: Array) -> Callable[[Array], Array]:
+def _learned(low: Floats, high: Floats) -> Callable[[Floats], Floats]:
     """A score of outputs: Fisher's direction on ranks' scale, and a place of its own for what is not finite."""
     finite = np.isfinite(low).all(axis=1), np.isfinite(high).all(axis=1)
     if min(part.sum() for part in finite) < 2:
@@ -155,7 +153,7 @@ def _learned(low: Array, high: Array) -> Callable[[Array], Array]:
         return lambda outputs: np.where(np.isfinite(outputs).all(axis=1), 0.0, sign)
     center, spread = _center(np.vstack([low[finite[0]], high[finite[1]]]))
 
-    def squeezed(outputs: Array) -> Array:  # far values must not decide the direction
+    def squeezed(outputs: Floats) -> Floats:  # far values must not decide the direction
         with np.errstate(over="ignore"):
             return np.clip((np.nan_to_num(outputs) - center) / spread, -6.0, 6.0)
 
@@ -164,25 +162,25 @@ def _learned(low: Array, high: Array) -> Callable[[Array], Array]:
     direction = np.linalg.solve(covariance, other.mean(axis=0) - one.mean(axis=0))
     sign = 1.0 if finite[1].mean() <= finite[0].mean() else -1.0
 
-    def score(outputs: Array) -> Array:
+    def score(outputs: Floats) -> Floats:
         return np.where(np.isfinite(outputs).all(axis=1), squeezed(outputs) @ direction, sign * 1e9)
 
     return score
 
 
-def _center(values: Array) -> tuple[Array, Array]:
+def _center(values: Floats) -> tuple[Floats, Floats]:
     quartiles = np.quantile(np.clip(values, -1e150, 1e150), [0.25, 0.5, 0.75], axis=0)
     spread = quartiles[2] - quartiles[0]
     return quartiles[1], np.where(spread > 0, spread, 1.0)
 
 
-def _threshold(low: Array, high: Array, delta: float, confidence: float, *, by_accuracy: bool) -> float:
+def _threshold(low: Floats, high: Floats, delta: float, confidence: float, *, by_accuracy: bool) -> float:
     both = np.concatenate([low, high])
     tried = np.unique(np.quantile(both, np.linspace(0.002, 0.998, 200)))
     return float(max(tried, key=lambda at: _bound(low, high, at, delta, confidence, by_accuracy=by_accuracy)))
 
 
-def _bound(low: Array, high: Array, threshold: float, delta: float, confidence: float, *, by_accuracy: bool) -> float:
+def _bound(low: Floats, high: Floats, threshold: float, delta: float, confidence: float, *, by_accuracy: bool) -> float:
     """A lower bound on the accuracy of the guess "above the threshold", or on epsilon by the rates of that event."""
     hits, others = int((high >= threshold).sum()), int((low >= threshold).sum())
     if by_accuracy:

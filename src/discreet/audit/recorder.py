@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.curator import Measurement, SeededEntropy, SystemEntropy, Words, chacha20_blocks, observe, use_entropy
+from discreet.curator import Measurement, SeededEntropy, SystemEntropy, chacha20_blocks, observe, use_entropy
+from discreet.typing import Integers, Words
 
 Fit = Callable[..., Any]
 """Called with (X, y, groups); returns the fitted object."""
@@ -54,7 +54,7 @@ class Transcript:
     """What one run did and showed."""
 
     measurements: list[Measurement] = field(default_factory=list)
-    released: list[NDArray[np.int64]] = field(default_factory=list)
+    released: list[Integers] = field(default_factory=list)
     fitted: Any = None
     raised: tuple[str, ...] = ()
     warned: list[str] = field(default_factory=list)
@@ -66,10 +66,10 @@ class Transcript:
 class _Recorder:
     """Writes down every release, and answers with ``forced`` ones where they fit."""
 
-    def __init__(self, transcript: Transcript, entropy: Any, forced: Sequence[NDArray[np.int64]]) -> None:
+    def __init__(self, transcript: Transcript, entropy: Any, forced: Sequence[Integers]) -> None:
         self._transcript, self._entropy, self._forced = transcript, entropy, forced
 
-    def __call__(self, measurement: Measurement) -> NDArray[np.int64]:
+    def __call__(self, measurement: Measurement) -> Integers:
         index = len(self._transcript.measurements)
         answer = measurement.noisy
         if index < len(self._forced) and self._forced[index].shape == answer.shape:
@@ -105,7 +105,7 @@ def _logs(lines: list[str]) -> Iterator[None]:
         compiler.setLevel(levels[1])
 
 
-def run(fit: Fit, data: Sequence[Any], *, seed: int | None, forced: Sequence[NDArray[np.int64]] = ()) -> Transcript:
+def run(fit: Fit, data: Sequence[Any], *, seed: int | None, forced: Sequence[Integers] = ()) -> Transcript:
     """Fit once and write it down. ``seed=None`` draws from the operating system.
 
     Fits that spread over other processes, or over threads that do not inherit the context, are not seen.

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.typing import Booleans
+
 Rows = NDArray[Any]
 
 
@@ -46,7 +48,7 @@ def fitted_to(values: Rows, dtype: np.dtype[Any]) -> Rows:
     return values > 0 if dtype.kind == "b" else values.astype(dtype)
 
 
-def keep(X: Any, mask: NDArray[np.bool_]) -> Any:
+def keep(X: Any, mask: Booleans) -> Any:
     """The rows that ``mask`` chooses."""
     if is_frame(X):
         return X.iloc[np.flatnonzero(mask)].reset_index(drop=True)

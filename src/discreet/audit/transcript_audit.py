@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import PerturbedMinimum, PoissonSampled
@@ -22,6 +21,7 @@ from discreet.audit import statistical_bounds
 from discreet.audit.audit_result import SYNTHETIC, Audit, Sides
 from discreet.curator import Measurement, observe
 from discreet.errors import Unsupported
+from discreet.typing import Floats, Integers
 
 Fit = Callable[..., Any]
 
@@ -108,7 +108,7 @@ def transcript(
     )
 
 
-def _any_epsilon(low: NDArray[np.float64], high: NDArray[np.float64], delta: float, confidence: float) -> float:
+def _any_epsilon(low: Floats, high: Floats, delta: float, confidence: float) -> float:
     """Without a family: the event that the likelihood ratio exceeds a threshold, which the first halves choose."""
     half = len(low) // 2
     finite = np.clip(np.concatenate([low[:half], high[:half]]), -1e300, 1e300)
@@ -124,13 +124,13 @@ def _any_epsilon(low: NDArray[np.float64], high: NDArray[np.float64], delta: flo
 
 
 def _written(
-    fit: Fit, data: Sequence[Any], forced: Sequence[NDArray[np.int64]] = ()
-) -> tuple[list[Measurement], list[NDArray[np.int64]]]:
+    fit: Fit, data: Sequence[Any], forced: Sequence[Integers] = ()
+) -> tuple[list[Measurement], list[Integers]]:
     """What a fit asked, and what it was answered: the forced answers, where there are some."""
     asked: list[Measurement] = []
-    answered: list[NDArray[np.int64]] = []
+    answered: list[Integers] = []
 
-    def look(measurement: Measurement) -> NDArray[np.int64]:
+    def look(measurement: Measurement) -> Integers:
         if measurement.query.startswith("sample_"):
             raise Unsupported("an answer that is itself drawn has no transcript score: audit the model")
         index = len(asked)
@@ -151,7 +151,7 @@ def _ratio(fit: Fit, own: Sequence[Any], other: Sequence[Any]) -> float:
     return float(sum(_log_ratio(mine, theirs, answer) for mine, theirs, answer in pairs))
 
 
-def _log_ratio(mine: Measurement, theirs: Measurement, answer: NDArray[np.int64]) -> float:
+def _log_ratio(mine: Measurement, theirs: Measurement, answer: Integers) -> float:
     """Of one answer, by the law that its measurement announces."""
     if mine.exact.shape != theirs.exact.shape:
         return 0.0
@@ -167,7 +167,7 @@ def _log_ratio(mine: Measurement, theirs: Measurement, answer: NDArray[np.int64]
     return float((b * b).sum() - (a * a).sum()) / 2
 
 
-def _log_chance(scores: NDArray[np.int64], chosen: int, scale: float) -> float:
+def _log_chance(scores: Integers, chosen: int, scale: float) -> float:
     """Of a choice by the exponential mechanism; for its kin a good score still."""
     exponents = scores.astype(np.float64) / scale
     top = exponents.max()

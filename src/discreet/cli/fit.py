@@ -107,18 +107,8 @@ def fit(
         return
     if not ignore_memory:
         check_memory(memory)
-    try:
-        found = _fitted(chosen, source, out, charge_id, (title or _title(chosen, table)) if report else "")
-    except (KeyboardInterrupt, SystemExit) as end:
-        said, code = ("interrupted", INTERRUPTED) if isinstance(end, KeyboardInterrupt) else ("ended", TERMINATED)
-        typer.echo(f"discreet: {said}: {_left(chosen, out, report)}; what was charged stays charged", err=True)
-        raise typer.Exit(code) from None
-    except OSError as error:
-        if not hasattr(chosen, "estimator_"):  # nothing was charged yet
-            raise
-        reason = (error.strerror or "it cannot be written").lower()
-        raise Refused(f"{out}: {reason}: no model was written; what was charged stays charged") from None
-    _show(found, out, as_json)
+    title = (title or _title(chosen, table)) if report else ""
+    _show(_fitted(chosen, source, out, charge_id, title), out, as_json)
 
 
 def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
@@ -132,6 +122,21 @@ def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
 
 
 def _fitted(model: "TableModel", source: Any, out: Path, charge_id: str | None, title: str) -> "TableModel":
+    """The fit in its folder; who interrupts it is told what there is of it, and that the charge stays."""
+    try:
+        return _made(model, source, out, charge_id, title)
+    except (KeyboardInterrupt, SystemExit) as end:
+        said, code = ("interrupted", INTERRUPTED) if isinstance(end, KeyboardInterrupt) else ("ended", TERMINATED)
+        typer.echo(f"discreet: {said}: {_left(model, out, bool(title))}; what was charged stays charged", err=True)
+        raise typer.Exit(code) from None
+    except OSError as error:
+        if not hasattr(model, "estimator_"):  # nothing was charged yet
+            raise
+        reason = (error.strerror or "it cannot be written").lower()
+        raise Refused(f"{out}: {reason}: no model was written; what was charged stays charged") from None
+
+
+def _made(model: "TableModel", source: Any, out: Path, charge_id: str | None, title: str) -> "TableModel":
     """The fit, and its folder: whole or not at all, the place found free before anything is charged."""
     from discreet.models.model_folder import new_folder, write
 

@@ -1,6 +1,5 @@
 """``discreet price``: what a plan costs, before there is any data."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ import typer
 from discreet.budget import Budget, Neighbors
 from discreet.cli.choices import ModelName, model_named, show_quote
 from discreet.cli.errors import Refused
-from discreet.cli.options import AllowLargeDelta
+from discreet.cli.options import AllowLargeDelta, AsJson, Relation, echo_json
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
@@ -46,16 +45,13 @@ def price(
             "--sampling-probability", "-q", help="Each step sees each record with this probability (Poisson)."
         ),
     ] = 1.0,
-    neighbors: Annotated[
-        Neighbors,
-        typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
-    ] = Neighbors.REPLACE_ONE,
+    neighbors: Relation = Neighbors.REPLACE_ONE,
     allow_large_delta: AllowLargeDelta = False,
     clip: Annotated[
         float | None,
         typer.Option("--clip", "-c", help="Bound on a record's contribution: prints the noise in its units."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Price a plan, or find the noise that a budget asks for. No data is read.
 
@@ -95,7 +91,7 @@ def price(
         found["noise_per_clip"] = found["noise_multiplier"] * neighbors.sum_factor
         found["noise"] = found["noise_per_clip"] * clip
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        echo_json(found)
     else:
         _print(found, calibrated=epsilon is not None)
 

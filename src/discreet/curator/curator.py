@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.priced_plan import PricedPlan
@@ -22,8 +21,8 @@ from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
+from discreet.typing import Floats, Integers
 
-Vector = NDArray[np.float64]
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
 
@@ -96,7 +95,7 @@ class Curator:
         with self._session.lock:
             return question(self._session, *args, **words)
 
-    def noisy_gradient(self, w: Vector, *, clip: float, rho: float | None = None) -> Vector:
+    def noisy_gradient(self, w: Floats, *, clip: float, rho: float | None = None) -> Floats:
         """Return the SUM over the (Poisson-sampled) records of the loss's gradients at ``w``, each clipped, plus noise.
 
         Divide it by n, or by the expected batch size: the declared ones, never the realized. Under an adaptive plan
@@ -109,7 +108,7 @@ class Curator:
         """
         return self._ask(gradients.noisy_gradient, w, clip=clip, rho=rho)
 
-    def noisy_gradient_change(self, w: Vector, anchor: Vector, *, clip: float) -> Vector:
+    def noisy_gradient_change(self, w: Floats, anchor: Floats, *, clip: float) -> Floats:
         """Return the SUM over the (Poisson-sampled) records of the gradient's change from ``anchor`` to ``w``, noisy.
 
         Each record's change is clipped; beta ||w - anchor|| bounds it, and is public since both points are.
@@ -121,7 +120,7 @@ class Curator:
         """
         return self._ask(gradients.noisy_gradient_change, w, anchor, clip=clip)
 
-    def noisy_coordinate_gradient(self, w: Vector, coordinates: Any, *, clips: Any) -> Vector:
+    def noisy_coordinate_gradient(self, w: Floats, coordinates: Any, *, clips: Any) -> Floats:
         """Return entries of the gradient's SUM at ``w``: one coordinate or a block, each entry clipped, plus noise.
 
         Privacy
@@ -132,7 +131,7 @@ class Curator:
         return self._ask(coordinate_queries.noisy_coordinate_gradient, w, coordinates, clips=clips)
 
     def noisy_coordinate_steps(
-        self, w: Vector, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
+        self, w: Floats, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
     ) -> CoordinateRun:
         """Take proximal coordinate steps w_j <- prox(w_j - step_j g_j), thousands in one compiled call.
 
@@ -147,7 +146,7 @@ class Curator:
         words = {"clips": clips, "steps": steps, "penalty": penalty, "n": n}
         return self._ask(coordinate_queries.noisy_coordinate_steps, w, coordinates, **words)
 
-    def noisy_share_within(self, w: Vector, coordinate: int, *, clip: float) -> float:
+    def noisy_share_within(self, w: Floats, coordinate: int, *, clip: float) -> float:
         """Return how many records' gradient entries lie within +-clip, less half of all records, plus noise.
 
         Privacy
@@ -158,7 +157,7 @@ class Curator:
 
     def select_coordinate(
         self,
-        w: Vector,
+        w: Floats,
         *,
         clips: Any,
         smoothness: Any,
@@ -166,7 +165,7 @@ class Curator:
         rule: str = "gs",
         penalty: Any = None,
         count: int = 1,
-    ) -> NDArray[np.int64]:
+    ) -> Integers:
         """Return the coordinate with (nearly) the best greedy score at ``w``: a private argmax; ``count``, in turn.
 
         Privacy
@@ -178,7 +177,7 @@ class Curator:
         return self._ask(greedy.select_coordinate, w, **words)
 
     def select_candidate(
-        self, points: Vector, *, loss_bound: float, offsets: Any = None, rho: float | None = None
+        self, points: Floats, *, loss_bound: float, offsets: Any = None, rho: float | None = None
     ) -> int:
         """Return the index of the point with (nearly) the least sum of losses, each clipped to [0, loss_bound].
 
@@ -192,7 +191,7 @@ class Curator:
         """
         return self._ask(candidates.select_candidate, points, loss_bound=loss_bound, offsets=offsets, rho=rho)
 
-    def noisy_score(self, w: Vector, *, error: float = 1.0) -> float:
+    def noisy_score(self, w: Floats, *, error: float = 1.0) -> float:
         """Return how well ``w`` predicts: the SUM over records of 1/2 - bad, plus noise; bad is 1 for a wrong class.
 
         For numeric targets bad is the squared error over ``error`` squared, at most 1, in training coordinates.
@@ -212,7 +211,7 @@ class Curator:
         """
         return self._ask(counts.noisy_count)
 
-    def noisy_mean(self, *, clip: float, n: float) -> Vector:
+    def noisy_mean(self, *, clip: float, n: float) -> Floats:
         """Return the sum of the records (their features, the constant among them), each shrunk to ``clip``, over ``n``.
 
         Privacy
@@ -222,7 +221,7 @@ class Curator:
         """
         return self._ask(moments.noisy_mean, clip=clip, n=n)
 
-    def noisy_mean_squares(self, *, clip: float, n: float) -> Vector:
+    def noisy_mean_squares(self, *, clip: float, n: float) -> Floats:
         """Return the sum of each squared feature over ``n``; a record's vector of squares is scaled to length ``clip``.
 
         The diagonal of ``noisy_second_moment``, for sparse and wide records too.
@@ -234,7 +233,7 @@ class Curator:
         """
         return self._ask(moments.noisy_mean_squares, clip=clip, n=n)
 
-    def noisy_second_moment(self, *, clip: float, n: float) -> Vector:
+    def noisy_second_moment(self, *, clip: float, n: float) -> Floats:
         """Return the sum of outer products x x^T over ``n``, symmetric, each scaled to a Frobenius norm of ``clip``.
 
         Privacy
@@ -244,7 +243,7 @@ class Curator:
         """
         return self._ask(moments.noisy_second_moment, clip=clip, n=n)
 
-    def noisy_squared_norms(self, *, clip: float) -> Vector:
+    def noisy_squared_norms(self, *, clip: float) -> Floats:
         """Return the SUM over records of each squared feature, plus noise; a record's squares have a total of clip^2.
 
         A release planned with ``mechanism="laplace"`` is the papers': each square relative to its own declared
@@ -267,7 +266,7 @@ class Curator:
         """
         return self._ask(moments.noisy_target_moments, n=n)
 
-    def noisy_minimizer(self, problem: Problem) -> Vector:
+    def noisy_minimizer(self, problem: Problem) -> Floats:
         """Return the minimizer of the mean loss + (regularization/2) ||w||^2, plus noise: output perturbation.
 
         The problem's radius projects the minimizer onto a ball before the noise.
@@ -278,7 +277,7 @@ class Curator:
         """
         return self._ask(minimizers.noisy_minimizer, problem)
 
-    def noisy_descent(self, problem: Problem, *, n_steps: int, step_size: float) -> Vector:
+    def noisy_descent(self, problem: Problem, *, n_steps: int, step_size: float) -> Floats:
         """Return the point after ``n_steps`` projected gradient steps from zero, plus noise: needs no minimizer.
 
         Privacy
@@ -287,7 +286,7 @@ class Curator:
         """
         return self._ask(minimizers.noisy_descent, problem, n_steps=n_steps, step_size=step_size)
 
-    def perturbed_minimizer(self, problem: Problem) -> Vector:
+    def perturbed_minimizer(self, problem: Problem) -> Floats:
         """Return the minimizer of the mean loss + (regularization/2) ||w||^2 + b.w / n, b random.
 
         Objective perturbation. The problem's radius projects the minimizer onto a ball afterwards.
@@ -298,7 +297,7 @@ class Curator:
         """
         return self._ask(minimizers.perturbed_minimizer, problem)
 
-    def sample_minimizer(self, problem: Problem, *, sampler: str) -> Vector:
+    def sample_minimizer(self, problem: Problem, *, sampler: str) -> Floats:
         """Return one draw from the density exp(-k (sum of losses + (lambda/2) ||w||^2)) on a ball.
 
         The exponential mechanism. ``sampler`` is ``"interval"``, ``"gaussian"``, ``"rejection"`` or ``"chain"``.
@@ -336,7 +335,7 @@ class Curator:
             session.engine, session.domain = engine_for(new), recoding.domain(session.admitted_domain)
             session.loss = session.loss if loss is None else loss
 
-    def public_coins(self, sides: int, count: int) -> NDArray[np.int64]:
+    def public_coins(self, sides: int, count: int) -> Integers:
         """Return ``count`` uniform numbers below ``sides`` that depend on no record: for random schedules. Free.
 
         Privacy

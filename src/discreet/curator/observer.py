@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.curator.lattice.lattice import Unit
+from discreet.typing import Integers
 
 
 @dataclass(frozen=True)
@@ -23,8 +21,8 @@ class Measurement:
     """One release: the exact integer sum, the bound on a contribution, its norm, the relation's factor, the lattice."""
 
     query: str
-    exact: NDArray[np.int64]
-    noisy: NDArray[np.int64]
+    exact: Integers
+    noisy: Integers
     norm: str
     factor: int | Fraction
     unit: Unit
@@ -33,7 +31,7 @@ class Measurement:
 class Observer(Protocol):
     """Takes a measurement, returns the integers to release."""
 
-    def __call__(self, measurement: Measurement) -> NDArray[np.int64]: ...
+    def __call__(self, measurement: Measurement) -> Integers: ...
 
 
 _observer: ContextVar[Observer | None] = ContextVar("discreet_observer", default=None)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.cell_counts import BOUGHT, CHECKED
 from discreet.accounting.plan import AdaptivePlan, Plan
@@ -26,8 +25,7 @@ from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsup
 from discreet.ledger.default_ledger import account_of
 from discreet.ledger.reservation import Reservation, settled
 from discreet.losses.base import Loss
-
-Cells = NDArray[np.int64]
+from discreet.typing import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -232,7 +230,7 @@ class PrivateData:
         assert checks is not None
 
         def drive(blocks: Iterator[Block]) -> None:
-            cells: Iterator[Cells] = (block.checks for block in blocks if block.checks is not None)
+            cells: Iterator[Integers] = (block.checks for block in blocks if block.checks is not None)
             shares = None
             if stream.has_persons:
                 cells, shares = in_step(cells, rows_of_each(stream.persons()))
@@ -324,7 +322,7 @@ class PrivateData:
         ends = self.__scaled_target_range(loss)
         return 1.0 if ends is None else max(abs(ends[0]), abs(ends[1]))
 
-    def __targets(self, loss: Loss) -> NDArray[np.float64]:
+    def __targets(self, loss: Loss) -> Floats:
         if loss.task == "classification":
             if self.bounds.classes is None:
                 raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
@@ -23,9 +22,7 @@ from discreet.curator.lattice.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, 
 from discreet.curator.observer import Measurement, current_observer
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
-
-Integers = NDArray[np.int64]
-
+from discreet.typing import Integers
 
 _SAMPLED = ("noisy_gradient", "noisy_gradient_change")
 _NOISE = ("additive", "laplace")

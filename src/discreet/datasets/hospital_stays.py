@@ -12,9 +12,9 @@ no linear model can express: the best linear model is good, not perfect.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
+from discreet.typing import Floats, Integers
 
 CODEBOOK: dict[str, tuple[float, float, str]] = {
     "age": (18, 110, "years; patients under 18 are seen elsewhere"),
@@ -59,8 +59,8 @@ class Table:
     (10, 13)
     """
 
-    X: NDArray[np.float64]
-    y: NDArray[np.int64]
+    X: Floats
+    y: Integers
     names: tuple[str, ...]
     bounds: Bounds
 
@@ -118,7 +118,7 @@ def hospital(n: int = 40_000, seed: int = 0) -> Table:
     return Table(X, y, tuple(CODEBOOK), codebook_bounds())
 
 
-def _columns(n: int, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+def _columns(n: int, rng: np.random.Generator) -> dict[str, Floats]:
     """Patients: a hidden frailty makes the columns depend on each other, as they do in hospitals."""
     frailty = rng.normal(size=n)
     age = np.clip(58 + 16 * (0.5 * frailty + 0.87 * rng.normal(size=n)), 18, 104)
@@ -143,7 +143,7 @@ def _columns(n: int, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]
     return {name: np.round(values.astype(np.float64), 1) for name, values in columns.items()}
 
 
-def _log_odds(columns: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+def _log_odds(columns: dict[str, Floats]) -> Floats:
     c = columns
     linear = (
         -3.5

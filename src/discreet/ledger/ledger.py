@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,14 @@ from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger import charges, recognition, rows
 from discreet.ledger.account import Account, Spent
 from discreet.ledger.chain import Entry
-from discreet.ledger.fingerprint import Fingerprint, Notice
+from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.names import name_of
 from discreet.ledger.reservation import Reservation
-from discreet.ledger.store import FORMAT, MEMORY, Connection, OverCap, is_path, store_for
-from discreet.ledger.verification import Verified, check_certificate, verified
+from discreet.ledger.statements import Statements
+from discreet.ledger.store import MEMORY, Connection, OverCap, is_path, store_for
 
 
-class Ledger:
+class Ledger(Statements):
     """Account of everything that is ever spent on data sets, across fits, processes, people and years.
 
     Parameters
@@ -75,11 +74,6 @@ class Ledger:
         if str(address) != MEMORY:
             ledger._store.create(secrets.token_hex(8), secrets.token_bytes(32))
         return ledger
-
-    @property
-    def address(self) -> str:
-        """Where the ledger is, without a password."""
-        return self._store.address
 
     def __repr__(self) -> str:
         return f"Ledger({self.address!r})"
@@ -225,22 +219,6 @@ class Ledger:
         """
         self._store.bind()
 
-    def notices(self) -> list[Notice]:
-        """Return, for the owner's eyes, which data sets' records were seen under another name.
-
-        Returns
-        -------
-        list of Notice
-            The data set, the other, and the share of records in both.
-
-        Examples
-        --------
-        >>> ledger.notices()
-        []
-        """
-        with self._store.reading() as at:
-            return recognition.notices(at)
-
     # --- fits --------------------------------------------------------------------------------------
 
     def reserve(
@@ -330,179 +308,15 @@ class Ledger:
 
         Nothing that anybody but the owner sees depends on it: a refusal would tell of the records, and so would
         another number of durable writes.
-
-        Parameters
-        ----------
-        dataset : str
-            Its registered name.
-        fingerprint : Fingerprint
-            Of the records, under ``key``.
-
-        Examples
-        --------
-        >>> from discreet.ledger.fingerprint import Fingerprint
-        >>> ledger.recognize("census", Fingerprint("digest", sketch=(1, 2, 3), rows=3))
         """
         with suppress(LedgerError), self._store.writing() as at:  # a failure here alone would tell of the records
             recognition.compare(at, self._account(at, dataset), fingerprint)
 
     def key(self) -> bytes:
-        """Return the key of the fingerprints: for whatever reads the records, and nobody else.
-
-        Returns
-        -------
-        bytes
-            The key.
-
-        Examples
-        --------
-        >>> len(ledger.key())
-        32
-        """
+        """Return the key of the fingerprints: for whatever reads the records, and nobody else."""
         return self._store.key()
 
-    # --- everybody ---------------------------------------------------------------------------------
-
-    def account(self, dataset: str) -> Account:
-        """Return the state of one data set's account.
-
-        Parameters
-        ----------
-        dataset : str
-            Its registered name.
-
-        Returns
-        -------
-        Account
-            Its cap, and what was spent of it.
-
-        Examples
-        --------
-        >>> ledger.account("census").charges
-        2
-        """
-        with self._store.reading() as at:
-            return self._account(at, dataset)
-
-    def accounts(self) -> list[Account]:
-        """Return all accounts, by name.
-
-        Returns
-        -------
-        list of Account
-            The accounts.
-
-        Examples
-        --------
-        >>> [one.name for one in Ledger(":memory:").accounts()]
-        []
-        """
-        with self._store.reading() as at:
-            return rows.accounts(at)
-
-    def spent(self, dataset: str) -> Spent:
-        """Return what was spent on a data set and what is left: for a whole, in its fullest part.
-
-        Parameters
-        ----------
-        dataset : str
-            Its registered name.
-
-        Returns
-        -------
-        Spent
-            Both sums, and what is left.
-
-        Examples
-        --------
-        >>> ledger.spent("census").fits
-        2
-        """
-        with self._store.reading() as at:
-            own = self._account(at, dataset).statement()
-            family = [one.statement() for one in rows.family(at, own.dataset)]
-        least = min(family, key=lambda one: one.left)
-        return replace(own, left=least.left, left_delta=least.left_delta, share=max(one.share for one in family))
-
-    def entries(self, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
-        """Return the entries in order.
-
-        Parameters
-        ----------
-        dataset : str, default=None
-            Of one data set alone.
-        limit : int, default=None
-            The last so many.
-
-        Returns
-        -------
-        list of Entry
-            Grants, parts and charges.
-
-        Raises
-        ------
-        Unsupported
-            If the limit is negative.
-
-        Examples
-        --------
-        >>> [entry.kind for entry in ledger.entries("census", limit=2)]
-        ['charge', 'charge']
-        """
-        if limit is not None and limit < 0:
-            raise Unsupported("limit is how many entries to show: 0 or more")
-        with self._store.reading() as at:
-            return rows.entries(at, None if dataset is None else name_of(dataset), limit)
-
-    def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
-        """Work the whole ledger out again from its entries.
-
-        With a certificate: is its charge in this ledger, and is it the certificate that was charged for? Everything on
-        it is compared that was known before records were read; ``Verified.whole`` is false where an older entry does
-        not say all of it. A ledger that was rolled back to an older copy is whole in itself, and only the certificates
-        issued since then can tell.
-
-        Parameters
-        ----------
-        certificate : Certificate, default=None
-            One to look for.
-        prices : bool, default=False
-            Work out anew what every charge's events cost, too, which takes longer.
-
-        Returns
-        -------
-        Verified
-            What was counted. A LedgerError names the first thing that is wrong.
-
-        Examples
-        --------
-        >>> ledger.verify().entries > 0
-        True
-        """
-        with self._store.reading() as at:
-            name, entries, accounts = self._name(at), rows.entries(at), rows.accounts(at)
-        found = verified(entries, accounts, prices=prices)
-        if certificate is None:
-            return found
-        return replace(found, whole=check_certificate(certificate, name, entries, accounts))
-
     # --- inside ------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _name(at: Connection) -> str:
-        stored, name = at.rows("SELECT format, name FROM ledger")[0]
-        if stored != FORMAT:
-            raise LedgerError(f"the ledger has another format than {FORMAT}: use the version of discreet that made it")
-        return str(name)
-
-    @staticmethod
-    def _account(at: Connection, dataset: str) -> Account:
-        found = rows.account(at, name_of(dataset))
-        if found is None:
-            raise LedgerError(
-                f"the ledger has no data set {dataset!r}: its owner registers it with `discreet budget grant`"
-            )
-        return found
 
     @staticmethod
     def _append(at: Connection, kind: str, dataset: str, body: dict[str, Any], **more: Any) -> Entry:
@@ -514,46 +328,14 @@ class Ledger:
         return Reservation(self, self._name(at), entry.dataset, entry.seq, entry.hash, entry.charge_id, release)
 
     def settle(self, charge_id: str, release: str) -> str:
-        """Keep what a charge released, the first time; return what is kept (``Reservation.settle``).
-
-        Parameters
-        ----------
-        charge_id : str
-            Of the charge.
-        release : str
-            What its run gave.
-
-        Returns
-        -------
-        str
-            What is kept: the first release, ever.
-
-        Examples
-        --------
-        >>> priced = price_plan(Plan([Release("noisy_count", 1)]), Budget(0.1, 1e-8))
-        >>> charge = ledger.reserve("census", priced, "monday")
-        >>> ledger.settle("monday", "first"), ledger.settle("monday", "second")
-        ('first', 'first')
-        """
+        """Keep what a charge released, the first time; return what is kept (``Reservation.settle``)."""
         charge_id = name_of(charge_id)
         with self._store.writing() as at:
             charges.keep(at, charge_id, release)
             return charges.released(at, charge_id) or ""
 
     def abandon(self, charge_id: str) -> None:
-        """Mark a charge's run as failed, unless it has released something (``Reservation.abandon``).
-
-        Parameters
-        ----------
-        charge_id : str
-            Of the charge.
-
-        Examples
-        --------
-        >>> priced = price_plan(Plan([Release("noisy_count", 1)]), Budget(0.1, 1e-8))
-        >>> charge = ledger.reserve("census", priced, "tuesday")
-        >>> ledger.abandon("tuesday")
-        """
+        """Mark a charge's run as failed, unless it has released something (``Reservation.abandon``)."""
         charge_id = name_of(charge_id)
         with self._store.writing() as at:
             charges.keep(at, charge_id, None)

@@ -44,6 +44,7 @@ from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
+from discreet.typing import Floats
 
 CURRENCIES = ("gaussian", "low", "high", "epsilon", "delta")
 GAUSSIAN_SHARE, RENYI_SHARE = 0.5, 0.25
@@ -183,10 +184,10 @@ def _renyi_charges(events: tuple[Event, ...], neighbors: Neighbors, orders: tupl
     return _ceil_float(low), _ceil_float(high)
 
 
-def _renyi_limits(epsilon: float, delta: float, alphas: rdp.Array) -> rdp.Array:
+def _renyi_limits(epsilon: float, delta: float, alphas: Floats) -> Floats:
     """The divergence of each order that converts to exactly epsilon at a share of delta."""
     log_delta = math.log(RENYI_SHARE * delta)
-    limits: rdp.Array = epsilon - np.log1p(-1 / alphas) + (log_delta + np.log(alphas)) / (alphas - 1)
+    limits: Floats = epsilon - np.log1p(-1 / alphas) + (log_delta + np.log(alphas)) / (alphas - 1)
     return limits
 
 

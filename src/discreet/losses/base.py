@@ -21,11 +21,11 @@ from functools import singledispatch
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.numba_dispatch import scalar_function
 from discreet.registry import Registry, not_a_tuple
+from discreet.typing import Floats
 
 value = scalar_function("value")
 derivative = scalar_function("derivative")
@@ -154,7 +154,7 @@ class Loss:
         """Return a convex loss that equals this one where margins and targets are bounded, with a bounded slope."""
         return self
 
-    def prediction(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def prediction(self, margins: Floats) -> Floats:
         """Return the predicted targets of a regression: its margins, or exp of them within the limit."""
         return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit))) if self.log_link else margins
 

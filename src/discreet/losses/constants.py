@@ -10,10 +10,10 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.losses.base import Loss
@@ -42,20 +42,20 @@ def gradient_smoothness(loss: Loss, domain: Domain) -> float:
     return loss.smoothness * domain.row_norm**2
 
 
-def coordinate_gradient_bounds(loss: Loss, domain: Domain, radius: float | None = None) -> NDArray[np.float64]:
+def coordinate_gradient_bounds(loss: Loss, domain: Domain, radius: float | None = None) -> Floats:
     """L_j = sup |f'| r_j, in the shape of the coefficients: no entry of a record's gradient is larger."""
     slope = _finite(loss.lipschitz_for(domain.target_bound, _margin_bound(domain, radius)), loss)
     slope = slope if loss.entry_lipschitz is None else loss.entry_lipschitz
     return _in_shape(slope * domain.feature_bounds, domain)
 
 
-def coordinate_smoothness(loss: Loss, domain: Domain) -> NDArray[np.float64]:
+def coordinate_smoothness(loss: Loss, domain: Domain) -> Floats:
     """M_j = sup f'' r_j**2, in the shape of the coefficients: no diagonal entry of a record's Hessian is larger."""
     curvature = loss.smoothness if loss.entry_smoothness is None else loss.entry_smoothness
     return _in_shape(curvature * np.square(domain.feature_bounds), domain)
 
 
-def _in_shape(per_feature: NDArray[np.float64], domain: Domain) -> NDArray[np.float64]:
+def _in_shape(per_feature: Floats, domain: Domain) -> Floats:
     if domain.n_outputs == 1:
         return per_feature
     return np.repeat(per_feature[:, np.newaxis], domain.n_outputs, axis=1)

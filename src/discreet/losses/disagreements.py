@@ -9,12 +9,10 @@ from functools import lru_cache
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, derivatives, slopes_in_decimals, values
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 _MARGINS = (*np.linspace(-8, 8, 65).tolist(), -1e3, 1e3, -1e9, 1e9)
 _SLACK = 1e-6
@@ -78,13 +76,13 @@ def _of_target(loss: Loss, target: float, target_bound: float) -> list[str]:
     return findings
 
 
-def _slope(loss: Loss, point: Vector, target: float) -> Vector:
+def _slope(loss: Loss, point: Floats, target: float) -> Floats:
     out = np.empty(loss.n_outputs)
     derivatives(loss, point, target, out)
     return out
 
 
-def _by_differences(loss: Loss, point: Vector, target: float, slope: Vector) -> list[str]:
+def _by_differences(loss: Loss, point: Floats, target: float, slope: Floats) -> list[str]:
     """Central differences along the first margin; a kink within a step is worth its curvature times the step."""
     ahead, behind = point.copy(), point.copy()
     ahead[0] += _STEP

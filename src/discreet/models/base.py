@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,6 +21,7 @@ from discreet.models.fitting import FitSettings, Quote, declared, fit_model, pen
 from discreet.models.intervals import Intervals, intervals
 from discreet.models.parameters import NamedParameters
 from discreet.models.progress import progress_bar
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.models.forecast.forecast_result import Forecast
@@ -34,10 +34,10 @@ class DPLinearModel(NamedParameters, Charged):
     """A linear model whose fit is differentially private. Subclasses name the loss and the facts it needs."""
 
     certificate_: Certificate
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-    coef_noise_: NDArray[np.float64] | None
-    intercept_noise_: NDArray[np.float64] | None
+    coef_: Floats
+    intercept_: Floats
+    coef_noise_: Floats | None
+    intercept_noise_: Floats | None
 
     def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
         warn_of_repeated_fits(self.ledger, self.dataset)
@@ -97,7 +97,7 @@ class DPLinearModel(NamedParameters, Charged):
         bounds, loss = self._facts()
         return self._told(bounds, loss).prepare(container_of(X), y, groups).quote
 
-    def _margins(self, X: Any) -> NDArray[np.float64]:
+    def _margins(self, X: Any) -> Floats:
         """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""
         check_is_fitted(self)
         X = validate_data(self, container_of(X), reset=False, accept_sparse="csr", dtype=np.float64)
@@ -247,7 +247,7 @@ _ROWS = 2048
 """Rows whose products are added at a time: a block of them stays in the cache."""
 
 
-def _row_by_row(X: NDArray[np.float64], coef: NDArray[np.float64]) -> NDArray[np.float64]:
+def _row_by_row(X: Floats, coef: Floats) -> Floats:
     """Return ``X @ coef.T``, each row for itself: a matrix product's last bits depend on the rows around."""
     out = np.zeros((len(X), len(coef)))
     for first in range(0, len(X), _ROWS):

@@ -14,6 +14,7 @@ from discreet.models.base import DPLinearModel
 from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
 from discreet.models.registry import register_model
+from discreet.typing import Floats
 
 
 def _label_array(classes: tuple[Any, ...]) -> NDArray[Any]:
@@ -76,7 +77,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
             )
         return bounds, self._loss(len(bounds.classes))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return the signed distance for two classes, one score per class for more.
 
         Parameters
@@ -195,7 +196,7 @@ class DPLogisticRegression(_DPClassifier):
     def _loss(self, n_classes: int) -> Any:
         return Logistic() if n_classes == 2 else Softmax(n_classes)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each declared class.
 
         Parameters
@@ -216,14 +217,14 @@ class DPLogisticRegression(_DPClassifier):
         odds = np.exp(self._two_sided(X))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
-    def _two_sided(self, X: Any) -> NDArray[np.float64]:
+    def _two_sided(self, X: Any) -> Floats:
         """Return one margin per class, the largest 0."""
         margins = self._margins(X)
         if margins.shape[1] == 1:
             margins = np.hstack([np.zeros_like(margins), margins])
         return np.asarray(margins - margins.max(axis=1, keepdims=True))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithm of ``predict_proba``, exact where that underflows.
 
         Parameters

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.plan import AdaptivePlan
@@ -24,6 +23,7 @@ from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Watched
+from discreet.typing import Floats
 
 LARGEST_DEFAULT_DELTA = 1e-6
 """What ``delta=None`` is below 1,000 records: 1/n^2 would be 0.01 for ten."""
@@ -35,11 +35,11 @@ _HOW = "Bounds(features=[(0, 120), (0, 1)])"
 class Fitted:
     """A private linear model in the user's own coordinates, with what the noise did to it where that is known."""
 
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+    coef: Floats
+    intercept: Floats
     certificate: Certificate
-    coef_noise: NDArray[np.float64] | None = None
-    intercept_noise: NDArray[np.float64] | None = None
+    coef_noise: Floats | None = None
+    intercept_noise: Floats | None = None
 
     def text(self) -> str:
         """All of it as JSON: what a ledger keeps under a charge's id."""
@@ -217,9 +217,7 @@ def fit_model(
     return Fitted.from_text(reservation.settle(fitted.text()))
 
 
-def _in_own_units(
-    w: NDArray[np.float64], data: PrivateData, fit: FitSettings
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _in_own_units(w: Floats, data: PrivateData, fit: FitSettings) -> tuple[Floats, Floats]:
     """Training coordinates back to the user's: post-processing with declared, positive numbers, so for spreads too."""
     columns = np.atleast_2d(w.T) * data.target_scale(fit.loss)
     scale = data.scaling.scale

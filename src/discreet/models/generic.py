@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.bounds import Bounds
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses.base import Loss, loss_of
@@ -12,6 +9,7 @@ from discreet.models.classification import _DPClassifier
 from discreet.models.registry import register_model
 from discreet.models.regression import _DPRegressor
 from discreet.penalties.base import Penalty
+from discreet.typing import Floats
 
 
 @register_model("classifier")
@@ -134,6 +132,6 @@ class DPRegressor(_DPRegressor):
             raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
         return loss.with_target_scale(max(map(abs, bounds.target)) or 1.0) if loss.movable_target else loss
 
-    def _mean(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean(self, margins: Floats) -> Floats:
         """Return the margins, or what the loss's link makes of them."""
         return loss_of(self.loss).prediction(margins)

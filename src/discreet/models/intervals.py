@@ -12,9 +12,9 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.models.base import DPLinearModel
@@ -39,8 +39,8 @@ ALL_NOISE = (
 class Interval(NamedTuple):
     """Two arrays of the same shape."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
 
 
 class Intervals(NamedTuple):

@@ -42,6 +42,7 @@ from discreet.models.base import DPLinearModel
 from discreet.models.registry import MODELS
 from discreet.penalties.base import PENALTIES
 from discreet.solvers.registry import PARTS, SOLVERS
+from discreet.typing import Floats
 
 FORMAT = 2
 _HEADER = "header.json"
@@ -241,7 +242,7 @@ def _array_bytes(values: Any) -> bytes:
     return content.getvalue()
 
 
-def _array(content: bytes, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _array(content: bytes, shape: tuple[int, ...]) -> Floats:
     """Float64 of exactly this shape: the array's own header must be the one that ``save`` writes for it.
 
     It is compared and not parsed: a parser of whatever stands there could be made to run out of memory.

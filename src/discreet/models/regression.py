@@ -1,10 +1,8 @@
 """Private regression: least squares, ridge, lasso, elastic net, Huber, Poisson."""
 
-from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from discreet.bounds import Bounds
@@ -15,11 +13,12 @@ from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
 from discreet.models.registry import register_model
 from discreet.penalties import ElasticNet
+from discreet.typing import Floats
 
 
-class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
-    @abstractmethod
-    def _loss(self, bounds: Bounds) -> Any: ...
+class _DPRegressor(RegressorMixin, DPLinearModel):
+    def _loss(self, bounds: Bounds) -> Any:
+        return Squared()
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
         """Fit privately; the charge comes before the first record is read.
@@ -97,7 +96,7 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
     def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         return float(super().score(X, y, sample_weight))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Return the predicted target of each row, features clipped to their declared ranges.
 
         Parameters
@@ -117,7 +116,7 @@ class _DPRegressor(RegressorMixin, DPLinearModel, ABC):
         """
         return self._mean(self._margins(X)[:, 0])
 
-    def _mean(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean(self, margins: Floats) -> Floats:
         """Return the mean target at these linear predictors."""
         return margins
 
@@ -157,9 +156,6 @@ class DPLinearRegression(_DPRegressor):
     ) -> None:
         self._keep(locals())
 
-    def _loss(self, bounds: Bounds) -> Any:
-        return Squared()
-
 
 @register_model("ridge")
 class DPRidge(_DPRegressor):
@@ -197,9 +193,6 @@ class DPRidge(_DPRegressor):
         self._keep(locals())
 
     penalty = "l2"
-
-    def _loss(self, bounds: Bounds) -> Any:
-        return Squared()
 
 
 @register_model("lasso")
@@ -239,9 +232,6 @@ class DPLasso(_DPRegressor):
         verbose: bool = False,
     ) -> None:
         self._keep(locals())
-
-    def _loss(self, bounds: Bounds) -> Any:
-        return Squared()
 
 
 @register_model("elasticnet")
@@ -289,9 +279,6 @@ class DPElasticNet(_DPRegressor):
     def penalty(self) -> ElasticNet:
         """The penalty that alpha and l1_ratio make."""
         return ElasticNet(self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio))
-
-    def _loss(self, bounds: Bounds) -> Any:
-        return Squared()
 
 
 @register_model("huber")
@@ -397,5 +384,5 @@ class DPPoissonRegressor(_DPRegressor):
         tags.target_tags.positive_only = True
         return tags
 
-    def _mean(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean(self, margins: Floats) -> Floats:
         return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit)))

@@ -14,6 +14,7 @@ from discreet.errors import Unsupported
 from discreet.schema.columns import SchemaError
 from discreet.schema.schema import Schema
 from discreet.schema.stored_types import check_types
+from discreet.typing import Floats
 
 INTERCEPT = "(intercept)"
 
@@ -90,7 +91,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array(source.names, dtype=object)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Floats:
         """Return the features, one row per record; a NaN among them makes the record null in a fit.
 
         Parameters

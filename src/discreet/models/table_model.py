@@ -21,6 +21,7 @@ from discreet.models.registry import MODELS, default_model
 from discreet.models.scoring import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
 from discreet.schema.schema import Schema
+from discreet.typing import Floats
 
 
 class TableModel(BaseEstimator):
@@ -148,7 +149,7 @@ class TableModel(BaseEstimator):
         """
         return np.concatenate([*self.predictions(data)] or [np.empty(0)])
 
-    def predict_proba(self, data: Any) -> NDArray[np.float64]:
+    def predict_proba(self, data: Any) -> Floats:
         """Return the probability of each class for each row.
 
         Parameters

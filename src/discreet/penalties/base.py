@@ -4,14 +4,12 @@
 penalties; it is dispatched on the penalty's class in plain Python and inside compiled loops alike.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.numba_dispatch import scalar_function
 from discreet.registry import Registry, not_a_tuple
+from discreet.typing import Floats
 
 prox_coordinate = scalar_function("prox_coordinate")
-Strength = float | NDArray[np.float64]
+Strength = float | Floats
 
 
 class Penalty:
@@ -48,23 +46,23 @@ class Penalty:
         return None
 
     @property
-    def hessian(self) -> NDArray[np.float64] | None:
+    def hessian(self) -> Floats | None:
         """The Hessian where psi is a quadratic that Newton steps add to their own, with ``gradient``; else None."""
         return None
 
-    def gradient(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gradient(self, w: Floats) -> Floats:
         """Return psi's gradient, where there is a ``hessian``."""
         raise NotImplementedError
 
-    def metric_prox(self, w: NDArray[np.float64], metric: NDArray[np.float64]) -> NDArray[np.float64]:
+    def metric_prox(self, w: Floats, metric: Floats) -> Floats:
         """Return the minimizer over v of psi(v) + (v - w)^T metric (v - w) / 2, where there is no ``hessian``."""
         raise NotImplementedError
 
-    def value(self, w: NDArray[np.float64]) -> float:
+    def value(self, w: Floats) -> float:
         """Return psi(w); inf outside a constraint."""
         raise NotImplementedError
 
-    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return the minimizer over v of psi(v) + ||v - w||**2 / (2 step), a new array."""
         raise NotImplementedError
 

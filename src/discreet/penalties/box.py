@@ -3,10 +3,10 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
+from discreet.typing import Floats
 
 
 class _Fields(NamedTuple):
@@ -39,11 +39,11 @@ class Box(_Fields, Penalty):
             raise Unsupported("a box needs low <= high, such as Box(0.0, 1.0)")
         return super().__new__(cls, float(low), float(high))
 
-    def value(self, w: NDArray[np.float64]) -> float:
+    def value(self, w: Floats) -> float:
         """Return 0 inside, inf outside."""
         return 0.0 if bool(np.all((w >= self.low) & (w <= self.high))) else float("inf")
 
-    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return the nearest point of the box."""
         return np.clip(np.asarray(w, dtype=np.float64), self.low, self.high)
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
+from discreet.typing import Floats
 
 
 class _Fields(NamedTuple):
@@ -53,11 +53,11 @@ class ElasticNet(_Fields, Penalty):
         """Both strengths."""
         return self.l1, self.l2
 
-    def value(self, w: NDArray[np.float64]) -> float:
+    def value(self, w: Floats) -> float:
         """Return l1 ||w||_1 + (l2/2) ||w||**2."""
         return self.l1 * float(np.sum(np.abs(w))) + 0.5 * self.l2 * float(np.sum(np.square(w)))
 
-    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return soft(w, step l1) / (1 + step l2)."""
         soft = np.copysign(np.maximum(np.abs(w) - step * self.l1, 0.0), w)
         return np.asarray(soft / (1.0 + step * self.l2), dtype=np.float64)

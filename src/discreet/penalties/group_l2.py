@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.penalties.base import Penalty, register_penalty
+from discreet.typing import Floats
 
 
 class _Fields(NamedTuple):
@@ -49,7 +49,7 @@ class GroupL2(_Fields, Penalty):
             raise Unsupported("groups must be non-empty, disjoint tuples of column indices, such as ((0, 1), (2,))")
         return super().__new__(cls, float(strength), frozen)
 
-    def _blocks(self, w: NDArray[np.float64]) -> Iterable[tuple[list[int], float, float]]:
+    def _blocks(self, w: Floats) -> Iterable[tuple[list[int], float, float]]:
         """Each group's rows, its norm and its weight."""
         if any(column >= len(w) for group in self.groups for column in group):
             raise Unsupported("a group names a column that the coefficients do not have: number columns from 0")
@@ -57,11 +57,11 @@ class GroupL2(_Fields, Penalty):
             rows = list(group)
             yield rows, float(np.sqrt(np.sum(np.square(w[rows])))), self.strength * math.sqrt(len(rows))
 
-    def value(self, w: NDArray[np.float64]) -> float:
+    def value(self, w: Floats) -> float:
         """Return the weighted sum of the groups' norms."""
         return sum(weight * norm for _, norm, weight in self._blocks(w))
 
-    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return w with every group shortened by its weight."""
         out = np.array(w, dtype=np.float64)
         for rows, norm, weight in self._blocks(w):

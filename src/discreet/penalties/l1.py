@@ -3,10 +3,10 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
+from discreet.typing import Floats
 
 
 class _Fields(NamedTuple):
@@ -45,11 +45,11 @@ class L1(_Fields, Penalty):
         """The strength, and no squares."""
         return self.strength, 0.0
 
-    def value(self, w: NDArray[np.float64]) -> float:
+    def value(self, w: Floats) -> float:
         """Return strength times the sum of |w_j|."""
         return self.strength * float(np.sum(np.abs(w)))
 
-    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return soft(w, step strength)."""
         return np.asarray(np.copysign(np.maximum(np.abs(w) - step * self.strength, 0.0), w), dtype=np.float64)
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
+from discreet.typing import Floats
 
 
 class _Fields(NamedTuple):
@@ -49,11 +49,11 @@ class L2(_Fields, Penalty):
         """No absolute values, and the strength."""
         return 0.0, self.strength
 
-    def value(self, w: NDArray[np.float64]) -> float:
+    def value(self, w: Floats) -> float:
         """Return (strength/2) ||w||**2."""
         return 0.5 * self.strength * float(np.sum(np.square(w)))
 
-    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return the shrunken w."""
         return np.asarray(w, dtype=np.float64) / (1.0 + step * self.strength)
 

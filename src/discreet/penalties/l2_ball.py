@@ -3,10 +3,10 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
 from discreet.penalties.base import Penalty, register_penalty
+from discreet.typing import Floats
 
 _ROUNDING = 1e-12
 """How far outside, relatively, a projected point may come to lie."""
@@ -42,11 +42,11 @@ class L2Ball(_Fields, Penalty):
             raise Unsupported("the radius of a ball must be positive and finite, such as L2Ball(1.0)")
         return super().__new__(cls, float(radius))
 
-    def value(self, w: NDArray[np.float64]) -> float:
+    def value(self, w: Floats) -> float:
         """Return 0 inside, inf outside."""
         return 0.0 if float(np.sqrt(np.sum(np.square(w)))) <= self.radius * (1.0 + _ROUNDING) else float("inf")
 
-    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return the nearest point of the ball."""
         norm = float(np.sqrt(np.sum(np.square(w))))
         return np.array(w, dtype=np.float64) if norm <= self.radius else np.asarray(w * (self.radius / norm))

@@ -1,16 +1,14 @@
 """Proximal steps in a metric: what a penalty makes of the point that a noisy quadratic suggests. Post-processing."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.penalties.base import Penalty, prox_coordinate
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 SWEEPS, TOLERANCE = 2000, 1e-9
 
 
-def metric_prox(point: Vector, metric: Vector, units: Vector, penalty: Penalty) -> Vector:
+def metric_prox(point: Floats, metric: Floats, units: Floats, penalty: Penalty) -> Floats:
     """argmin (w - point)^T metric (w - point) / 2 + penalty(units * w), for a separable penalty, by coordinate descent.
 
     ``metric`` is positive definite. Each coordinate is minimized exactly in turn, until nothing moves.

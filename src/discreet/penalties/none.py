@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
+from discreet.typing import Floats
 
 
 class _Fields(NamedTuple):
@@ -36,15 +36,15 @@ class NoPenalty(_Fields, Penalty):
         """What a copy is made from."""
         return ()
 
-    def value(self, w: NDArray[np.float64]) -> float:
+    def value(self, w: Floats) -> float:
         """Return 0."""
         return 0.0
 
-    def prox(self, w: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return a copy of w."""
         return np.array(w, dtype=np.float64)
 
-    def metric_prox(self, w: NDArray[np.float64], metric: NDArray[np.float64]) -> NDArray[np.float64]:
+    def metric_prox(self, w: Floats, metric: Floats) -> Floats:
         """Return w."""
         return w
 

@@ -4,18 +4,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.penalties.base import Penalty, prox_coordinate
 from discreet.penalties.l2 import L2
 from discreet.penalties.metric_prox import metric_prox
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 
 class _Fields(NamedTuple):
     penalty: Penalty
-    units: Vector
+    units: Floats
     weight: float = 1.0
 
 
@@ -30,7 +28,7 @@ class Rescaled(_Fields, Penalty):
     separable = True
 
     @property
-    def l1_l2(self) -> tuple[Vector, Vector] | None:
+    def l1_l2(self) -> tuple[Floats, Floats] | None:
         """One number per coordinate: each has its own units."""
         strengths = self.penalty.l1_l2
         if strengths is None:
@@ -43,18 +41,18 @@ class Rescaled(_Fields, Penalty):
         """That of the penalty, where its units are smallest."""
         return float(self.penalty.strong_convexity * np.square(self.units).min(initial=np.inf) / self.weight)
 
-    def value(self, w: Vector) -> float:
+    def value(self, w: Floats) -> float:
         """Return the penalty at units * w, over the weight."""
         return float(self.penalty.value((w.T * self.units).T) / self.weight)
 
-    def prox(self, w: Vector, step: float) -> Vector:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return the minimizer, coordinate by coordinate; in closed form for squares."""
         if type(self.penalty) is L2:
             return np.asarray((w.T / (1.0 + step * self.penalty.strength / self.weight * self.units**2)).T)
         units = self.units.reshape(-1, *[1] * (w.ndim - 1))
         return np.asarray(self.penalty.prox(units * w, step * units**2 / self.weight) / units)  # type: ignore[arg-type]
 
-    def metric_prox(self, w: Vector, metric: Vector) -> Vector:
+    def metric_prox(self, w: Floats, metric: Floats) -> Floats:
         """Return the minimizer, by coordinate descent."""
         return metric_prox(w, metric * self.weight, self.units, self.penalty)
 
@@ -71,29 +69,29 @@ class Quadratic(Penalty):
     A gradient step would diverge where a feature in a range that is much too wide has a large Q: the prox is exact.
     """
 
-    def __init__(self, linear: Vector, offset: Vector, strength: float) -> None:
+    def __init__(self, linear: Floats, offset: Floats, strength: float) -> None:
         self.linear, self.offset, self.strength = linear, offset, strength
         self._solved = lru_cache(maxsize=2)(self._solve)
 
     @property
-    def hessian(self) -> Vector:
+    def hessian(self) -> Floats:
         """strength Q^T Q."""
         return np.asarray(self.strength * (self.linear.T @ self.linear))
 
-    def value(self, w: Vector) -> float:
+    def value(self, w: Floats) -> float:
         """Return (strength/2) ||Q w + c||^2."""
         return 0.5 * self.strength * float(np.sum(np.square((self.linear @ w).T + self.offset)))
 
-    def gradient(self, w: Vector) -> Vector:
+    def gradient(self, w: Floats) -> Floats:
         """Return strength Q^T (Q w + c)."""
         return np.asarray(self.strength * (self.linear.T @ (self.linear @ w + self.offset)))
 
-    def prox(self, w: Vector, step: float) -> Vector:
+    def prox(self, w: Floats, step: float) -> Floats:
         """Return (I + step strength Q^T Q)^{-1} (w - step strength Q^T c)."""
         inverse, shift = self._solved(step)
         return np.asarray(inverse @ (w.T - shift).T)
 
-    def _solve(self, step: float) -> tuple[Vector, Vector]:
+    def _solve(self, step: float) -> tuple[Floats, Floats]:
         pull = step * self.strength
         inverse = np.linalg.inv(np.eye(len(self.linear.T)) + pull * (self.linear.T @ self.linear))
         return np.asarray(inverse, dtype=np.float64), pull * (self.linear.T @ self.offset)

@@ -22,7 +22,6 @@ from itertools import chain, count, islice
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import AdaptivePlan, Release
 from discreet.bounds import Domain
@@ -34,11 +33,11 @@ from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
 from discreet.solvers.registry import CANARY_CLIP, AuditCase, register
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-Vector = NDArray[np.float64]
 
 MOST_ROUNDS = 10_000
 TYPICAL_LOSS = 3.0  # more than four times the logistic loss at zero
@@ -49,7 +48,7 @@ NO_STEP = 1e-9  # without noise steps are halved until they are this small
 class Measured:
     """A measured gradient sum and its precision, in rho."""
 
-    value: Vector
+    value: Floats
     rho: float
 
     def merged(self, other: "Measured") -> "Measured":
@@ -58,7 +57,7 @@ class Measured:
         return Measured((self.rho * self.value + other.rho * other.value) / total, total)
 
 
-def _measured(curator: "Curator", w: Vector, clip: float, rho: float) -> Measured:
+def _measured(curator: "Curator", w: Floats, clip: float, rho: float) -> Measured:
     return Measured(curator.noisy_gradient(w, clip=clip, rho=rho), rho)
 
 

@@ -32,13 +32,13 @@ from numbers import Real
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -87,7 +87,7 @@ UNWATCHED = Progress()
 class Trace(Protocol):
     """What a run did, in public and released values: enough to tell what the privacy noise alone did."""
 
-    def deviations(self) -> NDArray[np.float64] | None:
+    def deviations(self) -> Floats | None:
         """Return the noise's standard deviation in each coefficient; None where there is no honest figure."""
         ...
 
@@ -96,11 +96,11 @@ class Trace(Protocol):
 class Solution:
     """What a solver returns: the released coefficients, in training coordinates, (p,) or (p, K), and its trace."""
 
-    coefficients: NDArray[np.float64]
+    coefficients: Floats
     trace: Trace | None = None
 
     @cached_property
-    def noise(self) -> NDArray[np.float64] | None:
+    def noise(self) -> Floats | None:
         """Standard deviation, to first order, of what the privacy noise alone did to each coefficient.
 
         Made of public and released values, so free. None where there is no honest figure; the solver's trace says why.

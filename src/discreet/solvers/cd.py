@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
@@ -36,12 +35,12 @@ from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, coun
 from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register, register_part
 from discreet.solvers.uncertainty.traces import CoordinateTrace, Noise
+from discreet.typing import Floats, Integers
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-Vector = NDArray[np.float64]
-Picks = list[NDArray[np.int64]]
+Picks = list[Integers]
 SCHEDULES = ("uniform", "importance", "cyclic")
 CALIBRATIONS = ("tight", "paper", "slides")
 
@@ -51,8 +50,8 @@ class _Problem:
     """What every step of a run needs: C_j, M_j, psi, n. Adaptive clips are changed in place."""
 
     curator: "Curator"
-    clips: Vector
-    smoothness: Vector
+    clips: Floats
+    smoothness: Floats
     penalty: Penalty
     n: float
 
@@ -190,7 +189,7 @@ class CoordinateDescent:
         noise = Noise.of(curator, "noisy_coordinate_gradient")
         return Solution(inside, CoordinateTrace(picked, problem.clips, M, self.relative_step, n, noise, self.average))
 
-    def _inner(self, at: _Problem, theta: Vector, picks: Picks, parts: Iterable[range]) -> tuple[Vector, Vector]:
+    def _inner(self, at: _Problem, theta: Floats, picks: Picks, parts: Iterable[range]) -> tuple[Floats, Floats]:
         """Take the K inner steps theta_j <- prox(theta_j - gamma_j g); return the last iterate and their mean."""
         run = (
             self._blocks if self.block_size > 1 else self._adaptive_steps if self.adaptive is not None else self._steps
@@ -202,14 +201,14 @@ class CoordinateDescent:
             done += len(part)
         return theta, mean
 
-    def _steps(self, at: _Problem, w: Vector, picks: Picks) -> tuple[Vector, Vector]:
+    def _steps(self, at: _Problem, w: Floats, picks: Picks) -> tuple[Floats, Floats]:
         coordinates = np.concatenate(picks)
         run = at.curator.noisy_coordinate_steps(
             w, coordinates, clips=at.clips, steps=self.relative_step / at.smoothness, penalty=at.penalty, n=at.n
         )
         return run.last, run.mean
 
-    def _blocks(self, at: _Problem, w: Vector, picks: Picks) -> tuple[Vector, Vector]:
+    def _blocks(self, at: _Problem, w: Floats, picks: Picks) -> tuple[Floats, Floats]:
         """Take steps on blocks, shortened by the block's size, which is safe for any correlation inside it."""
         w, mean = w.copy(), np.zeros_like(w)
         for block in picks:
@@ -220,7 +219,7 @@ class CoordinateDescent:
             mean += w / len(picks)
         return w, mean
 
-    def _adaptive_steps(self, at: _Problem, w: Vector, picks: Picks) -> tuple[Vector, Vector]:
+    def _adaptive_steps(self, at: _Problem, w: Floats, picks: Picks) -> tuple[Floats, Floats]:
         """Take single steps, each followed by an update of its coordinate's clip, in place."""
         assert self.adaptive is not None
         mean = np.zeros_like(w)
@@ -235,7 +234,7 @@ class CoordinateDescent:
             mean += w / len(picks)
         return w, mean
 
-    def _picks(self, curator: "Curator", smoothness: Vector, count: int) -> Picks:
+    def _picks(self, curator: "Curator", smoothness: Floats, count: int) -> Picks:
         """Pick ``count`` blocks of coordinates, by public coins alone."""
         p, size = smoothness.size, min(self.block_size, smoothness.size)
         if size == 1 and self.schedule != "cyclic":
@@ -249,7 +248,7 @@ class CoordinateDescent:
         weights = np.ones(p) if self.schedule == "uniform" else smoothness**self.importance
         return [_weighted_order(curator, weights)[:size] for _ in range(count)]
 
-    def _single(self, curator: "Curator", smoothness: Vector, count: int) -> NDArray[np.int64]:
+    def _single(self, curator: "Curator", smoothness: Floats, count: int) -> Integers:
         if self.schedule == "uniform":
             return curator.public_coins(smoothness.size, count)
         weights = np.cumsum(smoothness**self.importance)
@@ -330,12 +329,12 @@ def prox_one(penalty: Penalty, x: float, step: float, j: int) -> float:
     return float(prox_coordinate(penalty, x, step, j))
 
 
-def _weighted_order(curator: "Curator", weights: Vector) -> NDArray[np.int64]:
+def _weighted_order(curator: "Curator", weights: Floats) -> Integers:
     """Draw coordinates one after the other in proportion to their weights: by exponential arrival times."""
     points = (curator.public_coins(1 << 53, weights.size) + 0.5) / 2.0**53
     return np.argsort(-np.log(points) / weights, kind="stable")
 
 
-def _permutation(curator: "Curator", size: int) -> NDArray[np.int64]:
+def _permutation(curator: "Curator", size: int) -> Integers:
     """Draw a uniform public permutation."""
     return np.argsort(curator.public_coins(1 << 62, size), kind="stable")

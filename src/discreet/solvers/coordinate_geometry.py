@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain
@@ -15,11 +14,11 @@ from discreet.losses.constants import coordinate_smoothness
 from discreet.solvers.base import planned
 from discreet.solvers.gradient_loop import clip_for
 from discreet.solvers.registry import register_part
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-Vector = NDArray[np.float64]
 CLIP_RULES = ("smoothness", "uniform")
 
 
@@ -76,7 +75,7 @@ class Geometry:
         mechanism = "laplace" if self.smoothness == "paper" else "additive"
         return (Release("noisy_squared_norms", 1, relative_noise=relative, clip=clip, mechanism=mechanism),)
 
-    def total_clip(self, domain: Domain, loss: Loss, smoothness: Vector) -> float:
+    def total_clip(self, domain: Domain, loss: Loss, smoothness: Floats) -> float:
         """Return C."""
         if self.clip is not None:
             return self.clip
@@ -89,7 +88,7 @@ class Geometry:
         typical = None if domain.typical is None else domain.typical.norm
         return self.row_clip or typical or domain.row_norm
 
-    def measure(self, curator: "Curator", n: float) -> Vector:
+    def measure(self, curator: "Curator", n: float) -> Floats:
         """Return M_j, declared or estimated; estimates are floored at twice their noise, so that steps stay bounded."""
         domain, loss = curator.domain, curator.loss
         declared = coordinate_smoothness(loss, domain)
@@ -103,7 +102,7 @@ class Geometry:
         bought = loss.smoothness * np.maximum(sums / n, floor)
         return np.asarray(np.clip(bought, 1e-12, np.maximum(declared, 1e-12)))
 
-    def _noise_size(self, curator: "Curator", clip: float) -> Vector:
+    def _noise_size(self, curator: "Curator", clip: float) -> Floats:
         """Standard deviation of the noise on a sum of squares, at noise multiplier 1."""
         p, replaced = curator.domain.n_features, curator.budget.neighbors.sum_factor == 2
         if self.smoothness == "paper":
@@ -112,7 +111,7 @@ class Geometry:
         factor = (2.0 if laplace else math.sqrt(2.0)) if replaced else 1.0
         return np.full(p, factor * clip**2 * (math.sqrt(2.0) if laplace else 1.0))
 
-    def clips(self, domain: Domain, loss: Loss, smoothness: Vector) -> Vector:
+    def clips(self, domain: Domain, loss: Loss, smoothness: Floats) -> Floats:
         """Return C_j for each coordinate."""
         total = self.total_clip(domain, loss, smoothness)
         if self.clip_rule == "uniform":

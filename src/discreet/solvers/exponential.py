@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
@@ -34,6 +34,7 @@ from discreet.solvers import default_rules
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, count_release, public_count
 from discreet.solvers.perturbation_base import point_trace
 from discreet.solvers.registry import AuditCase, register
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -164,7 +165,7 @@ class ExponentialMechanism:
         slope = gradient_bound(loss, problem.seen(domain), self.radius)
         return Solution(w, point_trace(curator, domain.neighbors.sum_factor * slope / problem.total))
 
-    def _points(self, domain: Domain) -> NDArray[np.float64]:
+    def _points(self, domain: Domain) -> Floats:
         points = np.array(self.candidates, dtype=np.float64)
         if points.shape[1:] != domain.shape or len(points) == 0 or not np.isfinite(points).all():
             raise Unsupported(f"candidates must be finite coefficients of shape {domain.shape}, one after the other")

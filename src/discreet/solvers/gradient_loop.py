@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
@@ -18,13 +17,13 @@ from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers.base import check_counts, check_positive, count_release, is_number
 from discreet.solvers.uncertainty.traces import DescentTrace, Noise
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 AVERAGES = ("last", "uniform", "suffix", "tail", "polynomial")
 Momentum = float | Literal["nesterov"]
-Vector = NDArray[np.float64]
 
 TYPICAL_SLOPE = 0.8
 """Clip in units of |f'(0)| and a typical row's length, where a stage estimated that length."""
@@ -32,7 +31,7 @@ LIMIT_MARGINS = 16.0
 """Without noise: margins stay within this on the way to an optimum, so that unbounded slopes have a bound."""
 
 
-def project(w: Vector, radius: float | None) -> Vector:
+def project(w: Floats, radius: float | None) -> Floats:
     """Project onto the ball: a point outside is shrunk, a point inside stays."""
     norm = float(np.linalg.norm(w))
     return w if radius is None or norm <= radius else w * (radius / norm)
@@ -84,7 +83,7 @@ def check_momentum(momentum: object) -> None:
         raise Unsupported("momentum must be a weight in [0, 1), or 'nesterov'")
 
 
-def average_weights(average: str, n_steps: int) -> Vector:
+def average_weights(average: str, n_steps: int) -> Floats:
     """Return how much of each iterate w_0, ..., w_T is in the average.
 
     ``uniform`` is the lecture's (1/(T+1)) sum of all iterates; ``suffix`` averages those from T/2 on, ``tail`` those
@@ -99,12 +98,12 @@ def average_weights(average: str, n_steps: int) -> Vector:
 class Averager:
     """The average of iterates w_0, ..., w_T that a word asks for (``average_weights``), in constant memory."""
 
-    def __init__(self, average: str, start: Vector, n_steps: int) -> None:
+    def __init__(self, average: str, start: Floats, n_steps: int) -> None:
         first = {"last": n_steps, "tail": n_steps // 2 + 1, "suffix": n_steps // 2}
         self._average, self._first = average, first.get(average, 0)
         self.result, self._count = start.copy(), 1
 
-    def add(self, w: Vector, t: int) -> None:
+    def add(self, w: Floats, t: int) -> None:
         """Take iterate t into the average."""
         if t <= self._first:
             self.result = w
@@ -122,7 +121,7 @@ class Path:
 
     def __init__(
         self,
-        start: Vector,
+        start: Floats,
         n_steps: int,
         *,
         momentum: Momentum,
@@ -137,12 +136,12 @@ class Path:
         self._done, self._since, self._restart = 0, 0, restart
         self._beta = partial(momentum_weight, momentum, step=step, strong_convexity=strong_convexity)
 
-    def ahead(self) -> Vector:
+    def ahead(self) -> Floats:
         """Return v_t = w_t + beta_t (w_t - w_{t-1})."""
         self.momenta[self._done] = beta = self._beta(self._since)
         return np.asarray(self.w + beta * (self.w - self._previous))
 
-    def move(self, v: Vector, w: Vector) -> None:
+    def move(self, v: Floats, w: Floats) -> None:
         """Take w_{t+1}, which was reached from v_t, and add it to the average."""
         self._previous, self.w = self.w, w
         uphill = self._restart and float(np.sum((v - w) * (w - self._previous))) > 0
@@ -151,7 +150,7 @@ class Path:
         self._averager.add(w, self._done)
 
     @property
-    def average(self) -> Vector:
+    def average(self) -> Floats:
         """The average of the iterates so far."""
         return self._averager.result
 
@@ -192,7 +191,7 @@ class Descent:
         steps = Release("noisy_gradient", self.n_steps, sampling_probability=sampling_probability, clip=clip)
         return Plan((steps, *count_release(domain)))
 
-    def path(self, start: Vector, step: float, penalty: Penalty) -> Path:
+    def path(self, start: Floats, step: float, penalty: Penalty) -> Path:
         """Return a path from here, with these settings' momentum and average."""
         return Path(
             start, self.n_steps, momentum=self.momentum, average=self.average, step=step,

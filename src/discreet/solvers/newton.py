@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
@@ -30,11 +29,11 @@ from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, c
 from discreet.solvers.registry import register_part
 from discreet.solvers.shape import noise_of
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-Vector = NDArray[np.float64]
 
 LIMIT_RADIUS = 16.0
 """Without noise: coefficients of standardized rows stay within this ball, and residuals on a fine lattice."""
@@ -119,7 +118,7 @@ class NewtonDescent:
         return {"name": self.name, **asdict(self)}
 
 
-def filter_weights(q: Vector, values: Vector, noise: float, edge: float) -> Vector:
+def filter_weights(q: Floats, values: Floats, noise: float, edge: float) -> Floats:
     """Return x / (l x + noise^2), x the variance under which q ~ N(0, l x + noise^2) is likeliest where it is seen."""
     if noise == 0:
         return np.asarray(1.0 / values)

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.budget import Budget
@@ -17,6 +16,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive
 from discreet.solvers.uncertainty.traces import PointTrace
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -83,7 +83,7 @@ class OneShot(ABC):
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Ask one question."""
 
-    def _answered(self, curator: "Curator", problem: Problem, w: NDArray[np.float64], sensitivity: float) -> Solution:
+    def _answered(self, curator: "Curator", problem: Problem, w: Floats, sensitivity: float) -> Solution:
         """Project the answer onto the ball where there is one: noise may have led out of it. Free."""
         cut = self.radius is not None and float(np.linalg.norm(w)) >= self.radius * (1 - 1e-6)
         return Solution(problem.projected(w), point_trace(curator, sensitivity, cut=cut))

@@ -21,16 +21,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from discreet.curator import Recoding
 from discreet.penalties.base import Penalty
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-Vector = NDArray[np.float64]
 
 REACH = 3.2
 """Rows (u, 1) up to three deviations out are not shrunk."""
@@ -43,15 +42,15 @@ POINTS, WEIGHTS = (part.copy() for part in np.polynomial.hermite_e.hermegauss(61
 class Calibrated:
     """Coefficients in admitted coordinates; what they are of those before; what the gradient's noise did to them."""
 
-    coefficients: Vector
+    coefficients: Floats
     share: float
-    deviations: Vector
+    deviations: Floats
 
 
 def calibrate(
     curator: "Curator",
     recoding: Recoding,
-    v: Vector,
+    v: Floats,
     middle: float,
     spread: float,
     penalty: Penalty,
@@ -82,7 +81,7 @@ def calibrate(
     return Calibrated(two.coefficients(found), float(found[0] / spread), moved)
 
 
-def _coordinates(recoding: Recoding, v: Vector, middle: float, spread: float) -> Recoding:
+def _coordinates(recoding: Recoding, v: Floats, middle: float, spread: float) -> Recoding:
     """The map to (u, 1): no row is shrunk before it has become two numbers."""
     direction = v if recoding.matrix is None else recoding.matrix @ v
     matrix = np.column_stack([direction / spread, np.zeros(len(direction))])
@@ -90,7 +89,7 @@ def _coordinates(recoding: Recoding, v: Vector, middle: float, spread: float) ->
     return replace(recoding, row_norm=math.inf, matrix=matrix, reach=REACH)
 
 
-def _hessian(theta: Vector) -> Vector:
+def _hessian(theta: Floats) -> Floats:
     """Of the mean logistic loss where u is standard normal."""
     rows = np.stack([np.clip(POINTS, -3.0, 3.0), np.ones_like(POINTS)])
     chance = expit(theta @ rows)

@@ -12,18 +12,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain
 from discreet.curator import Recoding
 from discreet.losses.base import Loss
 from discreet.solvers.base import planned
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-Vector = NDArray[np.float64]
 
 SQUARES = 0.35
 """Clip of a record's squares in units of sqrt(p): features within +-1 have a root mean fourth power of about this."""
@@ -105,7 +104,7 @@ def seen_shape(curator: "Curator", n: float) -> Shape:
     return Shape(Recoding(center, start.scale * np.sqrt(kept)), float(np.minimum(visible, 1.0).sum()))
 
 
-def affine(recoding: Recoding, domain: Domain) -> tuple[Vector, Vector]:
+def affine(recoding: Recoding, domain: Domain) -> tuple[Floats, Floats]:
     """Return Q and c with coefficients(v) = Q v + c."""
     offset = recoding.coefficients(np.zeros(domain.n_features))
     return (recoding.coefficients(np.eye(domain.n_features)).T - offset).T, offset

@@ -23,7 +23,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
@@ -38,11 +37,11 @@ from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_r
 from discreet.solvers.shape import TARGET_SHARE, Target, affine, shares_to_noise
 from discreet.solvers.uncertainty.stage_noise import StageTrace
 from discreet.solvers.uncertainty.whitened_noise import Spectrum
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-Vector = NDArray[np.float64]
 
 COUNT_SHARE = 0.02
 """What a count gets of mu^2, where n is private: one number with sensitivity 1 needs no more."""
@@ -57,7 +56,7 @@ ASKED = (
 class SecondMoment:
     """The noisy second moment of the rows that a solver runs on, and the edge of its noise's spectrum."""
 
-    matrix: Vector
+    matrix: Floats
     edge: float
 
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import Release
@@ -40,11 +39,11 @@ from discreet.solvers.stage import Estimate, SecondMoment, Stage, check_shares, 
 from discreet.solvers.uncertainty.stage_noise import CalibratedTrace
 from discreet.solvers.uncertainty.traces import Noise
 from discreet.solvers.uncertainty.whitened_noise import Spectrum, margins_of
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-Vector = NDArray[np.float64]
 
 REACH = 16.0
 """Whitened rows longer than this many typical ones are shrunk: it bounds the lattice, and hardly happens."""
@@ -216,7 +215,7 @@ class Whitened(Stage):
         return AuditCase(cls(GradientDescent(n_steps=4, momentum=0.7, relative_step=SHORT_STEP)))
 
 
-def whitening(second: Vector, edge: float, floor: float) -> tuple[Vector, float, Vector, Vector, Vector]:
+def whitening(second: Floats, edge: float, floor: float) -> tuple[Floats, float, Floats, Floats, Floats]:
     """Return A = (M + floor edge)^{-1/2}, a whitened row's length, the whitened moment's spectrum, M's + floor.
 
     The length is the root of the directions that are seen. Eigenvalues below the noise's edge are taken for their mean,

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import audit
 from discreet.accounting.certificate import Certificate
@@ -19,6 +18,7 @@ from discreet.losses.disagreements import wrong_constants
 from discreet.models.fitting import FitSettings, fit_model
 from discreet.penalties import NoPenalty
 from discreet.solvers.gd import GradientDescent
+from discreet.typing import Floats
 
 RUNS = 100
 CONFIDENCE = 1 - 1e-6
@@ -28,7 +28,7 @@ _HIDDEN = (PoissonSampled, PerturbedMinimum)
 """What has randomness that no transcript shows, and so no likelihood ratio."""
 
 Fit = Callable[..., Any]
-Table = tuple[NDArray[np.float64], NDArray[np.float64]]
+Table = tuple[Floats, Floats]
 
 
 class Refuted(AssertionError):
@@ -43,8 +43,8 @@ class Refuted(AssertionError):
 class _Model:
     """What a fit shows: in the words that audits know."""
 
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
+    coef_: Floats
+    intercept_: Floats
     certificate_: Certificate
 
 

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.curator import Measurement, SeededEntropy, observe, use_entropy
+from discreet.typing import Integers
 
 
 @contextmanager
@@ -67,5 +65,5 @@ def noiseless() -> Iterator[None]:
         yield
 
 
-def _exact(measurement: Measurement) -> NDArray[np.int64]:
+def _exact(measurement: Measurement) -> Integers:
     return measurement.exact

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.pricing import calibrate
 from discreet.budget import Budget
 from discreet.curator.queries.counts import QUERY, count_once
 from discreet.curator.tables.quantiles import (

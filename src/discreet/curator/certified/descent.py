@@ -37,14 +37,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.certified.exact import ExactGradient, ExactPoint, Whole, doubles, whole
 from discreet.curator.certified.float_passes import Smooth, View, by_outputs
 from discreet.curator.certified.newton import Point, steps_for
 from discreet.curator.records.admission import Records
-
-Doubles = NDArray[np.float64]
+from discreet.typing import Floats
 
 MOST_CURVATURE = 2.0**44
 """The largest beta R^2 over the regularization, per record, for which a minimizer is promised."""
@@ -74,7 +72,7 @@ class Descent:
         self._gradient = ExactGradient(records, view, objective, linear, max(bits, 0))
         self._directions = Directions(passes, objective, view)
 
-    def run(self) -> tuple[Doubles, float]:
+    def run(self) -> tuple[Floats, float]:
         """Return the certified point as doubles, (K, p), and the bound on its gradient."""
         point = self.at(np.full(self.shape, 0, dtype=object))
         while not self.is_certified(point):
@@ -109,7 +107,7 @@ class Descent:
         except Exception:  # of linear algebra or memory: it depends on records, and without an attempt the step remains
             return point
 
-    def _along(self, start: ExactPoint, direction: Doubles, scale: int) -> ExactPoint:
+    def _along(self, start: ExactPoint, direction: Floats, scale: int) -> ExactPoint:
         """Where the slope along the direction, times 2^scale, has at least halved, and not turned."""
         best, low, high, size = start, 0.0, math.inf, 1.0
         first = low_slope = float((doubles(start.gradient, start.q + scale) * direction).sum())
@@ -149,10 +147,10 @@ class Directions:
     def __init__(self, passes: Smooth, objective: Any, view: View) -> None:
         self._passes, self._loss, self._view = passes, objective.loss, view
         self._regularization = objective.regularization
-        self._inverse: Doubles | None = None
+        self._inverse: Floats | None = None
         self._turn = 0
 
-    def next(self, gradient: Doubles, margins: Doubles) -> Doubles:
+    def next(self, gradient: Floats, margins: Floats) -> Floats:
         """A direction of descent, of the gradient's shape."""
         self._turn += 1
         if self._turn % 2 and self._inverse is not None:
@@ -167,7 +165,7 @@ class Directions:
         curvature = np.maximum(values, 0.0) + self._regularization
         return np.asarray(-(axes @ ((axes.T @ gradient[0]) / curvature))[None, :])
 
-    def learn(self, moved: Doubles, turned: Doubles) -> None:
+    def learn(self, moved: Floats, turned: Floats) -> None:
         """BFGS's update of the inverse Hessian, by how far the gradient turned over this move."""
         s, y = moved.ravel(), turned.ravel()
         product = float(s @ y)
@@ -185,7 +183,7 @@ def smoothness(view: View, objective: Any) -> Fraction:
     return Fraction(objective.loss.smoothness) * Fraction(view.sum_of_squares) * (1 + Fraction(1, 1 << 20))
 
 
-def gradient_within(records: Records, view: View, objective: Any, w: Doubles, allowed: float) -> tuple[Doubles, float]:
+def gradient_within(records: Records, view: View, objective: Any, w: Floats, allowed: float) -> tuple[Floats, float]:
     """Return the gradient at ``w`` (K, p) in doubles, off by at most ``allowed``, and a bound on by how much it is."""
     goal = Fraction(allowed) / 4
     most = smoothness(view, objective) + Fraction(objective.regularization) + 1

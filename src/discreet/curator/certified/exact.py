@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from discreet.curator.certified.float_passes import View
 from discreet.curator.records.admission import Records
 from discreet.losses.base import slopes_in_decimals
+from discreet.typing import Floats, Integers
 
 Whole = NDArray[np.object_]
 """Python's integers, of any size, one row per output: (K, p)."""
@@ -44,14 +45,14 @@ _FIRST_DIGITS = 40
 _BITS_PER_DIGIT = 3.4  # a little more than log2(10)
 
 
-def whole(values: NDArray[np.float64], bits: int) -> Whole:
+def whole(values: Floats, bits: int) -> Whole:
     """Return finite doubles times 2^bits, rounded to whole numbers."""
     one = Fraction(2) ** bits
     exact = [round(Fraction(value) * one) for value in values.ravel().tolist()]
     return np.array(exact, dtype=object).reshape(values.shape)
 
 
-def doubles(numbers: Whole, bits: int) -> NDArray[np.float64]:
+def doubles(numbers: Whole, bits: int) -> Floats:
     """Return whole numbers over 2^bits as the nearest doubles; beyond their range, the largest."""
     one, up = 1 << max(bits, 0), 1 << max(-bits, 0)
     largest = int(np.finfo(np.float64).max) * one
@@ -68,7 +69,7 @@ class ExactPoint:
     q: int
     norm: Fraction
     error: Fraction
-    margins: NDArray[np.float64]
+    margins: Floats
 
     @property
     def bound(self) -> Fraction:
@@ -79,7 +80,7 @@ class ExactPoint:
 class ExactGradient:
     """Gradients of J over private records at coefficients with ``bits`` fractional bits."""
 
-    def __init__(self, records: Records, view: View, objective: Any, linear: NDArray[np.float64], bits: int) -> None:
+    def __init__(self, records: Records, view: View, objective: Any, linear: Floats, bits: int) -> None:
         self._records, self._loss, self.bits = records, objective.loss, bits
         self._regularization, self._linear = Fraction(objective.regularization), linear
         self._places = view.limits.size  # the copy's layout pads its records
@@ -139,7 +140,7 @@ class ExactGradient:
         scaled = [(share.numerator * int(v)) // share.denominator for v in w.ravel()]
         return np.asarray(np.array(scaled, dtype=object).reshape(w.shape) + whole(self._linear, q))
 
-    def _blocks(self) -> Iterator[tuple[NDArray[np.int64], Whole, NDArray[np.int64], NDArray[np.int64]]]:
+    def _blocks(self) -> Iterator[tuple[Integers, Whole, Integers, Integers]]:
         """Records that are not null, some at a time: which, their entries, the entries' columns, where each begins."""
         records = self._records
         kept = np.flatnonzero(records.norms > 0)

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from discreet.curator.kernels import float_sums, sparse_float_sums
 from discreet.curator.records.admission import Records
 from discreet.losses.base import Loss
+from discreet.typing import Floats, Integers
 
 if TYPE_CHECKING:
     from discreet.curator.engines.threads import Workers
 
-Doubles = NDArray[np.float64]
 
 _CHUNK_VALUES = 1 << 20
 """Entries of the block whose square is one matrix product of a Hessian."""
@@ -37,9 +37,9 @@ _MOST_STRIDE = 8
 class Slopes:
     """A pass: the losses' gradient (K, p), the sum of the norms of each record's part in it, and all margins."""
 
-    gradient: Doubles
+    gradient: Floats
     size: float
-    margins: Doubles
+    margins: Floats
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,16 @@ class View:
     and the Hessian; ``norms`` are those after shrinking. The two sums are of weight_i times norm, and norm squared.
     """
 
-    shrinks: Doubles
-    pulls: Doubles
-    curvature_weights: Doubles
-    limits: Doubles
-    norms: Doubles
+    shrinks: Floats
+    pulls: Floats
+    curvature_weights: Floats
+    limits: Floats
+    norms: Floats
     sum_of_norms: float
     sum_of_squares: float
 
 
-def view_of(norms: Doubles, weights: Doubles, clip: float, row_norm: float) -> View:
+def view_of(norms: Floats, weights: Floats, clip: float, row_norm: float) -> View:
     """The view of records with these norms; quotients are made smaller by more than their rounding.
 
     So the promises (norms at most ``row_norm``, |slope| times norm at most ``clip``) are exact.
@@ -92,32 +92,32 @@ class Smooth(Protocol):
         """The records with gradients bounded by ``clip``, shrunk to ``row_norm``; kept for the next time."""
         ...
 
-    def slopes(self, w: Doubles, loss: Loss, view: View) -> Slopes:
+    def slopes(self, w: Floats, loss: Loss, view: View) -> Slopes:
         """The gradient of the sum of losses at ``w``."""
         ...
 
-    def states(self, margins: Doubles, loss: Loss, view: View) -> Doubles:
+    def states(self, margins: Floats, loss: Loss, view: View) -> Floats:
         """What Hessians need of each record: its weighted curvature, or its class probabilities."""
         ...
 
-    def product(self, states: Doubles, v: Doubles, view: View) -> Doubles:
+    def product(self, states: Floats, v: Floats, view: View) -> Floats:
         """The Hessian of the sum of losses times ``v``."""
         ...
 
-    def hessian(self, states: Doubles, stride: int = ..., dtype: type[np.floating[Any]] = ...) -> Doubles:
+    def hessian(self, states: Floats, stride: int = ..., dtype: type[np.floating[Any]] = ...) -> Floats:
         """The Hessian of one output; from every ``stride``-th part of the records, scaled up."""
         ...
 
-    def value(self, w: Doubles, loss: Loss, row_norm: float = ...) -> float:
+    def value(self, w: Floats, loss: Loss, row_norm: float = ...) -> float:
         """The sum of losses at ``w``, (p,) or (p, K), without clips; null records count nothing."""
         ...
 
-    def gradient(self, w: Doubles, loss: Loss, *, row_norm: float = ...) -> Doubles:
+    def gradient(self, w: Floats, loss: Loss, *, row_norm: float = ...) -> Floats:
         """The gradient of ``value``, in the shape of ``w``; to rounding, which is not bounded here."""
         ...
 
 
-def by_outputs(w: Doubles) -> Doubles:
+def by_outputs(w: Floats) -> Floats:
     """(p,) or (p, K) with one row an output."""
     return np.ascontiguousarray(np.atleast_2d(w.T), dtype=np.float64)
 
@@ -125,7 +125,7 @@ def by_outputs(w: Doubles) -> Doubles:
 class _Passes(ABC):
     """What dense and sparse share: facts of the rows, laid out as the kernels number them."""
 
-    def __init__(self, records: Records, workers: Workers, targets: Doubles, weights: Doubles, norms: Any) -> None:
+    def __init__(self, records: Records, workers: Workers, targets: Floats, weights: Floats, norms: Any) -> None:
         self._workers, self._one = workers, records.grid.one
         self._targets, self._weights = targets, weights
         self._norms = norms / records.grid.one
@@ -140,17 +140,17 @@ class _Passes(ABC):
         return kept[1]
 
     @abstractmethod
-    def slopes(self, w: Doubles, loss: Loss, view: View) -> Slopes: ...
+    def slopes(self, w: Floats, loss: Loss, view: View) -> Slopes: ...
 
     @abstractmethod
-    def margins(self, w: Doubles, view: View) -> Doubles:
+    def margins(self, w: Floats, view: View) -> Floats:
         """All margins at ``w`` (K, p)."""
 
-    def gradient(self, w: Doubles, loss: Loss, *, row_norm: float = math.inf) -> Doubles:
+    def gradient(self, w: Floats, loss: Loss, *, row_norm: float = math.inf) -> Floats:
         gradient = self.slopes(by_outputs(w), loss, self.view(row_norm=row_norm)).gradient
         return gradient.T if w.ndim == 2 else gradient[0]
 
-    def value(self, w: Doubles, loss: Loss, row_norm: float = math.inf) -> float:
+    def value(self, w: Floats, loss: Loss, row_norm: float = math.inf) -> float:
         margins = self.margins(by_outputs(w), self.view(row_norm=row_norm))
         facts = (self._targets.ravel(), self._value_weights, loss)
         if margins.shape[1] == 1:
@@ -158,14 +158,14 @@ class _Passes(ABC):
         return float(float_sums.sum_of_values_of_many(margins, *facts))
 
     @cached_property
-    def _value_weights(self) -> Doubles:
+    def _value_weights(self) -> Floats:
         return np.where(self._norms > 0, self._weights, 0.0).ravel()
 
-    def states(self, margins: Doubles, loss: Loss, view: View) -> Doubles:
+    def states(self, margins: Floats, loss: Loss, view: View) -> Floats:
         out, targets = np.empty(margins.shape), self._targets.ravel()
         weights, limits = view.curvature_weights.ravel(), view.limits.ravel()
 
-        def part(first: int, last: int) -> Doubles:
+        def part(first: int, last: int) -> Floats:
             cut = slice(first, last)
             if margins.shape[1] == 1:
                 float_sums.curvatures(margins[cut, 0], targets[cut], weights[cut], limits[cut], loss, out[cut, 0])
@@ -176,7 +176,7 @@ class _Passes(ABC):
         self._workers.sum(part, len(margins), 16 * margins.size)
         return out
 
-    def _unpacked(self, packed: Doubles, margins: Doubles) -> Slopes:
+    def _unpacked(self, packed: Floats, margins: Floats) -> Slopes:
         gradient = packed[:-1].reshape(margins.shape[1], self.n_columns) / self._one
         return Slopes(gradient, float(packed[-1]), margins)
 
@@ -185,7 +185,7 @@ class DenseSmooth(_Passes):
     """Passes over the tiles of a dense engine; ``targets``, ``weights`` and ``norms`` are cut like them."""
 
     def __init__(
-        self, records: Records, workers: Workers, tiles: NDArray[Any], targets: Doubles, weights: Doubles, norms: Any
+        self, records: Records, workers: Workers, tiles: NDArray[Any], targets: Floats, weights: Floats, norms: Any
     ) -> None:
         super().__init__(records, workers, targets, weights, norms)
         self._tiles = tiles
@@ -195,17 +195,17 @@ class DenseSmooth(_Passes):
         self.can_form_hessian = self.n_columns <= _MOST_COLUMNS
         self.stride = max(1, min(_MOST_STRIDE, len(tiles) // 8, self.n_rows // (64 * self.n_columns)))
 
-    def _margins_for(self, w: Doubles) -> Doubles:
+    def _margins_for(self, w: Floats) -> Floats:
         return np.empty((self._tiles.shape[0] * self._tiles.shape[2], len(w)))
 
     def _records_of(self, first: int, last: int) -> slice:
         """The records of some tiles."""
         return slice(first * self._tiles.shape[2], last * self._tiles.shape[2])
 
-    def slopes(self, w: Doubles, loss: Loss, view: View) -> Slopes:
+    def slopes(self, w: Floats, loss: Loss, view: View) -> Slopes:
         tiles, scaled, margins = self._tiles, w / self._one, self._margins_for(w)
 
-        def part(first: int, last: int) -> Doubles:
+        def part(first: int, last: int) -> Floats:
             out, cut = np.zeros(w.size + 1), slice(first, last)
             facts = (tiles[cut], self._targets[cut], view.shrinks[cut], view.pulls[cut])
             rest = (self._norms[cut], scaled, loss, margins[self._records_of(first, last)], out)
@@ -217,10 +217,10 @@ class DenseSmooth(_Passes):
 
         return self._unpacked(self._workers.sum(part, len(tiles), tiles.size * len(w)), margins)
 
-    def margins(self, w: Doubles, view: View) -> Doubles:
+    def margins(self, w: Floats, view: View) -> Floats:
         tiles, scaled, margins = self._tiles, w / self._one, self._margins_for(w)
 
-        def part(first: int, last: int) -> Doubles:
+        def part(first: int, last: int) -> Floats:
             own = margins[self._records_of(first, last)]
             float_sums.margins_over_tiles(tiles[first:last], view.shrinks[first:last], scaled, own)
             return np.zeros(1)
@@ -228,17 +228,17 @@ class DenseSmooth(_Passes):
         self._workers.sum(part, len(tiles), tiles.size * len(w))
         return margins
 
-    def product(self, states: Doubles, v: Doubles, view: View) -> Doubles:
+    def product(self, states: Floats, v: Floats, view: View) -> Floats:
         tiles, scaled = self._tiles, v / self._one
 
-        def part(first: int, last: int) -> Doubles:
+        def part(first: int, last: int) -> Floats:
             out, own = np.zeros(v.shape), states[self._records_of(first, last)]
             float_sums.product_over_tiles(tiles[first:last], view.curvature_weights[first:last], own, scaled, out)
             return out
 
         return self._workers.sum(part, len(tiles), tiles.size * len(v)) / self._one
 
-    def hessian(self, states: Doubles, stride: int = 1, dtype: type[np.floating[Any]] = np.float64) -> Doubles:
+    def hessian(self, states: Floats, stride: int = 1, dtype: type[np.floating[Any]] = np.float64) -> Floats:
         chosen = np.arange(0, len(self._tiles), stride)
         rows, p = self._tiles.shape[2], self.n_columns
         if len(chosen) == 0:  # no records: under add_remove a data set like any other
@@ -249,7 +249,7 @@ class DenseSmooth(_Passes):
         for first in range(0, len(chosen), at_once):
             some = chosen[first : first + at_once]
 
-            def fill(start: int, stop: int, some: NDArray[np.int64] = some) -> Doubles:
+            def fill(start: int, stop: int, some: Integers = some) -> Floats:
                 for k in range(start, stop):
                     float_sums.scale_tile(self._tiles[some[k]], roots[some[k]], k * rows, block)
                 return np.zeros(1)
@@ -263,7 +263,7 @@ class DenseSmooth(_Passes):
 class SparseSmooth(_Passes):
     """Passes over compressed rows."""
 
-    def __init__(self, records: Records, workers: Workers, weights: Doubles) -> None:
+    def __init__(self, records: Records, workers: Workers, weights: Floats) -> None:
         assert records.sparse is not None
         super().__init__(records, workers, records.targets, weights, records.norms.astype(np.float64))
         self._csr = records.sparse
@@ -275,36 +275,36 @@ class SparseSmooth(_Passes):
         self.can_form_hessian = self.n_columns <= _MOST_COLUMNS_SPARSE and pairs <= _MOST_ENTRIES * entries
         self.stride = 1
 
-    def slopes(self, w: Doubles, loss: Loss, view: View) -> Slopes:
+    def slopes(self, w: Floats, loss: Loss, view: View) -> Slopes:
         margins, scaled = np.empty((self.n_rows, len(w))), w / self._one
         facts = (*self._csr, self._targets, view.shrinks, view.pulls, view.limits, self._norms)
 
-        def part(first: int, last: int) -> Doubles:
+        def part(first: int, last: int) -> Floats:
             out = np.zeros(w.size + 1)
             sparse_float_sums.slopes_over_sparse(*facts, first, last, scaled, loss, margins, out)
             return out
 
         return self._unpacked(self._workers.sum(part, self.n_rows, self._csr[2].size * len(w)), margins)
 
-    def margins(self, w: Doubles, view: View) -> Doubles:
+    def margins(self, w: Floats, view: View) -> Floats:
         margins = np.empty((self.n_rows, len(w)))
         sparse_float_sums.margins_over_sparse(*self._csr, view.shrinks, w / self._one, margins)
         return margins
 
-    def product(self, states: Doubles, v: Doubles, view: View) -> Doubles:
+    def product(self, states: Floats, v: Floats, view: View) -> Floats:
         scaled = v / self._one
 
-        def part(first: int, last: int) -> Doubles:
+        def part(first: int, last: int) -> Floats:
             out = np.zeros(v.shape)
             sparse_float_sums.product_over_sparse(*self._csr, view.curvature_weights, states, first, last, scaled, out)
             return out
 
         return self._workers.sum(part, self.n_rows, self._csr[2].size * len(v)) / self._one
 
-    def hessian(self, states: Doubles, stride: int = 1, dtype: type[np.floating[Any]] = np.float64) -> Doubles:
+    def hessian(self, states: Floats, stride: int = 1, dtype: type[np.floating[Any]] = np.float64) -> Floats:
         scaled, p = states / self._one**2, self.n_columns
 
-        def part(first: int, last: int) -> Doubles:
+        def part(first: int, last: int) -> Floats:
             out = np.zeros((p, p))
             sparse_float_sums.add_pairs(*self._csr, scaled, first, last, out)
             return out

@@ -33,7 +33,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.certified.descent import Descent, gradient_within
 from discreet.curator.certified.float_passes import Smooth, SparseSmooth, by_outputs
@@ -42,6 +41,7 @@ from discreet.curator.engines.base import Engine
 from discreet.curator.known_answers.minimizer import check_smooth
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.typing import Floats
 
 MAX_STEPS = 200
 """Newton steps in doubles, at most. The number taken depends on data and never leaves."""
@@ -58,7 +58,7 @@ class Objective:
 
     loss: Loss
     regularization: float
-    linear: NDArray[np.float64]
+    linear: Floats
     clip: float = math.inf
     row_norm: float = math.inf
 
@@ -78,7 +78,7 @@ class Objective:
 class Minimum:
     """A point, and a proven upper bound on the true ||grad J|| there."""
 
-    point: NDArray[np.float64]
+    point: Floats
     gradient_norm: float
 
 
@@ -101,8 +101,8 @@ def minimize(engine: Engine, objective: Objective, tolerance: float) -> Minimum:
 
 
 def certified_gradient(
-    engine: Engine, objective: Objective, w: NDArray[np.float64], allowed: float = math.inf
-) -> tuple[NDArray[np.float64], float]:
+    engine: Engine, objective: Objective, w: Floats, allowed: float = math.inf
+) -> tuple[Floats, float]:
     """The gradient of J at ``w``, and a proven bound on its distance from the true one, at most ``allowed``.
 
     ``allowed`` must be more than 2^-50 times the gradient's norm, which its own rounding to doubles may take.
@@ -146,7 +146,7 @@ class _Certified:
         self.linear = by_outputs(objective.linear)
         self.view = passes.view(objective.clip, objective.row_norm)
 
-    def at(self, w: NDArray[np.float64]) -> Point:
+    def at(self, w: Floats) -> Point:
         slopes = self.passes.slopes(w, self.objective.loss, self.view)
         gradient = slopes.gradient + self.objective.regularization * w + self.linear
         error = self._error(float(np.linalg.norm(w)), float(np.linalg.norm(slopes.gradient)), slopes.size)

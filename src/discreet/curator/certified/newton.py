@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discreet.curator.certified.float_passes import Smooth, View
 from discreet.losses.base import Loss
-
-Doubles = NDArray[np.float64]
+from discreet.typing import Floats
 
 _PATIENCE = 6.0
 """How many steps with an old factor are worth a new one."""
@@ -39,11 +37,11 @@ def above(computed: float) -> float:
 class Point:
     """Weights (K, p), the computed gradient and its norm, a bound on its error, and the records' margins."""
 
-    w: Doubles
-    gradient: Doubles
+    w: Floats
+    gradient: Floats
     norm: float
     error: float
-    margins: Doubles
+    margins: Floats
 
     @property
     def bound(self) -> float:
@@ -54,7 +52,7 @@ class Point:
 class Steps(Protocol):
     """Where to go from a point, and what to learn from having gone there."""
 
-    def direction(self, point: Point) -> Doubles | None:
+    def direction(self, point: Point) -> Floats | None:
         """A direction of descent; None where none can be computed."""
         ...
 
@@ -63,7 +61,7 @@ class Steps(Protocol):
         ...
 
 
-def damped_states(passes: Smooth, loss: Loss, view: View, point: Point, first: float) -> Doubles:
+def damped_states(passes: Smooth, loss: Loss, view: View, point: Point, first: float) -> Floats:
     """The records' curvatures, and some of the largest one far from the minimum where they are few.
 
     A loss that is linear in places, or clipped, has none there, and a step without curvature goes astray. What is
@@ -85,7 +83,7 @@ def steps_for(passes: Smooth, loss: Loss, regularization: float, view: View, tol
     return ConjugateSteps(passes, loss, regularization, view, tolerance)
 
 
-def search(at: Callable[[Doubles], Point], start: Point, steps: Steps, tolerance: float, most_steps: int) -> Point:
+def search(at: Callable[[Floats], Point], start: Point, steps: Steps, tolerance: float, most_steps: int) -> Point:
     """Follow directions until the gradient is certified, or there is none to follow: the last point either way."""
     point = start
     for _ in range(most_steps):
@@ -101,7 +99,7 @@ def search(at: Callable[[Doubles], Point], start: Point, steps: Steps, tolerance
     return point
 
 
-def follow(at: Callable[[Doubles], Point], point: Point, direction: Doubles, tolerance: float) -> Point:
+def follow(at: Callable[[Floats], Point], point: Point, direction: Floats, tolerance: float) -> Point:
     """A point along the direction where the slope has at least halved; steps that still descend steeply grow.
 
     Gradients alone decide: near the minimum the differences of values are lost to rounding.
@@ -140,7 +138,7 @@ class CholeskySteps:
         self._factor: Any = None
         self._is_new, self._samples, self._first = False, 0, 0.0
 
-    def direction(self, point: Point) -> Doubles | None:
+    def direction(self, point: Point) -> Floats | None:
         self._is_new, self._first = self._factor is None, self._first or point.norm
         if self._factor is None:
             self._factor = self._factorize(point)
@@ -186,7 +184,7 @@ class ConjugateSteps:
         self._regularization, self._tolerance = regularization, tolerance
         self._first = 0.0
 
-    def direction(self, point: Point) -> Doubles | None:
+    def direction(self, point: Point) -> Floats | None:
         self._first = self._first or point.norm
         states = damped_states(self._passes, self._loss, self._view, point, self._first)
         enough = max(min(0.1, math.sqrt(point.norm / self._first)) * point.norm, 0.1 * self._tolerance)
@@ -195,7 +193,7 @@ class ConjugateSteps:
     def judge(self, before: Point, after: Point) -> None:
         pass
 
-    def _solve(self, states: Doubles, right: Doubles, enough: float) -> Doubles:
+    def _solve(self, states: Floats, right: Floats, enough: float) -> Floats:
         x, r = np.zeros_like(right), right.copy()
         d, squares = r.copy(), float((r * r).sum())
         for _ in range(_MOST_PRODUCTS):

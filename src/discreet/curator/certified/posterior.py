@@ -19,13 +19,12 @@ from bisect import insort
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.lattice.continuous import Draws
+from discreet.typing import Floats
 
-Vector = NDArray[np.float64]
-Energy = Callable[[Vector], float]
-Gradient = Callable[[Vector], Vector]
+Energy = Callable[[Floats], float]
+Gradient = Callable[[Floats], Floats]
 Tangent = tuple[float, float, float]  # where it touches E, the value there, the slope
 
 _MOST_IN_BLOCK = 1 << 16
@@ -72,7 +71,7 @@ def log_concave_on_interval(
         insort(tangents, (point, value, slope(point)))
 
 
-def gaussian_in_ball(mean: Vector, precision_cholesky: Vector, radius: float, draws: Draws) -> Vector:
+def gaussian_in_ball(mean: Floats, precision_cholesky: Floats, radius: float, draws: Draws) -> Floats:
     """One exact draw from N(mean, P^-1) given ||w|| <= radius (infinity allowed), with P = L L^T.
 
     A few plain tries first, the first one in the ball kept; then, in P's own axes, which the ball does not mind,
@@ -93,11 +92,11 @@ def gaussian_in_ball(mean: Vector, precision_cholesky: Vector, radius: float, dr
 def strongly_log_concave(
     energy: Energy,
     gradient: Gradient,
-    center: Vector,
+    center: Floats,
     modulus: float,
     radius: float,
     draws: Draws,
-) -> Vector:
+) -> Floats:
     """One exact draw from exp(-E) on ||w|| <= radius, for a ``modulus``-strongly convex E.
 
     Envelope: E(w) >= E(c) + g.(w - c) + modulus/2 ||w - c||^2 with g a (sub)gradient at c, a Gaussian around
@@ -109,7 +108,7 @@ def strongly_log_concave(
     bottom, tilt = energy(center), gradient(center)
     precisions = np.full(center.size, float(modulus))
 
-    def excess(point: Vector) -> float:
+    def excess(point: Floats) -> float:
         step = point - center
         return energy(point) - (bottom + float(tilt @ step + modulus / 2 * (step @ step)))
 
@@ -120,12 +119,12 @@ def strongly_log_concave(
 def langevin_chain(
     energy: Energy,
     gradient: Gradient,
-    center: Vector,
-    precision: Vector,
+    center: Floats,
+    precision: Floats,
     radius: float,
     draws: Draws,
     n_steps: int,
-) -> Vector:
+) -> Floats:
     """The last state of a Metropolis-adjusted Langevin chain for exp(-E) on ||w|| <= radius: approximate.
 
     In coordinates v with w = center + L^-T v (``precision`` = L L^T, ideally E's Hessian at the center) a
@@ -137,7 +136,7 @@ def langevin_chain(
     factor = factor_of(precision)
     whiten = np.linalg.inv(factor)
 
-    def look(w: Vector) -> tuple[float, Vector]:
+    def look(w: Floats) -> tuple[float, Floats]:
         inside = np.linalg.norm(w) <= radius
         return (energy(w), whiten @ gradient(w)) if inside else (math.inf, 0.0 * w)
 
@@ -159,7 +158,7 @@ def langevin_chain(
     return w
 
 
-def factor_of(precision: Vector) -> Vector:
+def factor_of(precision: Floats) -> Floats:
     """L with L L^T = precision, which is positive definite but for its rounding; Cholesky's, or a rounded one's.
 
     Where rounding hides the smallest eigenvalues, they are raised to the largest one's rounding: L is lower triangular
@@ -179,7 +178,7 @@ def _keeps(excess: float, draws: Draws) -> bool:
     return bool(draws.exponential() > excess)
 
 
-def _ball_proposals(precisions: Vector, natural: Vector, radius: float, draws: Draws) -> Iterator[tuple[Vector, float]]:
+def _ball_proposals(precisions: Floats, natural: Floats, radius: float, draws: Draws) -> Iterator[tuple[Floats, float]]:
     """Points of the ball from an envelope of exp(natural.w - w.Dw/2), each with what the envelope exceeds it by.
 
     Without an end. On the ball lambda/2 (radius^2 - ||w||^2) >= 0 for every lambda >= 0, so the Gaussian with D +
@@ -198,7 +197,7 @@ def _ball_proposals(precisions: Vector, natural: Vector, radius: float, draws: D
         block = min(2 * block, max(1, _MOST_IN_BLOCK // mean.size))
 
 
-def _pull(precisions: Vector, natural: Vector, radius: float) -> float:
+def _pull(precisions: Floats, natural: Floats, radius: float) -> float:
     """The lambda >= 0 at which the mean square of N(natural / (D + lambda), 1 / (D + lambda)) is radius^2."""
 
     def mean_square(pull: float) -> float:
@@ -228,7 +227,7 @@ def _tangents_around_minimum(touch: Callable[[float], Tangent], low: float, high
     return sorted(tangents)
 
 
-def _draw_under_tangents(tangents: Vector, low: float, high: float, draws: Draws) -> tuple[float, float]:
+def _draw_under_tangents(tangents: Floats, low: float, high: float, draws: Draws) -> tuple[float, float]:
     """A point with density exp(-envelope), and the envelope there. Rows: where each tangent touches, value, slope."""
     x, value, slope = tangents
     gap, rise, turn = np.diff(tangents)

@@ -11,9 +11,7 @@ from discreet.curator.certified.float_passes import Smooth
 from discreet.curator.engines.threads import Workers
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT
 from discreet.curator.records.admission import Records, rows_of_units
-
-Integers = NDArray[np.int64]
-Vector = NDArray[np.float64]
+from discreet.typing import Floats, Integers
 
 
 class Engine(ABC):
@@ -76,11 +74,11 @@ class Limits:
 class RowFacts:
     """Each row's target, weight and coefficient limit side by side, kept for the bound last asked."""
 
-    def __init__(self, targets: Vector, weights: Vector, limits: Limits) -> None:
+    def __init__(self, targets: Floats, weights: Floats, limits: Limits) -> None:
         self._targets, self._weights, self._limits = targets, weights, limits
-        self._kept: tuple[NDArray[np.int32], Vector] | None = None
+        self._kept: tuple[NDArray[np.int32], Floats] | None = None
 
-    def of(self, bound: int, use_l1: bool) -> Vector:
+    def of(self, bound: int, use_l1: bool) -> Floats:
         limits, kept = self._limits.of(bound, use_l1), self._kept
         if kept is None or kept[0] is not limits:
             kept = limits, np.column_stack([self._targets, self._weights, limits])
@@ -88,7 +86,7 @@ class RowFacts:
         return kept[1]
 
 
-def row_weights(n: int, shares: Integers | None) -> Vector:
+def row_weights(n: int, shares: Integers | None) -> Floats:
     """Return each row's weight: a person's loss is the mean over that person's rows."""
     return np.ones(n) if shares is None else np.reciprocal(shares.astype(np.float64))
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.certified.float_passes import DenseSmooth
-from discreet.curator.engines.base import Engine, Integers, Limits, Vector
+from discreet.curator.engines.base import Engine, Limits
 from discreet.curator.kernels.gradients import tile_margins
 from discreet.curator.records.admission import Records
+from discreet.typing import Floats, Integers
 
 _TILE_BYTES = 1 << 18
 _MOST_TILE_ROWS = 2048
@@ -28,12 +29,12 @@ class Tiles(NamedTuple):
     """The rows, and what belongs to them, cut into tiles; the last one is padded with null records."""
 
     cells: NDArray[Any]
-    targets: Vector
-    weights: Vector
+    targets: Floats
+    weights: Floats
     limits: Limits
     shares: Integers | None
 
-    def margins(self, w: Vector) -> Vector:
+    def margins(self, w: Floats) -> Floats:
         """Return exact integer margins, tile by tile, as doubles."""
         integers = w.astype(np.int64)
         margins = np.empty(self.targets.shape, dtype=np.int64)

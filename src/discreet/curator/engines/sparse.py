@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.certified.float_passes import SparseSmooth
-from discreet.curator.engines.base import Engine, Integers, Vector
+from discreet.curator.engines.base import Engine
 from discreet.curator.kernels.coordinates import sparse_margins
 from discreet.curator.records.admission import Records
+from discreet.typing import Floats, Integers
 
 
 class SparseEngine(Engine):
@@ -31,7 +32,7 @@ class SparseEngine(Engine):
         starts = np.searchsorted(indices[order], np.arange(self.records.n_columns + 1)).astype(np.int64)
         return starts, rows, data[order]
 
-    def margins(self, w: Vector) -> Vector:
+    def margins(self, w: Floats) -> Floats:
         """Return exact integer margins as doubles: integer products and sums below 2^53."""
         margins = np.empty(self.records.n_rows)
         sparse_margins(*self.rows, w, margins)

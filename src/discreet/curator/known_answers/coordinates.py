@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.engines import engine_for
 from discreet.curator.known_answers import ROWS, SIZE, TARGETS, known_records, once_for_classes, require
 from discreet.losses.base import Loss, derivative
 from discreet.penalties.base import prox_coordinate
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator.queries.coordinates import CoordinateProgram
@@ -48,7 +48,7 @@ def check_coordinate_kernels(loss: Loss, penalty: Any, *, sparse: bool) -> None:
     require(every_square.over(engine).tolist() == [sum(row[j] ** 2 for row in ROWS.tolist()) for j in range(SIZE)])
 
 
-def _entry_sum_by_hand(w: NDArray[np.float64], j: int, bound: int, program: CoordinateProgram) -> int:
+def _entry_sum_by_hand(w: Floats, j: int, bound: int, program: CoordinateProgram) -> int:
     total = 0
     for row, target in zip(ROWS.tolist(), TARGETS.tolist(), strict=True):
         margin = float(sum(x * int(v) for x, v in zip(row, w.tolist(), strict=True))) * program.margin_scale

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan
 from discreet.curator.engines import engine_for
@@ -16,6 +15,7 @@ from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.lattice.lattice import COARSE, Weights
 from discreet.curator.lattice.noise import discrete_laplace, rounded_gaussian
 from discreet.losses.base import Loss, Valued, derivatives, least, values
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator.queries.candidates import ValueQuery
@@ -106,7 +106,7 @@ def _gradient_by_hand(query: GradientQuery) -> list[list[int]]:
     return total
 
 
-def _margins_by_hand(row: list[int], point: Weights) -> NDArray[np.float64]:
+def _margins_by_hand(row: list[int], point: Weights) -> Floats:
     scale = point.margin_scale(COARSE)
     return np.array([float(sum(x * int(v) for x, v in zip(row, wk, strict=True))) * scale for wk in point.integers])
 

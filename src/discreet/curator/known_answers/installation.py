@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.known_answers.coordinates import check_coordinate_kernels
 from discreet.curator.known_answers.gradients import check_gaussian, check_kernels, check_laplace
@@ -19,12 +18,13 @@ from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rou
 from discreet.errors import StaleKernels
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1
+from discreet.typing import Floats, Integers
 
 SIGNIFICANCE = 1e-7
 BINS = 64
 EXPONENT = 20  # noise of scale 2^20: fine enough that the continuous law is the lattice's within 1e-5
 
-Sampler = Callable[[int, int, Entropy], NDArray[np.int64]]
+Sampler = Callable[[int, int, Entropy], Integers]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def sampler_checks(draws: int = 200_000, entropy: Entropy | None = None) -> Iter
     yield poisson_check(max(10_000_000, 50 * draws), source, numerator=7)
 
 
-def law_check(name: str, sampler: Sampler, edges: NDArray[np.float64], draws: int, entropy: Entropy) -> Check:
+def law_check(name: str, sampler: Sampler, edges: Floats, draws: int, entropy: Entropy) -> Check:
     """A chi-square test on bins of equal probability under the law, in units of the noise's scale."""
     values = sampler(draws, EXPONENT, entropy) / 2.0**EXPONENT
     counts = np.bincount(np.searchsorted(edges, values), minlength=BINS)
@@ -105,16 +105,16 @@ def _judged(statistic: float, freedom: int) -> tuple[bool, float]:
     return bool(min(above, below) > SIGNIFICANCE / 2), float(above)
 
 
-def _levels() -> NDArray[np.float64]:
+def _levels() -> Floats:
     return np.arange(1, BINS) / BINS
 
 
-def _normal_quantiles() -> NDArray[np.float64]:
+def _normal_quantiles() -> Floats:
     from scipy.special import ndtri
 
     return np.asarray(ndtri(_levels()))
 
 
-def _laplace_quantiles() -> NDArray[np.float64]:
+def _laplace_quantiles() -> Floats:
     level = _levels()
     return np.where(level < 0.5, np.log(2 * level), -np.log(2 * (1 - level)))

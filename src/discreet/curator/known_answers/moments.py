@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
@@ -13,6 +12,7 @@ from discreet.curator.known_answers import ROWS, SIZE, known_records, once_for_c
 from discreet.curator.lattice.lattice import COARSE
 from discreet.curator.records.admission import Records
 from discreet.curator.records.recoding import Recoding, recoded
+from discreet.typing import Floats, Integers
 
 _BOUND, _SCALE = 1 << 34, 40
 _DOMAIN = Domain(np.ones(SIZE), math.sqrt(SIZE), len(ROWS), Neighbors("zero_out"))
@@ -53,7 +53,7 @@ def check_count_kernel() -> None:
     require(total.tolist() == [6, 3, 2, 12])
 
 
-def _dense(records: Records) -> NDArray[np.int64]:
+def _dense(records: Records) -> Integers:
     if records.rows is not None:
         return records.rows.astype(np.int64)
     assert records.sparse is not None
@@ -94,7 +94,7 @@ def _outer_by_hand() -> list[list[int]]:
     return total
 
 
-def _recoded_by_hand(recoding: Recoding, one: int) -> NDArray[np.float64]:
+def _recoded_by_hand(recoding: Recoding, one: int) -> Floats:
     u = (ROWS[:, : SIZE - 1] / COARSE.one - recoding.center) / recoding.scale
     u = np.column_stack([u, np.full(len(ROWS), recoding.constant)])
     u *= np.minimum(1.0, recoding.row_norm / np.linalg.norm(u, axis=1))[:, None]

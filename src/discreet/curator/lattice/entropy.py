@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from discreet.typing import Words
 
 
 class Entropy(Protocol):

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
+from discreet.typing import Floats, Integers
 
 COEFFICIENT_LIMIT = 1 << 30
 """Coefficients c are kept within +-2^30 (a further clip), so that they fit 32 bits."""
@@ -116,7 +117,7 @@ class Weights:
         return 2.0 ** -(self.shift + grid.bits)
 
 
-def place_weights(w: NDArray[np.float64], grid: Grid) -> Weights:
+def place_weights(w: Floats, grid: Grid) -> Weights:
     """Round weights (p,) or (p, K) to 32-bit integers, as finely as keeps every margin within 62 bits.
 
     The shift depends on the released weights alone. The rounding moves a weight by at most 2^-30 of the
@@ -149,7 +150,7 @@ def weight_room(grid: Grid) -> float:
     return float(((1 << 53) - 1) >> grid.bits)
 
 
-def on_weight_grid(w: NDArray[np.float64], grid: Grid) -> NDArray[np.float64]:
+def on_weight_grid(w: Floats, grid: Grid) -> Floats:
     """Weights as integers (held in doubles) on the coordinate methods' grid."""
     integers = np.rint(w * weight_scale(grid))
     if not float(np.abs(integers).sum()) <= weight_room(grid):
@@ -157,7 +158,7 @@ def on_weight_grid(w: NDArray[np.float64], grid: Grid) -> NDArray[np.float64]:
     return integers
 
 
-def block_bounds(clips: NDArray[np.float64], bound: int, use_l1: bool) -> NDArray[np.int64]:
+def block_bounds(clips: Floats, bound: int, use_l1: bool) -> Integers:
     """Integer bounds in proportion to ``clips`` whose L2 norm (L1 where ``use_l1``) is at most ``bound``."""
     if clips.size == 1:
         return np.array([bound], dtype=np.int64)

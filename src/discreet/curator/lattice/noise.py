@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.kernels import samplers
-from discreet.curator.lattice.entropy import Entropy, Words
+from discreet.curator.lattice.entropy import Entropy
+from discreet.typing import Integers, Words
 
-Integers = NDArray[np.int64]
 Table = tuple[NDArray[np.int32], Words, Words]  # guide, high words, low words
 
 PROBABILITY_BITS = 16

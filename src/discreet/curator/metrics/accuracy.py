@@ -6,29 +6,27 @@ At the true accuracy a, (1 - a) right - a wrong = 0, so (1 - a) r - a w is noise
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.metrics.inverted_tests import kept
 from discreet.curator.metrics.measurement import Measured, half_width
 from discreet.curator.metrics.noise_bounds import Noise
 from discreet.curator.metrics.noisy_sums import Buyer, one_hot
 from discreet.curator.metrics.predictions import Released
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 SHARES = (1.0,)
 SAMPLING = "binomial"
 
 
-def seen(model: Released, margins: Vector, targets: Vector) -> Vector:
+def seen(model: Released, margins: Floats, targets: Floats) -> Floats:
     """1 for a right row, 0 for a wrong one, NaN for one that cannot be scored."""
     predicted = (margins[:, 0] > 0) if margins.shape[1] == 1 else margins.argmax(axis=1)
-    right: Vector = np.equal(predicted, targets).astype(np.float64)
+    right: Floats = np.equal(predicted, targets).astype(np.float64)
     right[np.isnan(targets) | np.isnan(margins).any(axis=1)] = np.nan
     return right[:, None]
 
 
-def measure(model: Released, rows: Vector, buyer: Buyer, level: float) -> Measured:
+def measure(model: Released, rows: Floats, buyer: Buyer, level: float) -> Measured:
     """The noisy share of right rows among those that can be scored."""
     right = rows[:, 0]
     counts, noise = buyer.sums(one_hot(np.where(np.isnan(right), -1.0, right).astype(np.int64), 2))

@@ -5,13 +5,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.metrics import METRICS
 from discreet.curator.metrics.measurement import Measured, half_width
 from discreet.curator.metrics.predictions import Released, read
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 
 class ExactScore(NamedTuple):
@@ -35,7 +33,7 @@ def measure_public(metric: str, model: Released, X: Any, y: Any, level: float) -
     return ExactScore(found, len(rows), "DeLong" if metric == "auc" else "delta method")
 
 
-def _wilson(right: Vector, level: float) -> tuple[float, float, float]:
+def _wilson(right: Floats, level: float) -> tuple[float, float, float]:
     n, z = len(right), half_width(level)
     if n == 0:
         return math.nan, 0.0, 1.0
@@ -44,7 +42,7 @@ def _wilson(right: Vector, level: float) -> tuple[float, float, float]:
     return share, max(0.0, (center - spread) / (1 + z * z / n)), min(1.0, (center + spread) / (1 + z * z / n))
 
 
-def area(margins: Vector, classes: Vector) -> tuple[float, float]:
+def area(margins: Floats, classes: Floats) -> tuple[float, float]:
     """The area under the ROC curve, ties counted half, and DeLong's standard error."""
     positive, negative = np.sort(margins[classes > 0]), np.sort(margins[classes <= 0])
     if not (len(positive) and len(negative)):
@@ -56,13 +54,13 @@ def area(margins: Vector, classes: Vector) -> tuple[float, float]:
     return value, math.sqrt(variance)
 
 
-def _ranks(ordered: Vector, values: Vector) -> Vector:
+def _ranks(ordered: Floats, values: Floats) -> Floats:
     """How many of ``ordered`` lie below each value, those equal to it half."""
     ends = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
     return np.asarray(sum(ends) / 2.0)
 
 
-def r_squared_of(u: Vector, v: Vector) -> tuple[float, float]:
+def r_squared_of(u: Floats, v: Floats) -> tuple[float, float]:
     """R2 and its standard error: each row's influence on the ratio of the two sums of squares."""
     around, error = (u - u.mean()) ** 2 if len(u) else u, (u - v) ** 2
     if not (len(u) and around.sum() > 0):

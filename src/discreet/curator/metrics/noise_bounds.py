@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 GUARD = 1 + 2.0**-10
 """Covers that noise and coefficients are rounded to the lattice: both by less than 2^-13 of the noise."""
@@ -84,11 +83,11 @@ _SPEEDS = 1 - np.geomspace(1.0, 2.0**-8, 48)[1:]
 class Spectrum:
     """What bounds on e' matrix f need: the matrix's singular values, and the fourth moment's root for Laplace noise."""
 
-    values: Vector
+    values: Floats
     root: float
 
     @classmethod
-    def of(cls, matrix: Vector) -> "Spectrum":
+    def of(cls, matrix: Floats) -> "Spectrum":
         """The moment is exact, with the moments 2 and 24 of a Laplace variable of scale 1."""
         gram, squares = matrix.T @ matrix, matrix**2
         quadratic = 4 * (np.trace(gram) ** 2 + 2 * (gram**2).sum()) + 12 * (np.diag(gram) ** 2).sum()
@@ -101,7 +100,7 @@ class Spectrum:
         """The largest singular value."""
         return float(self.values.max(initial=0.0))
 
-    def logs(self, u: Vector) -> Vector:
+    def logs(self, u: Floats) -> Floats:
         """The logarithm of the moment generating function at each u, for Gaussian noise of scale 1."""
         return np.asarray(-0.5 * np.log1p(-((u[:, None] * self.values) ** 2)).sum(axis=1))
 

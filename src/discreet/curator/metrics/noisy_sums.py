@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.plan import Plan, Release
@@ -23,11 +22,11 @@ from discreet.curator.metrics.noise_bounds import GUARD, Noise
 from discreet.curator.private_data import PrivateData
 from discreet.ledger.reservation import Reservation
 from discreet.losses import Logistic
+from discreet.typing import Floats, Integers
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
 
-Vector = NDArray[np.float64]
 
 QUERY = "noisy_mean_squares"
 ROUNDING = 2.0**-19
@@ -65,7 +64,7 @@ class Buyer:
         assert self.curator is not None
         return self.curator.issued(promised, reservation)
 
-    def sums(self, table: Any, *, length: float = 1.0) -> tuple[Vector, Noise]:
+    def sums(self, table: Any, *, length: float = 1.0) -> tuple[Floats, Noise]:
         """The noisy sum of the squared rows, and its noise; no row of squares is longer than ``length``."""
         clip = length * _ROOM
         asked = self.priced.only(self.bought, clip)
@@ -84,7 +83,7 @@ class Buyer:
         return found, Noise(sensitivity * multiplier * GUARD, pure)
 
 
-def one_hot(cells: NDArray[np.int64], size: int) -> Any:
+def one_hot(cells: Integers, size: int) -> Any:
     """Rows with a 1 in their cell, as compressed rows; a negative cell is the null row."""
     from scipy.sparse import csr_array
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
 from discreet.curator.records import admission, containers
@@ -20,9 +19,9 @@ from discreet.curator.records.stream import in_place, is_stream
 from discreet.errors import Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
+from discreet.typing import Floats, Integers
 
-Vector = NDArray[np.float64]
-Seen = Callable[[Vector, Vector], Vector]
+Seen = Callable[[Floats, Floats], Floats]
 """Of margins (rows, outputs) and targets: the numbers that a metric needs, one row a row; NaN for a null row."""
 
 
@@ -33,17 +32,17 @@ class Released:
     name: str
     bounds: Bounds
     loss: Loss
-    coef: Vector
-    intercept: Vector
-    low: Vector
-    high: Vector
+    coef: Floats
+    intercept: Floats
+    low: Floats
+    high: Floats
 
     @property
     def is_classifier(self) -> bool:
         """Whether targets are classes."""
         return bool(self.loss.task == "classification")
 
-    def margins(self, features: Vector) -> Vector:
+    def margins(self, features: Floats) -> Floats:
         """The linear predictor, one column an output; NaN where a feature is not finite."""
         n, outputs = len(features), len(self.coef)
         out = np.broadcast_to(self.intercept, (n, outputs)).copy()
@@ -55,7 +54,7 @@ class Released:
         out[~finite] = np.nan
         return out
 
-    def sparse_margins(self, csr: Any) -> Vector:
+    def sparse_margins(self, csr: Any) -> Floats:
         """The same of compressed rows in canonical form, whose absent entries are 0 and within every range."""
         n, outputs = csr.shape[0], len(self.coef)
         row = np.repeat(np.arange(n), np.diff(csr.indptr))
@@ -69,7 +68,7 @@ class Released:
         out[row[~finite]] = np.nan
         return out
 
-    def predictions(self, margins: Vector) -> Vector:
+    def predictions(self, margins: Floats) -> Floats:
         """The predicted number; one at a time where there is an exponential, whose vector form need not be row-pure."""
         one = margins[:, 0]
         if not self.loss.log_link:
@@ -80,7 +79,7 @@ class Released:
 
 def read(
     model: Released, X: Any, y: Any, seen: Seen, reservation: Reservation | None = None
-) -> tuple[Vector, NDArray[np.int64] | None]:
+) -> tuple[Floats, Integers | None]:
     """What ``seen`` makes of each row, in one pass over blocks; and the persons behind the rows of a stream.
 
     The features of a stream are shown to the ledger's owner on the way, as a fit would show them.
@@ -101,7 +100,7 @@ def read(
     return np.concatenate(parts), np.concatenate(persons) if persons else None
 
 
-def _array_blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Vector, Vector]]:
+def _array_blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Floats, Floats]]:
     table = containers.two_dimensional(X)
     targets = admission.class_indices(y, model.bounds.classes or ()) if model.is_classifier else _numbers(y)
     if len(targets) != table.shape[0]:
@@ -113,5 +112,5 @@ def _array_blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Vector, Vec
         yield model.margins(block), targets[first:last]
 
 
-def _numbers(y: Any) -> Vector:
+def _numbers(y: Any) -> Floats:
     return admission.numbers(containers.one_dimensional(y))

@@ -17,15 +17,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.metrics.inverted_tests import kept
 from discreet.curator.metrics.measurement import Measured, half_width
 from discreet.curator.metrics.noise_bounds import Noise
 from discreet.curator.metrics.noisy_sums import ROUNDING, Buyer
 from discreet.curator.metrics.predictions import Released
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 SHARES = (1.0,)
 SAMPLING = "as for normal errors"
@@ -35,7 +33,7 @@ _MEAN = 0.1
 """The part of alpha that the range of the mean takes."""
 
 
-def seen(model: Released, margins: Vector, targets: Vector) -> Vector:
+def seen(model: Released, margins: Floats, targets: Floats) -> Floats:
     """u and v of each row; NaN for one that cannot be scored."""
     low, high = model.bounds.target or (0.0, 1.0)
     middle, half = (low + high) / 2, (high - low) / 2 or 1.0
@@ -44,7 +42,7 @@ def seen(model: Released, margins: Vector, targets: Vector) -> Vector:
     return np.asarray(np.clip((np.clip(pair, low, high) - middle) / half, -1.0, 1.0))
 
 
-def measure(model: Released, rows: Vector, buyer: Buyer, level: float) -> Measured:
+def measure(model: Released, rows: Floats, buyer: Buyer, level: float) -> Measured:
     """1 less the ratio of two noisy sums of squares."""
     u, v = rows[:, 0], rows[:, 1]
     roots = [(1 + u) / 2, (1 - u) / 2, np.sqrt((1 - u * u) / 2)]

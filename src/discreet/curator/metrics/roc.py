@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.metrics.inverted_tests import kept
 from discreet.curator.metrics.measurement import Measured, half_width
 from discreet.curator.metrics.noise_bounds import Noise, Spectrum
 from discreet.curator.metrics.noisy_sums import ROUNDING, Buyer, one_hot
 from discreet.curator.metrics.predictions import Released
-
-Vector = NDArray[np.float64]
+from discreet.typing import Booleans, Floats, Integers
 
 SHARES = (0.1, 0.5, 0.4)
 """Of the rough histogram, of that of both classes, of the two sums: measured, and flat around here."""
@@ -42,14 +40,14 @@ _PARTS = 0.8, 0.12, 0.08
 """Of alpha: the two sums' noise, the product of noises, the pairs in equal bins."""
 
 
-def seen(model: Released, margins: Vector, targets: Vector) -> Vector:
+def seen(model: Released, margins: Floats, targets: Floats) -> Floats:
     """Margin and class (0 or 1) of each row; NaN for one that cannot be scored."""
     pair = np.column_stack([margins[:, 0], targets])
     pair[~np.isfinite(pair).all(axis=1)] = np.nan
     return pair
 
 
-def measure(model: Released, rows: Vector, buyer: Buyer, level: float) -> Measured:
+def measure(model: Released, rows: Floats, buyer: Buyer, level: float) -> Measured:
     """The area, with ties counted half."""
     scored = np.isfinite(rows[:, 0])
     margins, classes = np.where(scored, rows[:, 0], 0.0), np.where(scored, rows[:, 1], 0.0)
@@ -61,7 +59,7 @@ def measure(model: Released, rows: Vector, buyer: Buyer, level: float) -> Measur
     return _Area(rough, sums, noise).measured(level)
 
 
-def _bins(model: Released, margins: Vector, scored: NDArray[np.bool_], buyer: Buyer) -> Vector:
+def _bins(model: Released, margins: Floats, scored: Booleans, buyer: Buyer) -> Floats:
     """Inner edges of bins of about equal mass, as many as the noise to come makes worth having."""
     spans = (model.high - model.low) * np.abs(model.coef[0])
     center = float(model.intercept[0] + ((model.low + model.high) / 2) @ model.coef[0])
@@ -73,7 +71,7 @@ def _bins(model: Released, margins: Vector, scored: NDArray[np.bool_], buyer: Bu
     mass = (1 - _UNIFORM) * mass / (float(mass.sum()) or 1.0) + _UNIFORM / ROUGH
     size = _worth_having(max(float(counts.sum()), 1.0), noise.deviation * _later(buyer))
     heights = np.concatenate([[0.0], np.cumsum(mass)]) / float(mass.sum())
-    edges: Vector = np.unique(np.interp(np.arange(1, size) / size, heights, grid))
+    edges: Floats = np.unique(np.interp(np.arange(1, size) / size, heights, grid))
     return edges
 
 
@@ -96,21 +94,21 @@ def _worth_having(count: float, deviation: float) -> int:
 class _Histogram:
     """Noisy counts of both classes, from the lowest margins to the highest."""
 
-    positive: Vector
-    negative: Vector
+    positive: Floats
+    negative: Floats
     noise: Noise
 
     @property
-    def below(self) -> Vector:
+    def below(self) -> Floats:
         """M g-: for a row of the positive class in each bin, the negatives below it."""
         return np.asarray(np.cumsum(self.negative) - self.negative / 2)
 
     @property
-    def above(self) -> Vector:
+    def above(self) -> Floats:
         """M' g+: for a row of the negative class in each bin, the positives above it."""
         return np.asarray(np.cumsum(self.positive[::-1])[::-1] - self.positive / 2)
 
-    def table(self, bins: NDArray[np.int64], classes: Vector, scored: NDArray[np.bool_]) -> Vector:
+    def table(self, bins: Integers, classes: Floats, scored: Booleans) -> Floats:
         """Each row's number between the least and the largest, as two parts of 1: cells of its own for each class."""
         out = np.zeros((len(bins), 4))
         for at, values, mine in ((0, self.below, classes > 0), (2, self.above, classes <= 0)):
@@ -134,7 +132,7 @@ class _Area:
     """The two sums, each as two cells, and the histogram that they refine."""
 
     rough: _Histogram
-    sums: Vector
+    sums: Floats
     noise: Noise
 
     def measured(self, level: float) -> Measured:
@@ -158,7 +156,7 @@ class _Area:
         low, high = (0.0, 1.0) if refuted(value) else (kept(refuted, value, 0.0), kept(refuted, value, 1.0))
         return Measured(value, low, high, half_width(level) * _spread(value, positives, negatives))
 
-    def _test(self) -> tuple[Vector, Vector, float, float]:
+    def _test(self) -> tuple[Floats, Floats, float, float]:
         """Weights of the cells in concordant pairs and in all pairs, and the released constants to be taken off."""
         rough = self.rough
         (least, most), (bottom, top) = ends(rough.below), ends(rough.above)
@@ -184,7 +182,7 @@ def _equal(size: int) -> Spectrum:
     return Spectrum.of(np.eye(size))
 
 
-def ends(values: Vector) -> tuple[float, float]:
+def ends(values: Floats) -> tuple[float, float]:
     """The least and the largest, never equal."""
     low, high = float(values.min()), float(values.max())
     return low, high if high > low else low + 1.0

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.curator.engines.base import Engine, Integers, unit_bounds
+from discreet.curator.engines.base import Engine, unit_bounds
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.kernels import values as kernels
@@ -23,8 +22,7 @@ from discreet.curator.lattice.lattice import Weights, place_weights, unit_for
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation
 from discreet.losses.base import Valued
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class ValueQuery:
         work = len(w) * engine.rows[2].size if isinstance(engine, SparseEngine) else records.n_rows * w.size
         return engine.workers.sum(part, records.n_rows, work)
 
-    def _over_tiles(self, engine: DenseEngine, scales: Vector, limits: Integers, asked: tuple[Any, ...]) -> Integers:
+    def _over_tiles(self, engine: DenseEngine, scales: Floats, limits: Integers, asked: tuple[Any, ...]) -> Integers:
         tiles = engine.tiles
 
         def part(first: int, last: int) -> Integers:

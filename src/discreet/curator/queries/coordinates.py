@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
-from discreet.curator.engines.base import Engine, Integers, unit_bounds
+from discreet.curator.engines.base import Engine, unit_bounds
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.kernels import coordinates as kernels
@@ -22,8 +21,8 @@ from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import prox_coordinate
+from discreet.typing import Floats, Integers
 
-Vector = NDArray[np.float64]
 QUERY = "noisy_coordinate_gradient"
 
 
@@ -35,10 +34,10 @@ class CoordinateQuery:
     each record's entry clipped at the integer ``bounds[c]``.
     """
 
-    w: Vector
+    w: Floats
     loss: Loss
     columns: Integers
-    scales: Vector
+    scales: Floats
     bounds: Integers
     margin_scale: float
 
@@ -86,21 +85,21 @@ class CoordinateProgram:
     ``units`` and ``n`` turn a noisy lattice sum into a mean gradient; ``room`` bounds the integer weights' L1 norm.
     """
 
-    w: Vector
+    w: Floats
     loss: Loss
     penalty: Any
     coordinates: Integers
     noise: Integers
-    scales: Vector
+    scales: Floats
     bound: int
-    units: Vector
+    units: Floats
     n: float
-    steps: Vector
+    steps: Floats
     margin_scale: float
     to_grid: float
     room: float
 
-    def over(self, engine: Engine) -> tuple[Vector, Vector]:
+    def over(self, engine: Engine) -> tuple[Floats, Floats]:
         """Return the integer weights after the program, and the sum of the iterates after each step, in grid units."""
         w, sums, bounds = self.w.copy(), np.zeros(self.w.size), np.array([self.bound])
         asked = (
@@ -117,14 +116,14 @@ class CoordinateProgram:
         return w, sums
 
 
-def _sparse_facts(engine: SparseEngine, w: Vector, bounds: Integers) -> tuple[Any, ...]:
+def _sparse_facts(engine: SparseEngine, w: Floats, bounds: Integers) -> tuple[Any, ...]:
     """Return the columns, each record's margin beside its target, its weight, and each row's own bounds."""
     records = engine.records
     margins = np.column_stack((engine.margins(w), records.targets))
     return *engine.columns, margins, engine.weights, person_bounds(bounds, records.shares, dimensions=1)
 
 
-def person_bounds(bounds: Integers, shares: Integers | None, *, dimensions: int) -> Vector:
+def person_bounds(bounds: Integers, shares: Integers | None, *, dimensions: int) -> Floats:
     """Return each row's own bound B // k, one table for each bound, of the rows' dimensions; empty for records."""
     if shares is None:
         return np.empty((0,) + (1,) * dimensions)
@@ -135,11 +134,11 @@ def person_bounds(bounds: Integers, shares: Integers | None, *, dimensions: int)
 class CoordinateRun:
     """What a program of steps leaves: the last iterate, and the mean of the iterates after each step."""
 
-    last: Vector
-    mean: Vector
+    last: Floats
+    mean: Floats
 
 
-def checked(session: Session, w: Vector, coordinates: Any, clips: Any) -> tuple[Integers, Vector]:
+def checked(session: Session, w: Floats, coordinates: Any, clips: Any) -> tuple[Integers, Floats]:
     """The coordinates and their clips, of the right kind for these records."""
     columns, limits = np.atleast_1d(np.asarray(coordinates)), np.atleast_1d(np.asarray(clips, dtype=np.float64))
     if len(session.domain.shape) != 1:
@@ -160,7 +159,7 @@ def check_count(n: float) -> None:
 
 
 def coordinate_query(
-    session: Session, w: Vector, columns: Integers, steps: Vector | float, bounds: Integers
+    session: Session, w: Floats, columns: Integers, steps: Floats | float, bounds: Integers
 ) -> CoordinateQuery:
     """The engine's question for sums whose lattice step is ``steps``."""
     grid = session.engine.grid
@@ -174,7 +173,7 @@ def coordinate_query(
     )
 
 
-def noisy_coordinate_gradient(session: Session, w: Vector, coordinates: Any, *, clips: Any) -> Vector:
+def noisy_coordinate_gradient(session: Session, w: Floats, coordinates: Any, *, clips: Any) -> Floats:
     """Return entries of the gradient's sum at ``w``: one coordinate or a block, each entry clipped, plus noise.
 
     Privacy
@@ -200,7 +199,7 @@ def noisy_coordinate_gradient(session: Session, w: Vector, coordinates: Any, *, 
 
 
 def noisy_coordinate_steps(
-    session: Session, w: Vector, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
+    session: Session, w: Floats, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
 ) -> CoordinateRun:
     """Run a fused program of proximal steps; a loop of single sums where a test looks on, with the same bits.
 
@@ -244,7 +243,7 @@ def noisy_coordinate_steps(
 
 def _observed_steps(
     session: Session, release: Release, unit: Unit, program: CoordinateProgram
-) -> tuple[Vector, Vector]:
+) -> tuple[Floats, Floats]:
     """The kernel's arithmetic, step by step, so that every sum passes through the window."""
     w, sums = program.w.copy(), np.zeros(program.w.size)
     for k, j in enumerate(program.coordinates.tolist()):
@@ -261,7 +260,7 @@ def _observed_steps(
     return w, sums
 
 
-def noisy_share_within(session: Session, w: Vector, coordinate: int, *, clip: float) -> float:
+def noisy_share_within(session: Session, w: Floats, coordinate: int, *, clip: float) -> float:
     """Return how many records' gradient entries lie within +-clip, less half of all records, plus noise.
 
     Privacy

@@ -11,7 +11,6 @@ from itertools import repeat
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.bounds import Domain
@@ -20,13 +19,14 @@ from discreet.curator.engines.base import Engine
 from discreet.curator.kernels.moments import add_counts
 from discreet.curator.known_answers.moments import check_count_kernel
 from discreet.curator.lattice.lattice import ROOT_TWO
-from discreet.curator.session import Integers, Session
+from discreet.curator.session import Session
 from discreet.errors import Unsupported
+from discreet.typing import Floats, Integers
 
 QUERY, CHECKS = "noisy_counts", "noisy_checks"
 """Counts for private ranges; counts of cells that do not hold what was declared."""
 
-Blocks = Iterable[NDArray[np.int64]]
+Blocks = Iterable[Integers]
 
 
 def noisy_count(session: Session) -> float:
@@ -55,7 +55,7 @@ class NoisyCounts:
     ``noise_std`` is the standard deviation of each count's noise, independent of the others': a public number.
     """
 
-    counts: NDArray[np.float64]
+    counts: Floats
     noise_std: float
 
 
@@ -157,7 +157,7 @@ def _weighted(cells: Blocks, shares: Blocks | None, per_record: int, one: int) -
 
     Whatever is refused is refused for the arrays' types and shapes.
     """
-    beside: Iterable[NDArray[np.int64] | None] = repeat(None) if shares is None else shares
+    beside: Iterable[Integers | None] = repeat(None) if shares is None else shares
     for block, share in zip(cells, beside, strict=shares is not None):
         if block.dtype != np.int64 or block.ndim != 2 or block.shape[1] != per_record:
             raise Unsupported("blocks of cells are 64-bit integers, one row a record and per_record columns")

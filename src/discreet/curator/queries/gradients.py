@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.curator.engines.base import Engine, Integers
+from discreet.curator.engines.base import Engine
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.kernels import gradients as kernels
@@ -17,8 +16,7 @@ from discreet.curator.lattice.lattice import Grid, Weights, place_weights
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation
 from discreet.losses.base import Loss
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class GradientQuery:
         return w[0] if self._is_single else w, scale
 
 
-def noisy_gradient(session: Session, w: Vector, *, clip: float, rho: float | None = None) -> Vector:
+def noisy_gradient(session: Session, w: Floats, *, clip: float, rho: float | None = None) -> Floats:
     """Return the sum over the (Poisson-sampled) records of the loss's gradients at ``w``, each clipped, plus noise.
 
     Privacy
@@ -126,7 +124,7 @@ def noisy_gradient(session: Session, w: Vector, *, clip: float, rho: float | Non
     return _noisy_sum(session, "noisy_gradient", w, None, clip, rho)
 
 
-def noisy_gradient_change(session: Session, w: Vector, anchor: Vector, *, clip: float) -> Vector:
+def noisy_gradient_change(session: Session, w: Floats, anchor: Floats, *, clip: float) -> Floats:
     """Return the sum over the (Poisson-sampled) records of the gradient's change from ``anchor`` to ``w``, plus noise.
 
     Privacy
@@ -145,7 +143,7 @@ def noisy_gradient_change(session: Session, w: Vector, anchor: Vector, *, clip: 
     return _noisy_sum(session, "noisy_gradient_change", w, anchor, clip, None)
 
 
-def _noisy_sum(session: Session, name: str, w: Vector, anchor: Vector | None, clip: float, rho: float | None) -> Vector:
+def _noisy_sum(session: Session, name: str, w: Floats, anchor: Floats | None, clip: float, rho: float | None) -> Floats:
     if w.shape != session.domain.shape:
         raise PlanViolation(f"weights must have shape {session.domain.shape}")
     release = session.spend(name, clip, rho=rho)

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
 from discreet.curator.known_answers.coordinates import check_coordinate_kernels
@@ -23,9 +22,7 @@ from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty, Strength
-
-Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.typing import Floats, Integers
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 _SLACK = 2  # one step for rounding down, one for double precision: scores stay below 2^48
@@ -39,7 +36,7 @@ def _strengths(penalty: Penalty) -> tuple[Strength, Strength]:
     return strengths
 
 
-def scores(rule: str, g: Vector, w: Vector, smoothness: Vector, penalty: Penalty) -> Vector:
+def scores(rule: str, g: Floats, w: Floats, smoothness: Floats, penalty: Penalty) -> Floats:
     """The rule's score of each coordinate, from the mean gradient of the losses."""
     l1, l2 = _strengths(penalty)
     if rule == "gs":
@@ -58,8 +55,8 @@ def scores(rule: str, g: Vector, w: Vector, smoothness: Vector, penalty: Penalty
 
 
 def _decrease(
-    g: Vector, w: Vector, landed: Vector, d: Vector, smoothness: Vector, l1: Strength, l2: Strength
-) -> Vector:
+    g: Floats, w: Floats, landed: Floats, d: Floats, smoothness: Floats, l1: Strength, l2: Strength
+) -> Floats:
     """-q_j as a sum of non-negative terms (no cancellation): (M + l2) d^2 / 2 + the l1 part's Bregman distance.
 
     At the minimizer g + M d + l2 (w + d) + xi = 0 with xi in l1 d|.|(w + d), so
@@ -72,7 +69,7 @@ def _decrease(
     return 0.5 * (smoothness + l2) * d * d + bregman
 
 
-def _largest_offset(w: Vector, smoothness: Vector, penalty: Penalty) -> float:
+def _largest_offset(w: Floats, smoothness: Floats, penalty: Penalty) -> float:
     """What the penalty and the weights, which are public, can add to a score beyond the gradient's part."""
     l1, l2 = _strengths(penalty)
     sizes = np.abs(w)
@@ -100,7 +97,7 @@ def score_lattice(epsilon: float, n: float) -> tuple[int, int]:
 
 def select_coordinate(
     session: Session,
-    w: Vector,
+    w: Floats,
     *,
     clips: Any,
     smoothness: Any,
@@ -158,7 +155,7 @@ def select_coordinate(
 
 
 def _weighted(
-    session: Session, release: Release, values: Vector, sensitivity: float, largest: float
+    session: Session, release: Release, values: Floats, sensitivity: float, largest: float
 ) -> Callable[[Integers], int]:
     """Draw among the coordinates that are left, by the exponential mechanism or permute-and-flip."""
     multiplier = session.multiplier(release)
@@ -176,7 +173,7 @@ def _weighted(
     return draw
 
 
-def _check_noisy_max(rule: str, penalty: Penalty, scaled: Vector) -> None:
+def _check_noisy_max(rule: str, penalty: Penalty, scaled: Floats) -> None:
     if rule != "gs" or penalty.strong_convexity > 0 or not np.allclose(scaled, scaled[0], rtol=1e-9):
         raise Unsupported(
             "report-noisy-max with noise inside the rule is private for plain GS with clips in proportion to sqrt(M_j) "

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.objective_perturbation import perturbation_of, record_bound
 from discreet.accounting.plan import Perturbation, Release
@@ -37,8 +36,7 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness, lipschitz_within
 from discreet.losses.disagreements import require_proof
 from discreet.penalties import L2Ball
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats, Integers
 
 _STEPS = 1 << 22  # lattice steps in one sensitivity: rounding costs sqrt(p) of them
 _LEAST_STEP = 2.0**-36  # so that coordinates up to 2^15 have room
@@ -112,7 +110,7 @@ class Problem:
         """What objective perturbation of this problem is priced by."""
         return perturbation_of(self.loss_for(loss, domain), self.seen(domain), self.clip, self.total)
 
-    def projected(self, w: Vector) -> Vector:
+    def projected(self, w: Floats) -> Floats:
         """Onto the ball, where there is one: non-expansive."""
         return w if self.radius is None else L2Ball(self.radius).prox(w, 1.0)
 
@@ -129,7 +127,7 @@ class Problem:
                 "it, shrink rows (row_norm), or bend the loss less (a smaller limit, a larger width)"
             )
 
-    def objective(self, loss: Loss, domain: Domain, linear: Vector | None = None) -> Objective:
+    def objective(self, loss: Loss, domain: Domain, linear: Floats | None = None) -> Objective:
         """The sum to be minimized, with b.w added."""
         return Objective(
             self.loss_for(loss, domain),
@@ -158,7 +156,7 @@ def unit_of_point(multiplier: float, sensitivity: float, slack: int) -> Unit:
     return Unit(bound, m, max(sensitivity / (bound - slack - 1), 0.5 * _LEAST_STEP))
 
 
-def release_point(session: Session, release: Release, point: Vector, sensitivity: float, shown: float = 0.0) -> Vector:
+def release_point(session: Session, release: Release, point: Floats, sensitivity: float, shown: float = 0.0) -> Floats:
     """A point on the lattice, plus noise. ``shown`` is the sensitivity a test should see, where it is another."""
     use_l1 = session.uses_l1(release)
     slack = slack_of(point.size, use_l1)
@@ -173,12 +171,12 @@ def release_point(session: Session, release: Release, point: Vector, sensitivity
     return session.release(release, seen, exact, noisy, factor=1).astype(np.float64) * unit.step
 
 
-def _on_lattice(point: Vector, unit: Unit) -> NDArray[np.int64]:
+def _on_lattice(point: Floats, unit: Unit) -> Integers:
     with np.errstate(all="ignore"):  # the point is not released, so a warning of its size would be an answer
         return np.clip(np.rint(point / unit.step), -_LARGEST, _LARGEST).astype(np.int64)
 
 
-def noisy_minimizer(session: Session, problem: Problem) -> Vector:
+def noisy_minimizer(session: Session, problem: Problem) -> Floats:
     """Return the minimizer of the mean loss + (regularization/2) ||w||^2, projected onto the ball, plus noise.
 
     Privacy
@@ -205,7 +203,7 @@ def noisy_minimizer(session: Session, problem: Problem) -> Vector:
     return _with_noise(session, release, problem.projected(point), sensitivity + problem.rounding(point.size))
 
 
-def noisy_descent(session: Session, problem: Problem, *, n_steps: int, step_size: float) -> Vector:
+def noisy_descent(session: Session, problem: Problem, *, n_steps: int, step_size: float) -> Floats:
     """Return the point after ``n_steps`` projected gradient steps from zero, plus noise: needs no minimizer.
 
     Privacy
@@ -242,13 +240,13 @@ def noisy_descent(session: Session, problem: Problem, *, n_steps: int, step_size
     return _with_noise(session, release, w, moved * (1 + 2.0**-40) + 2 * n_steps * rounding)
 
 
-def _with_noise(session: Session, release: Release, point: Vector, sensitivity: float) -> Vector:
+def _with_noise(session: Session, release: Release, point: Floats, sensitivity: float) -> Floats:
     if session.budget.is_pure and session.multiplier(release):
         return _gamma_noise(session, release, point, sensitivity)
     return release_point(session, release, point, sensitivity)
 
 
-def _gamma_noise(session: Session, release: Release, point: Vector, sensitivity: float) -> Vector:
+def _gamma_noise(session: Session, release: Release, point: Floats, sensitivity: float) -> Floats:
     """w + b, b of density exp(-||b|| / (z sensitivity)): pure 1/z, since ||b|| moves by at most the sensitivity."""
     unit = unit_of_point(session.multiplier(release), sensitivity, slack_of(point.size, use_l1=False))
     scale, p = session.multiplier(release) * unit.bound, point.size
@@ -260,7 +258,7 @@ def _gamma_noise(session: Session, release: Release, point: Vector, sensitivity:
     return session.release(release, unit, exact, noisy, norm="l2", factor=1).astype(np.float64) * unit.step
 
 
-def perturbed_minimizer(session: Session, problem: Problem) -> Vector:
+def perturbed_minimizer(session: Session, problem: Problem) -> Floats:
     """Return the minimizer of the mean loss + (regularization/2) ||w||^2 + b.w / n, b random, projected afterwards.
 
     Privacy
@@ -295,7 +293,7 @@ def perturbed_minimizer(session: Session, problem: Problem) -> Vector:
     return release_point(session, outside, problem.projected(point), apart, shown)
 
 
-def _linear_term(session: Session, release: Release, sensitivity: float) -> tuple[Vector, float]:
+def _linear_term(session: Session, release: Release, sensitivity: float) -> tuple[Floats, float]:
     """b, and by how much its rounding to the lattice may have moved it: the minimizer's gradient takes that up."""
     shape, multiplier = session.domain.shape, session.multiplier(release)
     size = math.prod(shape)

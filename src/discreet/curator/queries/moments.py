@@ -14,10 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
-from discreet.curator.engines.base import Engine, Integers, coefficient_limits, unit_bounds
+from discreet.curator.engines.base import Engine, coefficient_limits, unit_bounds
 from discreet.curator.kernels import moments as kernels
 from discreet.curator.known_answers.moments import check_moment_kernels
 from discreet.curator.lattice.lattice import ROOT_TWO
@@ -25,8 +24,7 @@ from discreet.curator.queries.coordinates import check_count
 from discreet.curator.records.admission import Records
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats, Integers
 
 _SQUARE_BITS = 22
 _MOST_BOUND = 1 << 40
@@ -94,7 +92,7 @@ class MomentQuery:
 class SquareQuery:
     """Sums of squared grid values times ``scales``, truncated: entry j at most ``caps[j]``, all at most ``bound``."""
 
-    scales: Vector
+    scales: Floats
     caps: Integers
     bound: int
 
@@ -130,7 +128,7 @@ def outer_coefficients(engine: Engine, query: MomentQuery) -> Integers:
     return np.minimum(_most(engine, query.scale), limits)
 
 
-def noisy_mean(session: Session, *, clip: float, n: float) -> Vector:
+def noisy_mean(session: Session, *, clip: float, n: float) -> Floats:
     """Return the sum of the records (their features, the constant among them), each shrunk to ``clip``, over ``n``.
 
     Privacy
@@ -145,7 +143,7 @@ def noisy_mean(session: Session, *, clip: float, n: float) -> Vector:
     return _answer(session, release, clip, n, MomentQuery.mean_over, power=1)
 
 
-def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Vector:
+def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Floats:
     """Return the sum of each squared feature over ``n``; a record's vector of squares is scaled to length ``clip``.
 
     Privacy
@@ -162,7 +160,7 @@ def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Vector:
     return _answer(session, release, clip, n, MomentQuery.squares_over, power=2)
 
 
-def noisy_second_moment(session: Session, *, clip: float, n: float) -> Vector:
+def noisy_second_moment(session: Session, *, clip: float, n: float) -> Floats:
     """Return the sum of outer products x x^T over ``n``, symmetric, each scaled to a Frobenius norm of ``clip``.
 
     Privacy
@@ -196,7 +194,7 @@ def _answer(
     exactly: Callable[[MomentQuery, Engine], Integers],
     *,
     power: int,
-) -> Vector:
+) -> Floats:
     """Return the noisy sum; no two squares or outer products have opposite signs, so replacing one moves it less."""
     use_l1, grid = session.uses_l1(release), session.engine.grid
     factor = ROOT_TWO if power == 2 and session.factor == 2 and not use_l1 else session.factor
@@ -211,7 +209,7 @@ def _answer(
     return np.asarray(released * (unit.step * whole / n), dtype=np.float64)
 
 
-def noisy_squared_norms(session: Session, *, clip: float) -> Vector:
+def noisy_squared_norms(session: Session, *, clip: float) -> Floats:
     """Return the sum over records of each squared feature, plus noise; a record's total is scaled to clip^2.
 
     A release planned with ``mechanism="laplace"`` is the papers': each square relative to its own declared bound.
@@ -239,7 +237,7 @@ def noisy_squared_norms(session: Session, *, clip: float) -> Vector:
     return session.release(release, unit, exact, exact + drawn, factor=factor).astype(np.float64) * unit.step
 
 
-def _squares_by_coordinate(session: Session, release: Release) -> Vector:
+def _squares_by_coordinate(session: Session, release: Release) -> Floats:
     """Return the papers' sums: x_j^2 relative to its declared bound, so p entries in [0, 1] and L1 sensitivity p."""
     unit = session.unit(release, 1.0, 1)
     drawn = session.noise(release, unit, session.domain.n_features)
@@ -283,6 +281,6 @@ def half_range(low: float, high: float) -> float:
     return (high - low) / 2.0 or 1.0
 
 
-def _total(values: Vector, entries: Integers) -> int:
+def _total(values: Floats, entries: Integers) -> int:
     """Return the sum of integers toward zero within +-entries: row by row, then exact."""
     return int(np.trunc(values * entries).astype(np.int64).sum())

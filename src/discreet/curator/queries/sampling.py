@@ -14,7 +14,6 @@ Both are of the exact law, in real arithmetic. ``posterior`` has the samplers; t
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain
@@ -30,8 +29,7 @@ from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.losses.disagreements import require_proof
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 SAMPLERS = ("interval", "gaussian", "rejection", "chain")
 CHAIN_STEPS = 2000
@@ -58,7 +56,7 @@ def expected_acceptance(loss: Loss, domain: Domain, problem: Problem) -> float:
     return posterior.acceptance_bound(problem.regularization, smoothness, domain.n_features)
 
 
-def sample_minimizer(session: Session, problem: Problem, *, sampler: str) -> Vector:
+def sample_minimizer(session: Session, problem: Problem, *, sampler: str) -> Floats:
     """Return one draw from the density exp(-k (sum of losses + (lambda/2) ||w||^2)) on a ball.
 
     Privacy
@@ -93,7 +91,7 @@ def sample_minimizer(session: Session, problem: Problem, *, sampler: str) -> Vec
     return _shown(session, release, point)
 
 
-def _shown(session: Session, release: Release, point: Vector) -> Vector:
+def _shown(session: Session, release: Release, point: Floats) -> Floats:
     """What leaves; a test sees the draw itself, which has no exact answer beside it, in steps of 2^-40."""
     unit = Unit(1 << 62, None, 2.0**-40)
     integers = np.rint(point / unit.step).astype(np.int64)
@@ -124,10 +122,10 @@ def _energy(passes: Smooth, loss: Loss, problem: Problem, k: float) -> tuple[pos
     """k (S(w) + (lambda/2) ||w||^2) and its gradient."""
     view = passes.view(row_norm=problem.row_norm or math.inf)
 
-    def energy(w: Vector) -> float:
+    def energy(w: Floats) -> float:
         return k * (passes.value(w, loss, problem.row_norm or math.inf) + 0.5 * problem.total * float(w @ w))
 
-    def gradient(w: Vector) -> Vector:
+    def gradient(w: Floats) -> Floats:
         return np.asarray(k * (passes.slopes(w[np.newaxis], loss, view).gradient[0] + problem.total * w))
 
     return energy, gradient
@@ -138,14 +136,14 @@ def _tau(loss: Loss, domain: Domain, problem: Problem) -> float:
     return problem.tolerance * problem.n * gradient_bound(loss, problem.seen(domain), problem.radius)
 
 
-def _minimizer(engine: Engine, loss: Loss, domain: Domain, problem: Problem, extra: float = 0.0) -> Vector:
+def _minimizer(engine: Engine, loss: Loss, domain: Domain, problem: Problem, extra: float = 0.0) -> Floats:
     """The minimizer over all of space of S + ((lambda + extra)/2) ||w||^2."""
     strength, row_norm = problem.total + extra, problem.row_norm or math.inf
     objective = Objective(loss, strength, np.zeros(domain.shape), row_norm=row_norm)
     return minimize(engine, objective, _tau(loss, domain, problem)).point
 
 
-def _minimizer_in_ball(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float) -> Vector:
+def _minimizer_in_ball(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float) -> Floats:
     """A point of the ball at which the gradient g of the exponent has g.(w - c) >= -0.1 or so for all w of the ball.
 
     The minimizer with a multiplier nu for the ball, c, has g = -k nu c, so g.(w - c) >= -k nu ||c|| (radius - ||c||):
@@ -171,7 +169,7 @@ def _minimizer_in_ball(engine: Engine, loss: Loss, domain: Domain, problem: Prob
     return center
 
 
-def _center(engine: Engine, loss: Loss, domain: Domain, problem: Problem) -> tuple[Vector, Vector]:
+def _center(engine: Engine, loss: Loss, domain: Domain, problem: Problem) -> tuple[Floats, Floats]:
     """The minimizer over all of space, ball or not, and the Hessian of S + (lambda/2) ||w||^2 there."""
     passes = engine.smooth()
     view = passes.view(row_norm=problem.row_norm or math.inf)
@@ -181,7 +179,7 @@ def _center(engine: Engine, loss: Loss, domain: Domain, problem: Problem) -> tup
     return center, hessian + problem.total * np.eye(center.size)
 
 
-def _interval(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
+def _interval(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     assert problem.radius is not None
     point = posterior.log_concave_on_interval(
@@ -194,19 +192,19 @@ def _interval(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: f
     return np.array([point])
 
 
-def _gaussian(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
+def _gaussian(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     center, hessian = _center(engine, loss, domain, problem)
     return posterior.gaussian_in_ball(center, posterior.factor_of(k * hessian), problem.radius or math.inf, draws)
 
 
-def _rejection(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
+def _rejection(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     center = _minimizer_in_ball(engine, loss, domain, problem, k)
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     radius = problem.radius or math.inf
     return posterior.strongly_log_concave(energy, gradient, center, k * problem.total, radius, draws)
 
 
-def _chain(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Vector:
+def _chain(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     center, hessian = _center(engine, loss, domain, problem)
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     radius = problem.radius or math.inf

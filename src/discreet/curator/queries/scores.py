@@ -12,9 +12,6 @@ losses, the first as the badness of a score for which every record is bad.
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.curator.known_answers.gradients import check_value_kernels
 from discreet.curator.lattice.lattice import place_weights
 from discreet.curator.queries.candidates import ValueQuery
@@ -22,6 +19,7 @@ from discreet.curator.session import Session
 from discreet.errors import PlanViolation
 from discreet.losses.base import Loss, least, nothing, value, values
 from discreet.losses.sigmoid import exp
+from discreet.typing import Floats
 
 QUERY = "noisy_score"
 
@@ -100,7 +98,7 @@ def score_of(loss: Loss, error: float, floor: float = 0.0) -> Score:
     return ClippedError(floor, float(error), loss.limit if loss.log_link else 0.0)
 
 
-def noisy_score(session: Session, w: NDArray[np.float64], *, error: float = 1.0) -> float:
+def noisy_score(session: Session, w: Floats, *, error: float = 1.0) -> float:
     """Return the sum over records of 1/2 - bad, plus noise.
 
     Privacy

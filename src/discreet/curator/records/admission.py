@@ -19,6 +19,7 @@ from discreet.curator.lattice.lattice import COARSE, FINE, Grid
 from discreet.curator.records.containers import are_numbers, as_array, cells_of, is_sparse, kinds_of, one_dimensional
 from discreet.errors import Unsupported
 from discreet.scalars import is_name, is_nothing, is_plain, real_number
+from discreet.typing import Booleans, Floats, Integers
 
 _BLOCK_VALUES = 1 << 20
 _NARROW = 1 / 16
@@ -28,15 +29,15 @@ _NARROW = 1 / 16
 class Scaling:
     """How features become training coordinates: clip to the declared [low, high], divide by ``scale``."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    low: Floats
+    high: Floats
+    scale: Floats
     intercept: bool
     row_norm: float | None
     grid: Grid
 
     @property
-    def feature_bounds(self) -> NDArray[np.float64]:
+    def feature_bounds(self) -> Floats:
         """The largest |x_j| in training coordinates, the intercept's last."""
         extent = np.maximum(np.abs(self.low), np.abs(self.high))
         bounds = np.divide(extent, self.scale, out=np.zeros_like(extent), where=self.scale > 0)
@@ -44,7 +45,7 @@ class Scaling:
         return np.append(bounds, 1.0) if self.intercept else bounds
 
     @property
-    def ranges(self) -> NDArray[np.float64]:
+    def ranges(self) -> Floats:
         """The declared (low, high) of each feature in training coordinates."""
         ends = np.column_stack([self.low, self.high])
         divisor = self.scale[:, None]
@@ -59,7 +60,7 @@ class TargetScaling:
     scale: float = 1.0
     signed: bool = False
 
-    def placed(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def placed(self, y: Floats) -> Floats:
         """Return positions of classes, or numbers, in training coordinates; NaN stays."""
         if self.range is None:
             return 2.0 * y - 1.0 if self.signed else y
@@ -95,12 +96,12 @@ class Records:
     """
 
     rows: NDArray[np.signedinteger[Any]] | None
-    sparse: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]] | None
-    targets: NDArray[np.float64]
-    norms: NDArray[np.int64]
-    sums: NDArray[np.int64]
-    starts: NDArray[np.int64] | None
-    shares: NDArray[np.int64] | None
+    sparse: tuple[Integers, NDArray[np.int32], NDArray[np.signedinteger[Any]]] | None
+    targets: Floats
+    norms: Integers
+    sums: Integers
+    starts: Integers | None
+    shares: Integers | None
     n_columns: int
     grid: Grid
 
@@ -113,7 +114,7 @@ class Records:
         return self.n_rows if self.starts is None else len(self.starts) - 1
 
 
-def numbers(values: Any) -> NDArray[np.float64]:
+def numbers(values: Any) -> Floats:
     """Values as float64, NaN where a cell is no real number."""
     if hasattr(values, "iloc"):
         return _frame_numbers(values)
@@ -125,7 +126,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
     return flat.reshape(array.shape)
 
 
-def _frame_numbers(frame: Any) -> NDArray[np.float64]:
+def _frame_numbers(frame: Any) -> Floats:
     if all(kind in "fiub" for kind in kinds_of(frame)):
         with np.errstate(all="ignore"):
             return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -145,7 +146,7 @@ def check_containers(X: Any, groups: Any, scaling: Scaling) -> None:
             )
 
 
-def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
+def class_indices(y: Any, classes: Sequence[Any]) -> Floats:
     """Each label's position among the declared classes; NaN for any other label."""
     labels = one_dimensional(y)
     numeric = are_numbers(classes)
@@ -166,7 +167,7 @@ def class_indices(y: Any, classes: Sequence[Any]) -> NDArray[np.float64]:
     return out
 
 
-def blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+def blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, Floats]]:
     """Runs of rows as numbers, with where they start and end."""
     step = max(1, _BLOCK_VALUES // max(1, width))
     for first in range(0, n, step):
@@ -175,7 +176,7 @@ def blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, NDArray[np.fl
         yield first, last, numbers(part)
 
 
-def _numbered(names: NDArray[Any]) -> NDArray[np.int64]:
+def _numbered(names: NDArray[Any]) -> Integers:
     """Equal names get equal numbers, whatever their types (1, 1.0 and True are one person); missing ones share one.
 
     So do objects of other classes than Python's, numpy's and pandas': comparing them would run code of their own.
@@ -198,7 +199,7 @@ def names_of(groups: Any) -> NDArray[Any]:
     return cells_of(groups) if hasattr(groups, "__len__") else np.empty(0)
 
 
-def grouping(groups: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def grouping(groups: Any, n: int) -> tuple[Integers, Integers, Integers]:
     """An order that puts each person's rows together; where each person starts; each row's number of siblings."""
     labels = names_of(groups)
     if labels.shape != (n,):
@@ -211,22 +212,22 @@ def grouping(groups: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64],
     return order.astype(np.int64), starts, np.repeat(counts, counts).astype(np.int64)
 
 
-def rows_of_units(units: NDArray[np.int64], starts: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def rows_of_units(units: Integers, starts: Integers | None) -> Integers:
     """Return the rows that belong to the chosen records or persons."""
     if starts is None:
         return units
     counts = starts[units + 1] - starts[units]
     offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    rows: NDArray[np.int64] = np.repeat(starts[units], counts) + offsets
+    rows: Integers = np.repeat(starts[units], counts) + offsets
     return rows
 
 
-def taken(X: Any, rows: NDArray[np.int64]) -> Any:
+def taken(X: Any, rows: Integers) -> Any:
     """Return some rows of an array, a frame or compressed rows, in this order."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def admit(X: Any, targets: NDArray[np.float64], scaling: Scaling, groups: Any = None) -> Records:
+def admit(X: Any, targets: Floats, scaling: Scaling, groups: Any = None) -> Records:
     """Clip, scale and round every record onto the integer grid: the private copy that engines read.
 
     ``targets`` hold NaN where a record must become null. Rows are encoded one by one; what a record
@@ -285,8 +286,8 @@ def canonical(X: Any) -> Any:
 
 
 def _encode_sparse(
-    csr: Any, valid: NDArray[np.bool_], declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
+    csr: Any, valid: Booleans, declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
+) -> tuple[Integers, NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
     n, n_columns = csr.shape
     extra = int(scaling.intercept)
     indptr = csr.indptr.astype(np.int64)

@@ -11,15 +11,13 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.curator.kernels.recode import LARGEST, recode_rows, recode_sparse_rows
 from discreet.curator.lattice.lattice import Grid
 from discreet.curator.records.admission import Records
 from discreet.errors import PlanViolation, Unsupported
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 GRID_STEP = 2.0**-14
 """How far the rounding of admitted records may put a feature beyond its range."""
@@ -56,11 +54,11 @@ class Recoding:
     array([1., 2., 3.])
     """
 
-    center: Vector = field(repr=False)
-    scale: Vector = field(repr=False)
+    center: Floats = field(repr=False)
+    scale: Floats = field(repr=False)
     constant: float = 1.0
     row_norm: float = math.inf
-    matrix: Vector | None = field(default=None, repr=False)
+    matrix: Floats | None = field(default=None, repr=False)
     reach: float | None = None
     target_center: float = 0.0
     target_scale: float = 1.0
@@ -101,7 +99,7 @@ class Recoding:
             target_range=None,
         )
 
-    def _extent(self, admitted: Domain) -> tuple[Vector, float]:
+    def _extent(self, admitted: Domain) -> tuple[Floats, float]:
         """Bounds on each |z_j| and on ||z||."""
         features = len(self.center)
         entries = np.full(admitted.n_features, abs(self.constant))
@@ -123,7 +121,7 @@ class Recoding:
         length = length if self.reach is None else min(length, self.reach)
         return np.minimum(entries, length), length
 
-    def coefficients(self, w: Vector) -> Vector:
+    def coefficients(self, w: Floats) -> Floats:
         """A linear predictor of recoded records, (q,) or (q, K), as one of admitted records and targets."""
         if self.matrix is not None:
             w = (self.matrix * w.T).T if self.matrix.ndim == 1 else self.matrix @ w

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from discreet.curator.kernels import hashes
 from discreet.curator.records import admission, containers
 from discreet.ledger.fingerprint import SKETCH, Fingerprint
+from discreet.typing import Floats, Words
 
 _WORD = 2**64
 
@@ -20,7 +21,7 @@ class Sketcher:
         self._key, self._secrets = key, _secrets(key)
         self._rows = np.empty(n, dtype=np.uint64)
 
-    def see(self, first: int, last: int, block: NDArray[np.float64]) -> None:
+    def see(self, first: int, last: int, block: Floats) -> None:
         """Rows ``first`` to ``last`` of the table."""
         hashes.dense_hashes(_bits(block), self._secrets, self._rows[first:last])
 
@@ -59,12 +60,12 @@ def fingerprint_of(X: Any, key: bytes) -> Fingerprint:
     return sketcher.result()
 
 
-def _secrets(key: bytes) -> NDArray[np.uint64]:
+def _secrets(key: bytes) -> Words:
     """Three words for the hashes of rows."""
     return np.frombuffer(hashlib.blake2b(b"rows", key=key, digest_size=24).digest(), dtype=np.uint64).copy()
 
 
-def _bits(values: NDArray[np.float64]) -> NDArray[np.uint32]:
+def _bits(values: Floats) -> NDArray[np.uint32]:
     """In single precision, so that a copy in it is recognized."""
     with np.errstate(all="ignore"):
         return np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)

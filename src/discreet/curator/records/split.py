@@ -21,6 +21,7 @@ from discreet.curator.lattice.entropy import current_entropy
 from discreet.curator.lattice.noise import poisson_sample
 from discreet.curator.records import admission, containers
 from discreet.errors import Unsupported
+from discreet.typing import Integers
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,5 +64,5 @@ def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = 
     return _part(table, targets, names, np.flatnonzero(~held)), _part(table, targets, names, np.flatnonzero(held))
 
 
-def _part(table: Any, targets: NDArray[Any], names: Any, rows: NDArray[np.int64]) -> Part:
+def _part(table: Any, targets: NDArray[Any], names: Any, rows: Integers) -> Part:
     return Part(admission.taken(table, rows), targets[rows], None if names is None else names[rows])

@@ -18,8 +18,9 @@ from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
 from discreet.curator.records import admission
 from discreet.errors import Unsupported
+from discreet.typing import Floats, Integers
 
-Watch = Callable[[int, int, NDArray[np.float64]], None]
+Watch = Callable[[int, int, Floats], None]
 """Shown the features of rows first to last as they are read."""
 
 Reading = Callable[[int, int], None]
@@ -35,10 +36,10 @@ class Block:
     the stream's ``Checks`` that each row is in, where it has any.
     """
 
-    features: NDArray[np.float64]
-    targets: NDArray[np.float64]
-    persons: NDArray[np.int64] | None = None
-    checks: NDArray[np.int64] | None = None
+    features: Floats
+    targets: Floats
+    persons: Integers | None = None
+    checks: Integers | None = None
 
 
 class Counts(Protocol):
@@ -59,11 +60,11 @@ class Counts(Protocol):
 class Purchase(Counts, Protocol):
     """What is counted before the stream's blocks can be made."""
 
-    def cells(self) -> Iterator[NDArray[np.int64]]:
+    def cells(self) -> Iterator[Integers]:
         """Yield each row's cells, block by block, in the order of the rows."""
         ...
 
-    def settled(self, counts: NDArray[np.float64], noise: float, n: int | None) -> "RecordStream":
+    def settled(self, counts: Floats, noise: float, n: int | None) -> "RecordStream":
         """Return the stream that the noisy counts allow; ``noise`` is their deviation, ``n`` public or None."""
         ...
 
@@ -71,7 +72,7 @@ class Purchase(Counts, Protocol):
 class Checks(Counts, Protocol):
     """What is counted while blocks are read: each block brings its rows' cells."""
 
-    def described(self, counts: NDArray[np.float64], noise: float) -> dict[str, Any]:
+    def described(self, counts: Floats, noise: float) -> dict[str, Any]:
         """Return the noisy counts by name, for the certificate; ``noise`` is their standard deviation."""
         ...
 
@@ -96,7 +97,7 @@ class RecordStream(ABC):
         """All rows, in blocks, from the start."""
 
     @abstractmethod
-    def persons(self) -> NDArray[np.int64]:
+    def persons(self) -> Integers:
         """The person behind each row, in the order of the rows."""
 
 
@@ -133,7 +134,7 @@ def gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, 
     return features, targets if classes is None else _labels(targets, classes), persons
 
 
-def _labels(positions: NDArray[np.float64], classes: Sequence[Any]) -> NDArray[np.object_]:
+def _labels(positions: Floats, classes: Sequence[Any]) -> NDArray[np.object_]:
     """Return the classes at these positions, None where there is none."""
     named = np.empty(len(classes) + 1, dtype=object)
     for i, label in enumerate(classes):
@@ -189,24 +190,22 @@ def admit_stream(
     )
 
 
-def rows_of_each(persons: NDArray[np.int64]) -> NDArray[np.int64]:
+def rows_of_each(persons: Integers) -> Integers:
     """For each row, how many rows its person has."""
     _, member, counts = np.unique(persons, return_inverse=True, return_counts=True)
     return counts[member].astype(np.int64)
 
 
-def in_step(
-    blocks: Iterator[NDArray[np.int64]], column: NDArray[np.int64]
-) -> tuple[Iterator[NDArray[np.int64]], Iterator[NDArray[np.int64]]]:
+def in_step(blocks: Iterator[Integers], column: Integers) -> tuple[Iterator[Integers], Iterator[Integers]]:
     """Blocks of rows, and the parts of a column that belong to them, for whoever takes one of each in turn."""
     sizes: deque[int] = deque()
 
-    def first() -> Iterator[NDArray[np.int64]]:
+    def first() -> Iterator[Integers]:
         for block in blocks:
             sizes.append(len(block))
             yield block
 
-    def second() -> Iterator[NDArray[np.int64]]:
+    def second() -> Iterator[Integers]:
         at = 0
         while sizes:
             at += (size := sizes.popleft())

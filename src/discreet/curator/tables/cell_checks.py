@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.cell_counts import NULL
 from discreet.accounting.plan import Plan, Release
@@ -13,8 +12,7 @@ from discreet.curator.tables.quantiles import release_for
 from discreet.curator.tables.scale_column import number_cells
 from discreet.schema.columns import Number
 from discreet.schema.schema import Schema
-
-Cells = NDArray[np.int64]
+from discreet.typing import Booleans, Floats, Integers
 
 SHARE = 0.02
 """Of the budget (of mu^2): a hundredth more noise in the model."""
@@ -40,13 +38,13 @@ class TableChecks:
         """Return the counts' release next to a fit's plan."""
         return release_for(plan, pure=pure, share=SHARE, query=CHECKS)
 
-    def cells(self, states: States, is_null: NDArray[np.bool_]) -> Cells:
+    def cells(self, states: States, is_null: Booleans) -> Integers:
         """Return the cells of rows: ``states`` has a column per column of the schema, and one for the target."""
         out = np.empty((len(states), self.per_row), dtype=np.int64)
         number_cells(states, is_null, out)
         return out
 
-    def described(self, counts: NDArray[np.float64], noise: float) -> dict[str, Any]:
+    def described(self, counts: Floats, noise: float) -> dict[str, Any]:
         """Return the counts by column, whole numbers, as a certificate keeps them."""
         pairs = np.rint(counts[1:]).astype(int).reshape(-1, 2).tolist()
         columns = {

@@ -27,16 +27,15 @@ from discreet.schema.cell_meaning import (
     position_of,
     text_of,
 )
+from discreet.typing import Floats, Integers
 
-Vector = NDArray[np.float64]
-Positions = NDArray[np.int64]
 _WHOLE = re.compile(r"^([+-]?[0-9]+)\.0*$")
 
 Column: TypeAlias = Any
 """A column as it is stored: a pyarrow array, or a numpy array of cells of any kind."""
 
 
-def numbers(column: Column, missing: frozenset[str]) -> Vector:
+def numbers(column: Column, missing: frozenset[str]) -> Floats:
     """``number_of`` for every cell of a column: NaN for what is not finite, whatever stands next to it."""
     if isinstance(column, np.ndarray):
         return np.array([number_of(cell, missing) for cell in column], dtype=np.float64)
@@ -52,7 +51,7 @@ def numbers(column: Column, missing: frozenset[str]) -> Vector:
     return _without(_as_floats(column), missing)
 
 
-def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) -> Positions:
+def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) -> Integers:
     """``position_of`` for every cell of a column."""
     if isinstance(column, np.ndarray):
         return _looked_up(column.tolist(), labels, missing)
@@ -121,7 +120,7 @@ def _name(cell: Any, missing: frozenset[str]) -> str | None:
         return None
 
 
-def _looked_up(cells: list[Any], labels: Sequence[Label], missing: frozenset[str]) -> Positions:
+def _looked_up(cells: list[Any], labels: Sequence[Label], missing: frozenset[str]) -> Integers:
     """``position_of`` one by one; by a dictionary where labels are texts, which may be many."""
     if are_numbers(labels):
         return np.array([position_of(cell, labels, missing) for cell in cells], dtype=np.int64)
@@ -130,7 +129,7 @@ def _looked_up(cells: list[Any], labels: Sequence[Label], missing: frozenset[str
     return np.array([places.get(text_of(cell, missing), len(labels)) for cell in cells], dtype=np.int64)
 
 
-def _among(found: Vector, labels: Sequence[Label]) -> Positions:
+def _among(found: Floats, labels: Sequence[Label]) -> Integers:
     """Numbers among labels; a label that is a text stands for the number that is written so."""
     if are_numbers(labels):
         known = {float(label): i for i, label in reversed(list(enumerate(labels)))}
@@ -148,7 +147,7 @@ def _among(found: Vector, labels: Sequence[Label]) -> Positions:
     return out
 
 
-def _parsed(column: pa.Array, missing: frozenset[str]) -> Vector:
+def _parsed(column: pa.Array, missing: frozenset[str]) -> Floats:
     """Texts as numbers: all at once where every one is a number or missing, else distinct one by one."""
     plain = column.cast(pa.large_binary())
     absent = pc.is_in(plain, pa.array([text.encode() for text in sorted(missing)], pa.large_binary()))
@@ -158,11 +157,11 @@ def _parsed(column: pa.Array, missing: frozenset[str]) -> Vector:
         return _one_by_one(column, missing)
 
 
-def _one_by_one(column: pa.Array, missing: frozenset[str]) -> Vector:
+def _one_by_one(column: pa.Array, missing: frozenset[str]) -> Floats:
     return _numbers_by(_distinct(column), lambda values: numbers(_cells(values.to_pylist()), missing))
 
 
-def _as_floats(column: pa.Array) -> Vector:
+def _as_floats(column: pa.Array) -> Floats:
     """Without a copy where they are doubles and none is missing."""
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
 
@@ -172,16 +171,16 @@ def _distinct(column: pa.Array) -> pa.DictionaryArray:
     return _decodable(column).dictionary_encode()
 
 
-def _numbers_by(column: pa.Array, meaning: Callable[[pa.Array], Vector]) -> Vector:
+def _numbers_by(column: pa.Array, meaning: Callable[[pa.Array], Floats]) -> Floats:
     """What each distinct value means, spread over the rows."""
     return np.append(meaning(column.dictionary), math.nan)[_codes(column)]
 
 
-def _positions_by(column: pa.Array, meaning: Callable[[pa.Array], Positions]) -> Positions:
+def _positions_by(column: pa.Array, meaning: Callable[[pa.Array], Integers]) -> Integers:
     return np.append(meaning(column.dictionary), np.int64(MISSING))[_codes(column)]
 
 
-def _codes(column: pa.Array) -> Positions:
+def _codes(column: pa.Array) -> Integers:
     """Each row's place in the dictionary; behind its end for a missing cell."""
     codes = column.indices.cast(pa.int64()).fill_null(len(column.dictionary))
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -210,7 +209,7 @@ def _shown(kind: pa.DataType) -> str:
     return re.split(r"[\[(<]", str(kind))[0]
 
 
-def _without(found: Vector, missing: frozenset[str]) -> Vector:
+def _without(found: Floats, missing: frozenset[str]) -> Floats:
     """Numbers as ``number_of`` means them: what is not finite, or a code for nothing, is NaN."""
     codes = codes_of(missing)
     meant = np.isfinite(found) & ~np.isin(found, codes) if codes else np.isfinite(found)

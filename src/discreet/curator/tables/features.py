@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Range
 from discreet.curator.tables import cells
@@ -28,8 +27,8 @@ from discreet.curator.tables.cells import Column
 from discreet.curator.tables.scale_column import scale_column
 from discreet.schema.cell_meaning import MISSING, Label
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal
+from discreet.typing import Floats, Integers
 
-Vector = NDArray[np.float64]
 SYMMETRIC, CELL = (-1.0, 1.0), (0.0, 1.0)
 NO_CELL = -1
 
@@ -55,7 +54,7 @@ class Encoding(Protocol):
 
     features: tuple[Feature, ...]
 
-    def encode(self, column: Column, out: Vector, states: States = NOT_ASKED) -> None:
+    def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """Fill ``out`` (rows, features) from the column's cells, and ``states`` (rows) with what each cell holds."""
         ...
 
@@ -81,7 +80,7 @@ class LinearEncoding:
         linear = Feature(name, name, SYMMETRIC, unit, step / self._half, self._middle)
         self.features: tuple[Feature, ...] = (linear, _flag(name)) if self._flag else (linear,)
 
-    def encode(self, column: Column, out: Vector, states: States = NOT_ASKED) -> None:
+    def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """(x - middle) / half, within [-1, 1]."""
         is_number = isinstance(self._kind, Number)
         found = _located(column, self._kind, self._missing, states)
@@ -112,7 +111,7 @@ class SplineEncoding:
         hats = [Feature(f"{name} at {place}", name, CELL, f"at {place}") for place in places]
         self.features: tuple[Feature, ...] = (*hats, _flag(name)) if self._flag else tuple(hats)
 
-    def encode(self, column: Column, out: Vector, states: States = NOT_ASKED) -> None:
+    def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """Between two knots, the distances to them as shares; beyond the ends, the end."""
         found = cells.numbers(column, self._missing)
         absent, places = ~np.isfinite(found), self._places
@@ -152,7 +151,7 @@ class CellEncoding:
             absent[kind.missing] = places[kind.categories.index(kind.missing)]  # type: ignore[index]
         self._places = np.array([*places, other, absent[kind.missing]])  # type: ignore[index]
 
-    def encode(self, column: Column, out: Vector, states: States = NOT_ASKED) -> None:
+    def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """A 1 in the row's cell."""
         found = cells.positions(column, self._kind.categories, self._missing)
         place = self._places[found]  # the last one is that of a missing cell, whose position is -1
@@ -189,7 +188,7 @@ def _axis(kind: Number | Ordinal | Boolean) -> tuple[float, float, str, float]:
     return 0.0, 1.0, "true against false", 1.0
 
 
-def _located(column: Column, kind: Number | Ordinal | Boolean, missing: frozenset[str], states: States) -> Vector:
+def _located(column: Column, kind: Number | Ordinal | Boolean, missing: frozenset[str], states: States) -> Floats:
     """Return where on its axis each cell lies, NaN for nowhere; for labels, also tell what each cell holds."""
     if isinstance(kind, Number):
         return cells.numbers(column, missing)
@@ -205,7 +204,7 @@ def _located(column: Column, kind: Number | Ordinal | Boolean, missing: frozense
     return np.where(np.isnan(found), found, (found >= len(kind.false)).astype(np.float64))
 
 
-def _place(found: NDArray[np.int64], count: int) -> Vector:
+def _place(found: Integers, count: int) -> Floats:
     return np.where((found == MISSING) | (found == count), math.nan, found)
 
 

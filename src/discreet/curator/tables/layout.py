@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
 from discreet.curator.tables import cells
@@ -15,6 +14,7 @@ from discreet.schema.cell_meaning import MISSING
 from discreet.schema.columns import Boolean
 from discreet.schema.limits import MAX_FEATURES, SchemaError, check_count
 from discreet.schema.schema import Schema
+from discreet.typing import Floats, Integers
 
 
 class Layout:
@@ -30,7 +30,7 @@ class Layout:
             encoding = encoding_of(name, kind, self.missing)
             self._parts[name] = encoding, slice(len(self.features), len(self.features) + len(encoding.features))
             self.features += encoding.features
-        self._products: list[NDArray[np.int64]] = []
+        self._products: list[Integers] = []
         self._append_products()
         names = [feature.name for feature in self.features]
         if len(set(names)) < len(names):
@@ -67,7 +67,7 @@ class Layout:
                 groups.setdefault(feature.name if feature.range != CELL else feature.column, []).append(j)
         return tuple(tuple(group) for group in groups.values())
 
-    def encode(self, columns: Mapping[str, Column], rows: int, states: States | None = None) -> NDArray[np.float64]:
+    def encode(self, columns: Mapping[str, Column], rows: int, states: States | None = None) -> Floats:
         """Return the features of some rows; a NaN among them makes a row null.
 
         ``states`` (rows, columns of the schema) is filled with what each cell holds, where it is given.
@@ -80,7 +80,7 @@ class Layout:
             np.multiply.reduce(out[:, factors], axis=1, out=out[:, first + j])
         return out
 
-    def targets(self, column: Column, states: States = NOT_ASKED) -> NDArray[np.float64]:
+    def targets(self, column: Column, states: States = NOT_ASKED) -> Floats:
         """Return a class's position, or a number, NaN for anything else; ``states`` is told what each cell holds."""
         target = self.schema.target
         assert target is not None

@@ -17,14 +17,12 @@ from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.queries.counts import QUERY
 from discreet.errors import MissingBounds, Unsupported
+from discreet.typing import Floats, Integers
 
-Vector = NDArray[np.float64]
-Cells = NDArray[np.int64]
 Range = tuple[float, float]
 
 DEPTH = 12
@@ -74,7 +72,7 @@ class Tree:
         return (2 << self.depth) - 2
 
     @cached_property
-    def edges(self) -> Vector:
+    def edges(self) -> Floats:
         """The leaves' 2^depth + 1 ends."""
         origin = min(max(0.0, self.low), self.high)
         low, high, count = self.low - origin, self.high - origin, (1 << self.depth) + 1
@@ -88,7 +86,7 @@ class Tree:
         edges.flags.writeable = False
         return edges
 
-    def cells(self, values: Vector) -> Cells:
+    def cells(self, values: Floats) -> Integers:
         """The node that each value is in, on each level: (rows, depth), -1 for what is not finite.
 
         Values beyond the limits are in the outermost nodes. Each row is the outcome of comparisons of its own value
@@ -98,7 +96,7 @@ class Tree:
         self.fill(out, values, 0)
         return out
 
-    def fill(self, out: Cells, values: Vector, start: int) -> None:
+    def fill(self, out: Integers, values: Floats, start: int) -> None:
         """Write the cells of values into ``out``, numbered from ``start`` on."""
         values = np.asarray(values, dtype=np.float64)
         leaves = np.searchsorted(self.edges[1:-1], values, side="right").astype(np.int64)
@@ -106,7 +104,7 @@ class Tree:
             out[:, level - 1] = (leaves >> (self.depth - level)) + (start + (1 << level) - 2)
         out[~np.isfinite(values)] = -1
 
-    def levels(self, counts: Vector) -> list[Vector]:
+    def levels(self, counts: Floats) -> list[Floats]:
         """The counts of each level, from the halves down to the leaves."""
         return [counts[(1 << level) - 2 : (2 << level) - 2] for level in range(1, self.depth + 1)]
 
@@ -121,7 +119,7 @@ def cells_per_record(trees: Sequence[Tree]) -> int:
     return sum(tree.depth for tree in trees)
 
 
-def joint_cells(trees: Sequence[Tree], columns: Vector) -> Cells:
+def joint_cells(trees: Sequence[Tree], columns: Floats) -> Integers:
     """The cells of rows of several columns (rows, columns), each column's numbered behind those of the one before."""
     out, first, start = np.empty((len(columns), cells_per_record(trees)), dtype=np.int64), 0, 0
     for j, tree in enumerate(trees):
@@ -130,7 +128,7 @@ def joint_cells(trees: Sequence[Tree], columns: Vector) -> Cells:
     return out
 
 
-def split_counts(trees: Sequence[Tree], counts: Vector) -> list[Vector]:
+def split_counts(trees: Sequence[Tree], counts: Floats) -> list[Floats]:
     """Each column's counts."""
     return np.split(counts, np.cumsum([tree.size for tree in trees])[:-1])
 
@@ -151,7 +149,7 @@ def release_for(plan: Plan, *, pure: bool, share: float = SHARE, query: str = QU
     return Release(query, 1, relative_noise=(cost * share / (1.0 - share)) ** (-1.0 / power) if cost else 1.0)
 
 
-def consistent_leaves(tree: Tree, counts: Vector) -> Vector:
+def consistent_leaves(tree: Tree, counts: Floats) -> Floats:
     """The leaves of the tree that fits the counts of all nodes best."""
     levels, variances = tree.levels(counts), node_variances(tree.depth)
     upward = [levels[-1]]
@@ -172,11 +170,11 @@ def node_variances(depth: int) -> list[float]:
     return found[::-1]
 
 
-def _pairs(level: Vector) -> Vector:
+def _pairs(level: Floats) -> Floats:
     return np.asarray(level[0::2] + level[1::2])
 
 
-def tail_noise(depth: int) -> Vector:
+def tail_noise(depth: int) -> Floats:
     """The standard deviation of the number of records below each edge, in units of a count's.
 
     With R leaves below the edge in a node of S leaves (0 < R < S), the node's difference has the weight min(R, S - R) /
@@ -192,7 +190,7 @@ def tail_noise(depth: int) -> Vector:
 
 
 def quantile_range(
-    tree: Tree, counts: Vector, noise_std: float, n: int | None = None, quantiles: tuple[float, float] = QUANTILES
+    tree: Tree, counts: Floats, noise_std: float, n: int | None = None, quantiles: tuple[float, float] = QUANTILES
 ) -> Range:
     """A range that leaves out about as many records as the quantiles say, or as few as the noise allows to see.
 
@@ -237,7 +235,7 @@ def quantile_range(
     return found if found[0] < found[1] else (tree.low, tree.high)
 
 
-def _outermost(beyond: Vector, noise: Vector, tail: float, sure: float) -> int:
+def _outermost(beyond: Floats, noise: Floats, tail: float, sure: float) -> int:
     """The edge beyond which there are few enough.
 
     By bisection: of thousands of edges some always seem to have records beyond, of a dozen seldom one.

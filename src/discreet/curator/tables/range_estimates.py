@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.tables import cells
@@ -18,6 +17,7 @@ from discreet.curator.tables.quantiles import (
     split_counts,
 )
 from discreet.schema.columns import Number, are_apart
+from discreet.typing import Floats, Integers
 
 if TYPE_CHECKING:
     from discreet.curator.tables.table_stream import TableStream
@@ -42,20 +42,20 @@ class RangePurchase:
         """The counts beside a fit's plan, with their share of the budget."""
         return release_for(plan, pure=pure)
 
-    def cells(self) -> Iterator[NDArray[np.int64]]:
+    def cells(self) -> Iterator[Integers]:
         """Each row's cells, in the order of the rows."""
         missing = frozenset(self._stream.schema.missing_texts)
         for batch in self._stream.source.batches(self.names, max(256, _BLOCK_CELLS // self.per_row)):
             values = [cells.numbers(batch.columns[name], missing) for name in self.names]
             yield joint_cells(self._trees, np.column_stack(values))
 
-    def settled(self, counts: NDArray[np.float64], noise: float, n: int | None) -> "TableStream":
+    def settled(self, counts: Floats, noise: float, n: int | None) -> "TableStream":
         """The table with the ranges that the counts tell."""
         parts = zip(self.names, self._trees, split_counts(self._trees, counts), strict=True)
         return self._stream.settled({name: _range(tree, part, noise, n) for name, tree, part in parts})
 
 
-def _range(tree: Tree, counts: NDArray[np.float64], noise: float, n: int | None) -> tuple[float, float]:
+def _range(tree: Tree, counts: Floats, noise: float, n: int | None) -> tuple[float, float]:
     """The quantiles, or all of the limits where these are too close to divide by: never an error."""
     found = quantile_range(tree, counts, noise, n)
     return found if are_apart(*found) else (tree.low, tree.high)

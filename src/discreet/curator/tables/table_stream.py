@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.cell_counts import BOUGHT
 from discreet.curator.records.stream import Block, RecordStream
@@ -16,6 +15,7 @@ from discreet.curator.tables.range_estimates import RangePurchase
 from discreet.curator.tables.sources import BATCH_ROWS, Source
 from discreet.schema.schema import Schema
 from discreet.schema.stored_types import check_types
+from discreet.typing import Booleans, Floats, Integers
 
 _BLOCK_VALUES = 1 << 21
 FEATURES = "feature_names"
@@ -44,7 +44,7 @@ class TableStream(RecordStream):
         self._layout, self._declared = Layout(schema), schema
         self._bought: dict[str, Any] | None = None
         self._person = schema.person if with_target else None
-        self._persons: NDArray[np.int64] | None = None
+        self._persons: Integers | None = None
         self.columns = [feature.name for feature in self._layout.features]
         self.shape = source.count(), len(self.columns)
         self.has_persons = self._person is not None
@@ -94,7 +94,7 @@ class TableStream(RecordStream):
                 checks = self._checks.cells(states, _are_null(features, targets))
             yield Block(features, targets, persons, checks)
 
-    def persons(self) -> NDArray[np.int64]:
+    def persons(self) -> Integers:
         """The person behind each row, as numbers; rows that name nobody belong to one person."""
         if self._persons is None:
             assert self._person is not None
@@ -108,7 +108,7 @@ class TableStream(RecordStream):
         return self._persons
 
 
-def _are_null(features: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _are_null(features: Floats, targets: Floats) -> Booleans:
     """Return which rows count as null, each for itself."""
     found = ~np.isfinite(targets)
     for j in range(features.shape[1]):

@@ -4,12 +4,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.models.forecast.setting import Setting
 from discreet.models.forecast.synthetic import Rehearsal
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.output import OutputPerturbation
+from discreet.typing import Floats
 
 LIMIT_STEPS = 600  # for penalties that have no exact solve here
 
@@ -29,7 +29,7 @@ def _noise_free(X: Any, y: Any, setting: Setting, solver: Any) -> Any:
     return setting.model(len(X), epsilon=math.inf, neighbors="zero_out", solver=solver).fit(X, y)
 
 
-def _least_squares(X: Any, y: Any, held_out: Any, setting: Setting) -> NDArray[np.float64]:
+def _least_squares(X: Any, y: Any, held_out: Any, setting: Setting) -> Floats:
     """Ridge in training coordinates, in closed form."""
     scale = setting.facts().scaling.scale
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)

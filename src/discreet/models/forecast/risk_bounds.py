@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.budget import Budget
@@ -25,9 +24,10 @@ from discreet.losses.base import Loss, values
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
 from discreet.solvers.perturbation_base import OneShot
+from discreet.typing import Floats
 
 
-def mean_length(several: Sequence[NDArray[np.float64]]) -> float:
+def mean_length(several: Sequence[Floats]) -> float:
     """Return the mean length of several coefficients."""
     return math.fsum(float(np.linalg.norm(w)) for w in several) / len(several)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from discreet.bounds import Bounds
@@ -24,11 +23,10 @@ from discreet.models.forecast.synthetic import (
     rehearsal,
 )
 from discreet.penalties.base import Penalty
+from discreet.typing import Floats
 
 DEFAULT_TARGET, DEFAULT_COUNTS = (-1.0, 1.0), (0.0, 20.0)
 ACCURACY_CEILING, R2_CEILING, COUNT_CEILING = 0.85, 0.6, 0.4
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Setting:
 
     estimator: Any
     bounds: Bounds
-    ranges: tuple[Array, Array]
+    ranges: tuple[Floats, Floats]
     loss: Loss
     penalty: Penalty
     target: Target
@@ -79,7 +77,7 @@ class Setting:
         bounds = self.bounds.with_facts(n=None)
         return PrivateData(np.stack([low, low]), two, bounds, fit_intercept=self.estimator.fit_intercept, ledger=False)
 
-    def truth(self, table: Rehearsal) -> Array:
+    def truth(self, table: Rehearsal) -> Floats:
         """The law's coefficients in training coordinates, (p + 1, K); of a softmax the shortest that say the same."""
         facts = self.facts()
         w = np.vstack([table.slopes * facts.scaling.scale[:, None], table.offsets]) / facts.target_scale(self.loss)
@@ -109,7 +107,7 @@ def setting_of(estimator: Any, p: int | None, indicators: Groups | None = None) 
     return Setting(estimator, bounds, ranges, loss, penalty, made, groups)
 
 
-def _columns(given: Any, p: int | None) -> tuple[Bounds, tuple[Array, Array]]:
+def _columns(given: Any, p: int | None) -> tuple[Bounds, tuple[Floats, Floats]]:
     """Bounds with one range a column, and what the synthetic columns lie within."""
     bounds = given if isinstance(given, Bounds) or given is None else Bounds(features=given)
     declared = None if bounds is None or isinstance(bounds.features, float) else len(bounds.features)

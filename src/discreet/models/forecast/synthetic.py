@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, pdtrik, softmax
 
 from discreet.errors import Unsupported
+from discreet.typing import Floats, Words
 
-Array = NDArray[np.float64]
 Groups = tuple[tuple[int, ...], ...]
 """Columns that are indicators, group by group: in a row at most one of a group is on."""
 
@@ -42,7 +42,7 @@ HELD_OUT_CELLS, HELD_OUT_ROWS = 400_000, (2_000, 10_000)
 _GOLDEN, _FIRST, _SECOND = (np.uint64(word) for word in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
-def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mixed(z: Words) -> Words:
     z = (z ^ (z >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND
     return z ^ (z >> np.uint64(31))
@@ -60,7 +60,7 @@ class Stream:
             self._key = _mixed(self._key + np.array([seed], dtype=np.uint64) * _GOLDEN + _SECOND)
         self._at = 0
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def words(self, count: int) -> Words:
         """The next ``count`` words; read-only as the system's, so that compiled code is the same."""
         places = np.arange(self._at + 1, self._at + count + 1, dtype=np.uint64)
         self._at += count
@@ -68,11 +68,11 @@ class Stream:
         words.flags.writeable = False
         return words
 
-    def uniforms(self, count: int) -> Array:
+    def uniforms(self, count: int) -> Floats:
         """Numbers strictly between 0 and 1."""
         return np.asarray(((self.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
 
-    def normals(self, count: int) -> Array:
+    def normals(self, count: int) -> Floats:
         """Standard normal numbers."""
         return np.asarray(ndtri(self.uniforms(count)))
 
@@ -84,7 +84,7 @@ def indicator_groups(p: int) -> Groups:
     return tuple(group for group in groups if group)
 
 
-def _draw_columns(n: int, p: int, stream: Stream, groups: Groups) -> Array:
+def _draw_columns(n: int, p: int, stream: Stream, groups: Groups) -> Floats:
     """n rows of columns within [-1, 1]; an indicator is 1 or -1."""
     hidden = [stream.normals(n) for _ in range(HIDDEN)]
     rows = np.full((n, p), -1.0)
@@ -118,22 +118,22 @@ class Target(Protocol):
     def score_name(self) -> str:
         """What scores are called."""
 
-    def strength_for(self, z: Array, ceiling: float) -> tuple[Array, float]:
+    def strength_for(self, z: Floats, ceiling: float) -> tuple[Floats, float]:
         """(offsets b, strength s) with which the law's own score is the ceiling, or as near as it gets."""
 
-    def expected(self, margins: Array) -> Array:
+    def expected(self, margins: Floats) -> Floats:
         """What is expected of each row: probabilities, or a mean."""
 
-    def draw(self, expected: Array, stream: Stream) -> NDArray[Any]:
+    def draw(self, expected: Floats, stream: Stream) -> NDArray[Any]:
         """A target for each row."""
 
-    def score(self, expected: Array, predicted: NDArray[Any]) -> float:
+    def score(self, expected: Floats, predicted: NDArray[Any]) -> float:
         """The expected score of predictions."""
 
-    def trivial(self, expected: Array) -> float:
+    def trivial(self, expected: Floats) -> float:
         """The score of the best prediction that looks at no column."""
 
-    def best(self, expected: Array) -> float:
+    def best(self, expected: Floats) -> float:
         """The score of the law itself, which no model passes."""
 
 
@@ -157,16 +157,16 @@ class Classes:
         return 1 if len(self.labels) == 2 else len(self.labels)
 
     @property
-    def shares(self) -> Array:
+    def shares(self) -> Floats:
         """What part of the rows has each label."""
         weights = SHARE_RATIO ** np.arange(len(self.labels))
         return np.asarray(weights / weights.sum())
 
-    def expected(self, margins: Array) -> Array:
+    def expected(self, margins: Floats) -> Floats:
         both = np.hstack([np.zeros_like(margins), margins]) if self.outputs == 1 else margins
         return np.asarray(softmax(both, axis=1))
 
-    def strength_for(self, z: Array, ceiling: float) -> tuple[Array, float]:
+    def strength_for(self, z: Floats, ceiling: float) -> tuple[Floats, float]:
         least = float(self.shares.max())
         if not least + 0.005 <= ceiling < 1:
             raise Unsupported(
@@ -183,7 +183,7 @@ class Classes:
         strength = _bisected(accuracy, ceiling, 60.0)
         return self._offsets(z, strength, offsets), strength
 
-    def _offsets(self, z: Array, strength: float, offsets: Array) -> Array:
+    def _offsets(self, z: Floats, strength: float, offsets: Floats) -> Floats:
         """The offsets that give each class its share at this strength, from those at a strength near it."""
         for _ in range(40):
             found = self.expected(strength * z + offsets).mean(axis=0)
@@ -194,22 +194,22 @@ class Classes:
             offsets = offsets + change * max(1.0, 0.4 * strength)  # margins spread as s does: so must the offsets
         return offsets
 
-    def draw(self, expected: Array, stream: Stream) -> NDArray[Any]:
+    def draw(self, expected: Floats, stream: Stream) -> NDArray[Any]:
         chosen = (expected.cumsum(axis=1)[:, :-1] < stream.uniforms(len(expected))[:, None]).sum(axis=1)
         labels = np.empty(len(self.labels), dtype=object)
         labels[:] = self.labels
         numbers = np.array(self.labels)
         return np.asarray((numbers if numbers.tolist() == list(self.labels) else labels)[chosen])
 
-    def score(self, expected: Array, predicted: NDArray[Any]) -> float:
+    def score(self, expected: Floats, predicted: NDArray[Any]) -> float:
         place = {label: k for k, label in enumerate(self.labels)}
         chosen = np.array([place[label] for label in predicted.tolist()])
         return float(expected[np.arange(len(chosen)), chosen].mean())
 
-    def trivial(self, expected: Array) -> float:
+    def trivial(self, expected: Floats) -> float:
         return float(expected.mean(axis=0).max())
 
-    def best(self, expected: Array) -> float:
+    def best(self, expected: Floats) -> float:
         return float(expected.max(axis=1).mean())
 
 
@@ -226,30 +226,30 @@ class Numbers:
     def _half(self) -> float:
         return 0.5 * (self.high - self.low)
 
-    def strength_for(self, z: Array, ceiling: float) -> tuple[Array, float]:
+    def strength_for(self, z: Floats, ceiling: float) -> tuple[Floats, float]:
         _check_share(ceiling)
         middle = 0.5 * (self.low + self.high) + TARGET_MIDDLE * self._half
         return np.array([middle]), TARGET_SPREAD * self._half * math.sqrt(ceiling)
 
-    def expected(self, margins: Array) -> Array:
+    def expected(self, margins: Floats) -> Floats:
         return margins[:, 0]
 
-    def _noise(self, expected: Array) -> float:
+    def _noise(self, expected: Floats) -> float:
         """The variance that no model explains: what is left of the spread."""
         return max((TARGET_SPREAD * self._half) ** 2 - float(expected.var()), 0.0)
 
-    def draw(self, expected: Array, stream: Stream) -> NDArray[Any]:
+    def draw(self, expected: Floats, stream: Stream) -> NDArray[Any]:
         noise = math.sqrt(self._noise(expected)) * stream.normals(len(expected))
         return np.clip(expected + noise, self.low, self.high)
 
-    def score(self, expected: Array, predicted: NDArray[Any]) -> float:
+    def score(self, expected: Floats, predicted: NDArray[Any]) -> float:
         noise = self._noise(expected)
         return 1.0 - (float(np.mean((predicted - expected) ** 2)) + noise) / (float(expected.var()) + noise)
 
-    def trivial(self, expected: Array) -> float:
+    def trivial(self, expected: Floats) -> float:
         return 0.0
 
-    def best(self, expected: Array) -> float:
+    def best(self, expected: Floats) -> float:
         return self.score(expected, expected)
 
 
@@ -261,10 +261,10 @@ class Counts:
     score_name = "R2"
     outputs = 1
 
-    def _rates(self, z: Array, strength: float) -> Array:
+    def _rates(self, z: Floats, strength: float) -> Floats:
         return self.expected(math.log(COUNT_MEAN * self.high) + strength * z)
 
-    def strength_for(self, z: Array, ceiling: float) -> tuple[Array, float]:
+    def strength_for(self, z: Floats, ceiling: float) -> tuple[Floats, float]:
         _check_share(ceiling)
 
         def share(strength: float) -> float:
@@ -273,21 +273,21 @@ class Counts:
 
         return np.array([math.log(COUNT_MEAN * self.high)]), _bisected(share, ceiling, COUNT_STRENGTH)
 
-    def expected(self, margins: Array) -> Array:
+    def expected(self, margins: Floats) -> Floats:
         return np.asarray(np.minimum(np.exp(margins[:, 0]), COUNT_LIMIT * self.high))
 
-    def draw(self, expected: Array, stream: Stream) -> NDArray[Any]:
+    def draw(self, expected: Floats, stream: Stream) -> NDArray[Any]:
         drawn = np.ceil(pdtrik(stream.uniforms(len(expected)), expected))
         return np.asarray(np.clip(np.nan_to_num(drawn), 0.0, math.floor(self.high)))
 
-    def score(self, expected: Array, predicted: NDArray[Any]) -> float:
+    def score(self, expected: Floats, predicted: NDArray[Any]) -> float:
         noise = float(expected.mean())
         return 1.0 - (float(np.mean((predicted - expected) ** 2)) + noise) / (float(expected.var()) + noise)
 
-    def trivial(self, expected: Array) -> float:
+    def trivial(self, expected: Floats) -> float:
         return 0.0
 
-    def best(self, expected: Array) -> float:
+    def best(self, expected: Floats) -> float:
         return self.score(expected, expected)
 
 
@@ -300,14 +300,14 @@ def _check_share(ceiling: float) -> None:
 class Rehearsal:
     """A table to train on, and held-out rows with what is expected of them. All of it is public."""
 
-    X: Array
+    X: Floats
     y: NDArray[Any]
-    held_out: Array
-    expected: Array
+    held_out: Floats
+    expected: Floats
     target: Target
-    slopes: Array
+    slopes: Floats
     """(p, outputs): the truth, for columns in their own units."""
-    offsets: Array
+    offsets: Floats
 
     def score(self, predicted: NDArray[Any]) -> float:
         """The expected score of predictions for the held-out rows."""
@@ -326,7 +326,7 @@ class Rehearsal:
 
 def rehearsal(
     n: int,
-    ranges: tuple[Array, Array],
+    ranges: tuple[Floats, Floats],
     target: Target,
     *,
     ceiling: float,
@@ -363,7 +363,7 @@ def rehearsal(
     )
 
 
-def _weights(p: int, outputs: int, stream: Stream) -> Array:
+def _weights(p: int, outputs: int, stream: Stream) -> Floats:
     """Weights of standardized columns: sizes 1/sqrt(rank), in random order, with random signs."""
     order = stream.uniforms(p * outputs).reshape(outputs, p).argsort(axis=1).T
     signs = np.where(stream.uniforms(p * outputs).reshape(p, outputs) < 0.5, -1.0, 1.0)

@@ -10,7 +10,6 @@ import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from discreet.accounting.priced_plan import PricedPlan
@@ -19,6 +18,7 @@ from discreet.errors import PlanViolation
 from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
 from discreet.models.selection.search_price import Candidate, Offer
+from discreet.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _private(candidate: Candidate, part: Part, n: int | None) -> PrivateData:
     return PrivateData(part.X, part.y, bounds, groups=part.groups, fit_intercept=intercept, ledger=False)
 
 
-def in_training_units(model: DPLinearModel, data: PrivateData, loss: Loss) -> NDArray[np.float64]:
+def in_training_units(model: DPLinearModel, data: PrivateData, loss: Loss) -> Floats:
     """A model's coefficients as the curator's weights: the way back of a fit."""
     scale = data.target_scale(loss)
     w = np.atleast_2d(model.coef_) * data.scaling.scale / scale

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.models.exposure import warn_of_exact_score
+from discreet.typing import Floats
 
 
 def _has(name: str) -> Any:
@@ -56,7 +57,7 @@ class ShowsReleased:
         return np.asarray(self._fitted().predict(X))
 
     @_has("decision_function")
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return the released model's scores of classes.
 
         Parameters
@@ -77,7 +78,7 @@ class ShowsReleased:
         return np.asarray(self._fitted().decision_function(X))
 
     @_has("predict_proba")
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the released model's probabilities.
 
         Parameters
@@ -98,7 +99,7 @@ class ShowsReleased:
         return np.asarray(self._fitted().predict_proba(X))
 
     @_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the released model's probabilities.
 
         Parameters

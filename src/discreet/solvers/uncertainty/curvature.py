@@ -12,12 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, ndtri, softmax
 
 from discreet.losses.base import Loss, curvature, derivative
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 POINTS = 256
 LEAST_LENGTH, LARGEST_FACTOR = 0.2, 16.0
@@ -31,12 +29,12 @@ class Margins:
     ``lengths`` are relative to a typical row's, ``units`` the first margin in deviations from its mean.
     """
 
-    chances: Vector
-    sizes: Vector
-    bends: Vector
-    left: Vector
-    lengths: Vector
-    units: Vector
+    chances: Floats
+    sizes: Floats
+    bends: Floats
+    left: Floats
+    lengths: Floats
+    units: Floats
     slope: float
 
     def curvature(self, longer: float = 1.0) -> float:
@@ -47,7 +45,7 @@ class Margins:
         """The same in the margins' own direction: E f'' units^2."""
         return float((self._found(1.0) * self.units**2).mean() / (self.units**2).mean())
 
-    def _found(self, longer: float) -> Vector:
+    def _found(self, longer: float) -> Floats:
         length = longer * self.lengths[:, None]
         kept = np.minimum(1.0, self.slope / np.maximum(self.sizes * length, 1e-300))
         bends = np.where(kept == 1.0, self.bends, self.left * kept) * self.lengths[:, None] ** 2
@@ -65,14 +63,14 @@ def binary_margins(loss: Loss, mean: float, deviation: float, slope: float, dire
             slopes[i, k], bends[i, k] = derivative(loss, margin, target), curvature(loss, margin, target)
     pulls = np.clip(slopes * length[:, None], -slope, slope) * units[:, None]
 
-    def chances(factor: float) -> Vector:
+    def chances(factor: float) -> Floats:
         return np.column_stack([expit(factor * margins), expit(-factor * margins)])
 
     factor = rest(lambda scale: float((chances(scale) * pulls).sum()))
     return Margins(chances(factor), np.abs(slopes), bends, np.zeros_like(bends), length, units, slope)
 
 
-def softmax_margins(mean: Vector, covariance: Vector, slope: float, directions: float) -> Margins:
+def softmax_margins(mean: Floats, covariance: Floats, slope: float, directions: float) -> Margins:
     """Of the softmax loss; curvatures are means over the K - 1 directions in which margins differ."""
     outputs = len(mean)
     values, vectors = np.linalg.eigh(covariance)
@@ -94,7 +92,7 @@ def softmax_margins(mean: Vector, covariance: Vector, slope: float, directions: 
     return Margins(chances, sizes, bends / rank, left / rank, length, points[:, 0], slope)
 
 
-def normal_points(dimension: int) -> Vector:
+def normal_points(dimension: int) -> Floats:
     """(POINTS, dimension) evenly spread standard normals: a lattice rule by powers of a generalized golden ratio."""
     ratio = 2.0
     for _ in range(64):
@@ -103,7 +101,7 @@ def normal_points(dimension: int) -> Vector:
     return np.asarray(ndtri(np.mod(0.5 + np.multiply.outer(np.arange(1.0, POINTS + 1), steps), 1.0)))
 
 
-def row_lengths(units: Vector, directions: float) -> Vector:
+def row_lengths(units: Floats, directions: float) -> Floats:
     """Relative to the typical one: the squares of Gaussian rows deviate by sqrt(2 / directions)."""
     return np.asarray(np.sqrt(np.maximum(LEAST_LENGTH, 1.0 + units * np.sqrt(2.0 / directions))))
 

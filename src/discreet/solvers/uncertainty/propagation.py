@@ -21,14 +21,12 @@ stopping (the run without noise has them too), and what noise in bought scales a
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator import Recoding
+from discreet.typing import Floats
 
-Vector = NDArray[np.float64]
 
-
-def responses(momenta: Vector, averages: Vector, pull: Vector | float = 0.0, shrink: float = 1.0) -> Vector:
+def responses(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shrink: float = 1.0) -> Floats:
     """How much of the noise of step t, times -eta, is in the result: shape (T, number of curvatures).
 
     ``momenta`` holds b_0, ..., b_{T-1}, ``averages`` the weights a_0, ..., a_T of the iterates, ``pull`` eta h for each
@@ -44,12 +42,12 @@ def responses(momenta: Vector, averages: Vector, pull: Vector | float = 0.0, shr
     return np.asarray(shrink * found[1 : count + 1])
 
 
-def gain(momenta: Vector, averages: Vector, pull: Vector | float = 0.0, shrink: float = 1.0) -> Vector:
+def gain(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shrink: float = 1.0) -> Floats:
     """The result's variance over (eta times one answer's deviation) squared, for each curvature."""
     return np.asarray(np.square(responses(momenta, averages, pull, shrink)).sum(axis=0))
 
 
-def left_of_start(momenta: Vector, averages: Vector, pull: Vector) -> Vector:
+def left_of_start(momenta: Floats, averages: Floats, pull: Floats) -> Floats:
     """What is left of a distance at the start, for each curvature: 1 where it is flat, 0 where steps came to rest."""
     now = before = np.ones_like(np.asarray(pull, dtype=np.float64))
     found = averages[0] * now
@@ -59,7 +57,7 @@ def left_of_start(momenta: Vector, averages: Vector, pull: Vector) -> Vector:
     return np.asarray(found)
 
 
-def taken_back(recoding: Recoding, variances: Vector) -> Vector:
+def taken_back(recoding: Recoding, variances: Floats) -> Floats:
     """Deviations of ``recoding.coefficients`` for independent coordinates with these variances, without a matrix."""
     features = len(recoding.center)
     scale = (recoding.target_scale / recoding.scale) ** 2

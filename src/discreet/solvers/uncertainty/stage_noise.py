@@ -7,7 +7,6 @@ The map back is linear, w = Q v + c. Noise that is independent from coordinate t
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.curator import Recoding
@@ -17,22 +16,21 @@ from discreet.solvers.shape import affine
 from discreet.solvers.uncertainty.propagation import taken_back
 from discreet.solvers.uncertainty.traces import DescentTrace
 from discreet.solvers.uncertainty.whitened_noise import Spectrum, Steps, deviations
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 
 @dataclass(frozen=True)
 class DirectionsTrace:
     """Independent noise along orthogonal directions, one column of ``vectors`` each."""
 
-    vectors: Vector
-    variances: Vector
+    vectors: Floats
+    variances: Floats
 
-    def deviations(self) -> Vector:
+    def deviations(self) -> Floats:
         """Return the deviation of each coordinate."""
         return self.through(np.eye(len(self.vectors)))
 
-    def through(self, linear: Vector) -> Vector:
+    def through(self, linear: Floats) -> Floats:
         """Return the deviations after a linear map."""
         return np.asarray(np.sqrt(np.square(linear @ self.vectors) @ self.variances))
 
@@ -48,14 +46,14 @@ class StageTrace:
     spectrum: Spectrum | None = None
     center_noise: float = 0.0
 
-    def deviations(self) -> Vector | None:
+    def deviations(self) -> Floats | None:
         """Return the deviations in training coordinates."""
         found = self._mapped()
         if found is not None and self.center_noise:
             found[-1] = np.hypot(found[-1], self.center_noise)
         return found
 
-    def _mapped(self) -> Vector | None:
+    def _mapped(self) -> Floats | None:
         v, trace = self.inner.coefficients, self.inner.trace
         if isinstance(trace, DirectionsTrace):
             return trace.through(affine(self.recoding, self.admitted)[0])
@@ -79,9 +77,9 @@ class CalibratedTrace:
 
     before: Trace
     share: float
-    added: Vector
+    added: Floats
 
-    def deviations(self) -> Vector | None:
+    def deviations(self) -> Floats | None:
         """Return both noises together."""
         before = self.before.deviations()
         return None if before is None else np.hypot(self.share * before, self.added)

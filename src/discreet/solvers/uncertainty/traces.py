@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.solvers.base import planned
 from discreet.solvers.uncertainty.propagation import gain, responses
+from discreet.typing import Floats, Integers
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -53,12 +51,12 @@ class DescentTrace:
     step: float
     clip: float
     count: float
-    momenta: Vector
-    averages: Vector
+    momenta: Floats
+    averages: Floats
     noise: Noise
     shrink: float = 1.0
 
-    def deviations(self) -> Vector:
+    def deviations(self) -> Floats:
         """Return what independent noise in every step adds up to."""
         spread = math.sqrt(float(gain(self.momenta, self.averages, shrink=self.shrink)[0]))
         return np.full(self.shape, self.step * self.noise.deviation(self.clip) / self.count * spread)
@@ -77,14 +75,14 @@ class EpochsTrace:
     clip: float
     count: float
     batch: float
-    momenta: Vector
-    reaches: Vector
+    momenta: Floats
+    reaches: Floats
     anchors: Noise
     changes: Noise
     shrink: float
     average: str
 
-    def deviations(self) -> Vector | None:
+    def deviations(self) -> Floats | None:
         """Return what the noise of anchors and changes adds up to."""
         if self.average != "last":
             return None
@@ -104,19 +102,19 @@ class CoordinateTrace:
     bound where coordinates are not strongly correlated; correlations may carry noise over elsewhere.
     """
 
-    blocks: list[list[NDArray[np.int64]]]
-    clips: Vector
-    smoothness: Vector
+    blocks: list[list[Integers]]
+    clips: Floats
+    smoothness: Floats
     relative_step: float
     count: float
     noise: Noise
     average: str
 
-    def deviations(self) -> Vector:
+    def deviations(self) -> Floats:
         """Return the root of what each coordinate's steps add."""
         return np.sqrt(sum((self._variances(blocks) for blocks in self.blocks), np.zeros(self.clips.size)))
 
-    def _variances(self, blocks: list[NDArray[np.int64]]) -> Vector:
+    def _variances(self, blocks: list[Integers]) -> Floats:
         found, inner, unit = np.zeros(self.clips.size), len(blocks), self.noise.deviation() / self.count
         kept = 1.0 - np.arange(inner) / inner if self.average == "uniform" else np.ones(inner)
         if all(block.size == 1 for block in blocks):
@@ -141,7 +139,7 @@ class PointTrace:
     pure: bool
     cut: bool = False
 
-    def deviations(self) -> Vector | None:
+    def deviations(self) -> Floats | None:
         """Return the deviation of an entry of the noise vector.
 
         For pure budgets the vector has a length of Gamma(p, s) and any direction, so that an entry's variance is

@@ -20,13 +20,11 @@ An L2 penalty's pull is left out: it shrinks.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.losses.base import Loss
 from discreet.solvers.uncertainty.curvature import Margins, binary_margins, softmax_margins
 from discreet.solvers.uncertainty.propagation import gain, left_of_start
-
-Vector = NDArray[np.float64]
+from discreet.typing import Floats
 
 GRID = 128
 
@@ -41,11 +39,11 @@ class Spectrum:
     ``length`` a typical row's.
     """
 
-    shares: Vector
-    vectors: Vector
-    mean: Vector
-    farthest: Vector
-    kept: Vector
+    shares: Floats
+    vectors: Floats
+    mean: Floats
+    farthest: Floats
+    kept: Floats
     deviation: float
     length: float
 
@@ -54,18 +52,18 @@ class Spectrum:
 class Steps:
     """Steps of this ``size``; ``deviation`` is what one step's noise adds to a coordinate."""
 
-    momenta: Vector
-    averages: Vector
+    momenta: Floats
+    averages: Floats
     size: float
     deviation: float
     slope: float
 
-    def gain(self, curvature: Vector | float) -> Vector:
+    def gain(self, curvature: Floats | float) -> Floats:
         """The result's variance over one step's, for each curvature."""
         return gain(self.momenta, self.averages, self.size * np.asarray(curvature))
 
 
-def deviations(seen: Spectrum, linear: Vector, loss: Loss, v: Vector, steps: Steps) -> Vector:
+def deviations(seen: Spectrum, linear: Floats, loss: Loss, v: Floats, steps: Steps) -> Floats:
     """Of coefficients ``linear @ v``."""
     outputs = 1 if v.ndim == 1 else v.shape[1]
     margins = _margins(seen, loss, v.reshape(len(v), -1), steps.slope)
@@ -86,7 +84,7 @@ def deviations(seen: Spectrum, linear: Vector, loss: Loss, v: Vector, steps: Ste
     return np.asarray(np.sqrt(steps.deviation**2 * variances + moved[:, 0]))
 
 
-def _moved(seen: Spectrum, squares: Vector, columns: Vector, steps: Steps, typical: float) -> Vector:
+def _moved(seen: Spectrum, squares: Floats, columns: Floats, steps: Steps, typical: float) -> Floats:
     """Variances, one column an output, of what noise in the seen moment does."""
     lengths = (np.square(seen.vectors.T @ columns) / seen.kept[:, None]).sum(axis=0)
     shares = (
@@ -96,13 +94,13 @@ def _moved(seen: Spectrum, squares: Vector, columns: Vector, steps: Steps, typic
     return np.asarray(np.multiply.outer(squares @ (left**2 / seen.kept), seen.deviation**2 * lengths))
 
 
-def margins_of(seen: Spectrum, v: Vector) -> tuple[float, float]:
+def margins_of(seen: Spectrum, v: Floats) -> tuple[float, float]:
     """The mean and the deviation of the margins of one output, at least a hundredth."""
     center, rotated = float(seen.mean @ v), seen.vectors.T @ v
     return center, max(float(rotated**2 @ seen.shares) - center**2, 1e-4) ** 0.5
 
 
-def _margins(seen: Spectrum, loss: Loss, columns: Vector, slope: float) -> Margins:
+def _margins(seen: Spectrum, loss: Loss, columns: Floats, slope: float) -> Margins:
     center, rotated = seen.mean @ columns, seen.vectors.T @ columns
     covariance = (rotated.T * seen.shares) @ rotated - np.multiply.outer(center, center)
     directions = max(1.0, float(seen.shares.sum()))

@@ -1,0 +1,153 @@
+"""The noise that a budget asks for: never less than is needed, and its price is checked."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from discreet.accounting import gaussian, objective_perturbation, pure_dp, rdp
+from discreet.accounting.events import Event, Gaussian, PerturbedMinimum
+from discreet.accounting.plan import Plan
+from discreet.accounting.pricing import (
+    distribution_price,
+    gaussian_mu,
+    is_integrable,
+    left_of_delta,
+    must_hold,
+    price,
+    remembered,
+    selects,
+    zcdp_of,
+)
+from discreet.accounting.root_finding import solve
+from discreet.budget import Budget, Neighbors
+from discreet.errors import Unsupported
+
+# A calibrated plan costs at least this fraction of its budget.
+CALIBRATION_TOLERANCE = 1e-3
+# A price ends this much below its budget, so that rounded up by a ledger it is no more than the budget rounded down.
+_SHY = 1 - 2.0**-32
+
+
+def calibrate(plan: Plan, budget: Budget) -> float:
+    """Return the noise multiplier at which the plan costs the budget: never less than is needed.
+
+    0.0 where epsilon is infinite, and where nothing is released. The price at the answer is at most
+    the budget's epsilon and, but for the last thousandth, no less.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is released.
+    budget : Budget
+        What it may cost.
+
+    Returns
+    -------
+    float
+        Noise over sensitivity.
+
+    Examples
+    --------
+    >>> from discreet import Budget
+    >>> from discreet.accounting import Plan, Release, calibrate
+    >>> round(calibrate(Plan([Release("noisy_gradient", 100)]), Budget(1.0, 1e-6)), 1)
+    42.2
+    """
+    return _calibrated(plan, budget) if plan.least_noise is not None else remembered(_calibrated, plan, budget)
+
+
+def _calibrated(plan: Plan, budget: Budget) -> float:
+    known = plan.multiplier_for(budget)
+    if known is not None:
+        promised = known > 0 and budget.is_private
+        if promised and not price(plan, known, budget.delta, budget.neighbors) <= budget.epsilon:
+            raise Unsupported("this budget is too small to be accounted for: raise epsilon or delta")
+        return known
+    if not budget.is_private or plan.count == 0:
+        return 0.0
+    if plan.least_noise is not None:
+        return max(calibrate(replace(plan, least_noise=None), budget), plan.least_noise(budget))
+    if plan.total_variation:
+        rest = left_of_delta(plan.assumed_distance, budget.epsilon, budget.delta)
+        # A little less epsilon, for the rounding of the price's own search.
+        inner = replace(budget, epsilon=budget.epsilon * (1 - 1e-8), delta=rest)
+        return calibrate(replace(plan, total_variation=0.0), inner)
+    events = plan.events(1.0, pure=budget.is_pure)
+    floor = objective_perturbation.least_epsilon(events)
+    if budget.epsilon <= floor:
+        raise Unsupported("no noise in the objective meets this epsilon: take a larger regularization or epsilon")
+
+    def cost(noise_multiplier: float) -> float:
+        return price(plan, noise_multiplier, budget.delta, budget.neighbors)
+
+    if budget.is_pure:
+        spent = math.fsum(event.count * pure_dp.epsilon_of(event) for event in events)
+        start = (spent - floor) / (budget.epsilon - floor)
+        return solve(cost, budget.epsilon * _SHY, start, tolerance=1e-9)
+    if all(isinstance(event, Gaussian) for event in events):
+        start = gaussian_mu(events) / gaussian.mu_of(budget.epsilon, budget.delta)
+        return solve(cost, budget.epsilon * _SHY, start * (1 + 1e-14), tolerance=1e-9)
+    if is_integrable(events):
+        return _calibrate_perturbed(plan, budget)
+    return _calibrate_numerically(plan, budget)
+
+
+def _delta_of(events: Iterable[Event], budget: Budget) -> float:
+    """The delta at the budget's epsilon of Gaussian releases with at most one perturbed minimum."""
+    listed = [objective_perturbation.simplified(event, budget.neighbors) for event in events]
+    mu = gaussian_mu(listed)
+    for event in listed:
+        if isinstance(event, PerturbedMinimum):
+            return objective_perturbation.loss_bound(event, budget.neighbors).delta_with_gaussian(budget.epsilon, mu)
+    return gaussian.delta_of(budget.epsilon, mu)
+
+
+def _calibrate_perturbed(plan: Plan, budget: Budget) -> float:
+    """The noise at which delta is reached at the budget's epsilon; its price is checked."""
+    at_one = math.sqrt(math.fsum(r.count / r.relative_noise**2 for r in plan.releases))
+
+    def cost(noise_multiplier: float) -> float:
+        return _delta_of(plan.events(noise_multiplier, pure=False), budget)
+
+    # Just below the budget's delta, so that the search for the price, which rounds up, ends below its epsilon.
+    target, start = budget.delta * (1 - 1e-9), at_one / gaussian.mu_of(budget.epsilon, budget.delta)
+    answer = solve(cost, target, start, slope=-20.0, tolerance=1e-6)
+    checked = price(plan, answer, budget.delta, budget.neighbors)
+    must_hold(checked <= budget.epsilon, "the calibrated plan is over its budget")
+    return answer
+
+
+def _calibrate_numerically(plan: Plan, budget: Budget) -> float:
+    """A guess between what Renyi DP allows and what tests refute; from there the distribution decides."""
+    from discreet.accounting import lower_bounds
+
+    def released(noise_multiplier: float) -> tuple[Event, ...]:
+        events = plan.events(noise_multiplier, pure=False)
+        return tuple(objective_perturbation.simplified(event, budget.neighbors) for event in events)
+
+    def guess(noise_multiplier: float) -> float:
+        events = released(noise_multiplier)
+        allowed = rdp.epsilon_of(events, budget.delta, budget.neighbors)
+        refuted = lower_bounds.epsilon_of(events, budget.delta, budget.neighbors)
+        return refuted * math.sqrt(min(allowed / refuted, 2.0)) if refuted > 0 else allowed
+
+    def numerical(noise_multiplier: float) -> float:
+        return _search_epsilon(released(noise_multiplier), budget.delta, budget.neighbors)
+
+    start = solve(guess, budget.epsilon, 1.0, tolerance=1e-2)
+    slope = min(math.log(guess(1.05 * start) / guess(start)) / math.log(1.05), -0.5)
+    quick = selects(plan.events(1.0, pure=False))
+    tolerance = 1e-6 if quick else CALIBRATION_TOLERANCE
+    answer = solve(numerical, budget.epsilon, start, slope=slope, tolerance=tolerance)
+    checked = price(plan, answer, budget.delta, budget.neighbors)
+    must_hold(checked <= budget.epsilon, "the calibrated plan is over its budget")
+    return answer
+
+
+def _search_epsilon(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> float:
+    """The numerical price without its checks, for the steps of a search; its end is checked."""
+    renyi = rdp.epsilon_of(events, delta, neighbors)
+    if selects(events):
+        return min(renyi, rdp.epsilon_of_zcdp(math.fsum(zcdp_of(event) for event in events), delta))
+    distribution = distribution_price(events, delta, neighbors)
+    return renyi if distribution is None else min(renyi, distribution)
