@@ -255,7 +255,8 @@ def _observed_steps(
         gradient, step = float(released[0]) * program.units[j] / program.n, program.steps[j]
         real = prox_coordinate(program.penalty, w[j] / program.to_grid - step * gradient, step, j)
         room = program.room - (float(np.abs(w).sum()) - abs(w[j]))
-        w[j] = min(max(np.rint(real * program.to_grid), -room), room) + 0.0  # no negative zero
+        landed = np.rint(real * program.to_grid) if real == real else 0.0
+        w[j] = min(max(landed, -room), room) + 0.0  # no negative zero
         sums += w
     return w, sums
 
