@@ -86,7 +86,16 @@ def changed_inside(_):
 
 
 @pytest.mark.parametrize(
-    "forge", [cheaper, changed, changed_inside, inherited, copy.copy, lambda priced: pickle.loads(pickle.dumps(priced)), lambda _: PLAN]
+    "forge",
+    [
+        cheaper,
+        changed,
+        changed_inside,
+        inherited,
+        copy.copy,
+        lambda priced: pickle.loads(pickle.dumps(priced)),
+        lambda _: PLAN,
+    ],
 )
 def test_what_was_not_priced_is_neither_charged_nor_opened(forge):
     ledger = Ledger(":memory:")

@@ -45,7 +45,7 @@ def noise_of(monkeypatch):
 def stand_in(rng):
     """Releases of the announced law, drawn by numpy: many audits at once."""
 
-    def releases(side, count, mechanism, budget, noise_multiplier):
+    def releases(side, count, mechanism, priced):
         signs = np.where(side.y[-gradient_audit.CANARIES :] == 1, -1.0, 1.0) * np.isfinite(side.X[-1, -1])
         exact = gradient_audit.CLIP * (
             signs if len(side.X) >= gradient_audit.CANARIES else np.zeros(gradient_audit.CANARIES)
@@ -53,7 +53,7 @@ def stand_in(rng):
         sampled = rng.random((count, gradient_audit.CANARIES)) < (
             float(gradient_audit.SAMPLING) if mechanism == "sampled" else 1.0
         )
-        scale = gradient_audit.CLIP * budget.neighbors.sum_factor * noise_multiplier
+        scale = gradient_audit.CLIP * priced.budget.neighbors.sum_factor * priced.noise_multiplier
         draw = rng.laplace if mechanism == "laplace" else rng.normal
         return exact * sampled + draw(scale=scale, size=(count, gradient_audit.CANARIES))
 

@@ -95,8 +95,10 @@ class Problem:
 
     def loss_for(self, loss: Any, domain: Domain) -> Any:
         """The loss (a proven one), or the one that equals it on the ball and has bounded gradients everywhere."""
-        require_proof(loss)
-        return loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
+        require_proof(loss, domain)
+        found = loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
+        require_proof(found, domain)
+        return found
 
     def bound_for(self, loss: Any, domain: Domain) -> float:
         """The bound on a record's gradient."""
