@@ -6,7 +6,7 @@ Numba resolves the call while compiling, so that it costs what a direct call cos
 Numba's disk cache names types by their classes' import paths, and knows nothing of their source. That is well for the
 package's own classes. One from outside would make the cache unreadable for every process that cannot import it, and
 would run yesterday's code after an edit. So such a class gets a numba type of its own, known to the cache by its name
-and the hash of its file: where the class is not loaded its entries are skipped, and an edited file is compiled anew.
+and the hash of its module: where the class is not loaded its entries are skipped, and an edited file is compiled anew.
 """
 
 import hashlib
@@ -77,12 +77,15 @@ def _claim(cls: type) -> None:
 
 
 def _digest_of_source(cls: type) -> str:
-    """Return the hash of the file that defines a class; where there is none (a notebook), what no cache will find."""
+    """Return the hash of the module that defines a class; where it is no file (a notebook), what no cache will find.
+
+    Its name counts: compiled code imports the module by the name that it had, and one file may be loaded under two.
+    """
     try:
         content = Path(inspect.getfile(cls)).read_bytes()
     except (OSError, TypeError):
         content = os.urandom(16)
-    return hashlib.sha256(content).hexdigest()[:16]
+    return hashlib.sha256(cls.__module__.encode() + b"\0" + content).hexdigest()[:16]
 
 
 def scalar_function(name: str) -> Any:

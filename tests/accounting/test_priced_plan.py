@@ -79,8 +79,24 @@ def inherited(priced):
     return made
 
 
+def changed_inside(_):
+    """A plan whose release was changed after it was priced."""
+    priced = price_plan(Plan([Release("noisy_gradient", 10)]), BUDGET)
+    object.__setattr__(priced.plan.releases[0], "relative_noise", 1e-3)
+    return priced
+
+
 @pytest.mark.parametrize(
-    "forge", [cheaper, changed, inherited, copy.copy, lambda priced: pickle.loads(pickle.dumps(priced)), lambda _: PLAN]
+    "forge",
+    [
+        cheaper,
+        changed,
+        changed_inside,
+        inherited,
+        copy.copy,
+        lambda priced: pickle.loads(pickle.dumps(priced)),
+        lambda _: PLAN,
+    ],
 )
 def test_what_was_not_priced_is_neither_charged_nor_opened(forge):
     ledger = Ledger(":memory:")
@@ -106,3 +122,26 @@ def test_it_is_made_by_price_plan_alone():
         PricedPlan(PLAN, BUDGET, 1e9, (), Price(0.0))
     with pytest.raises(PlanViolation, match="price_plan"):
         replace(priced, events=())
+
+
+class CheapPlan(Plan):
+    def events(self, noise_multiplier, *, pure):
+        return (Gaussian(100 * noise_multiplier),)
+
+
+class GrowingPlan(AdaptivePlan):
+    def total(self, budget):
+        return 100.0
+
+
+class CheapRelease(Release):
+    def event(self, noise_multiplier, *, pure):
+        return Gaussian(100 * noise_multiplier)
+
+
+@pytest.mark.parametrize(
+    "plan", [CheapPlan(PLAN.releases), GrowingPlan(PLAN.releases), Plan([CheapRelease("noisy_gradient", 10)])]
+)
+def test_no_class_of_ones_own_says_what_a_release_costs(plan):
+    with pytest.raises(PlanViolation, match="follows from its mechanism"):
+        price_plan(plan, BUDGET)

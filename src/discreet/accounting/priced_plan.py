@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.events import Event
-from discreet.accounting.plan import Plan
+from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.accounting.pricing import Price, epsilon_of, remembered_prices
 from discreet.budget import Budget
 from discreet.errors import PlanViolation, Unsupported
@@ -38,8 +38,7 @@ class PricedPlan:
     def only(self, place: int, clip: float) -> "PricedPlan":
         """Return one release of the plan by itself, at its own noise and with a clip: it was paid for with the rest."""
         part = Plan((replace(self.plan.releases[place], clip=clip),))
-        events = part.events(self.noise_multiplier, pure=self.budget.is_pure)
-        return _sealed(part, self.budget, self.noise_multiplier, events, self.price)
+        return _sealed(part, self.budget, self.noise_multiplier, _events(part, self), self.price)
 
 
 def price_plan(plan: Plan | Iterable[Event], budget: Budget) -> PricedPlan:
@@ -61,6 +60,8 @@ def price_plan(plan: Plan | Iterable[Event], budget: Budget) -> PricedPlan:
     ------
     Unsupported
         Where the events cost more than the budget, or no noise keeps it.
+    PlanViolation
+        Where a class of one's own says what a release costs.
 
     Examples
     --------
@@ -73,6 +74,7 @@ def price_plan(plan: Plan | Iterable[Event], budget: Budget) -> PricedPlan:
     """
     with remembered_prices():  # the search for the noise ends on the price that is asked for below
         if isinstance(plan, Plan):
+            _refuse_own_events(plan)
             noise_multiplier, listed = calibrate(plan, budget), plan
             events = plan.events(noise_multiplier, pure=budget.is_pure)
         else:
@@ -89,9 +91,24 @@ def price_plan(plan: Plan | Iterable[Event], budget: Budget) -> PricedPlan:
 def require_priced(priced: PricedPlan) -> PricedPlan:
     """Return what ``price_plan`` made, unchanged since then; PlanViolation for anything else."""
     seal = _seals.get(priced) if type(priced) is PricedPlan else None
-    if seal is None or any(getattr(priced, name) is not value for name, value in seal.items()):
+    same = seal is not None and all(getattr(priced, name) is value for name, value in seal.items())
+    if not same or (priced.plan.releases and priced.events != _events(priced.plan, priced)):
         raise PlanViolation("only a plan that price_plan(plan, budget) priced can be charged and opened: price it")
     return priced
+
+
+def _events(plan: Plan, priced: PricedPlan) -> tuple[Event, ...]:
+    """Return what a plan costs at the noise of a priced one."""
+    return plan.events(priced.noise_multiplier, pure=priced.budget.is_pure)
+
+
+def _refuse_own_events(plan: Plan) -> None:
+    """Refuse plans and releases whose class says itself what they cost: it might be less than what is answered."""
+    known = AdaptivePlan if isinstance(plan, AdaptivePlan) else Plan
+    names = ("events", "total", "assumed_distance")
+    changed = any(getattr(type(plan), name, None) is not getattr(known, name, None) for name in names)
+    if changed or any(type(release) is not Release for release in plan.releases):
+        raise PlanViolation("what a release costs follows from its mechanism: plan with Plan, AdaptivePlan and Release")
 
 
 _seals: "WeakKeyDictionary[PricedPlan, dict[str, Any]]" = WeakKeyDictionary()

@@ -119,7 +119,7 @@ class ExponentialMechanism:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List one draw; a chain's plan also states its total variation."""
-        require_proof(loss)
+        require_proof(loss, domain)
         count = count_release(domain)
         if self.candidates is not None:
             return Plan(

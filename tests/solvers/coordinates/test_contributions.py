@@ -1,14 +1,16 @@
 """What one record, or one person, can add to a coordinate sum: integers within the bound, for any bits."""
 
 import itertools
+import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import Budget
-from discreet.accounting import Release
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release, price_plan
 from discreet.curator import PrivateData
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
@@ -17,7 +19,7 @@ from discreet.curator.queries.coordinates import CoordinateQuery
 from discreet.curator.queries.moments import SquareQuery
 from discreet.curator.records import admission
 from discreet.losses import Squared
-from discreet.losses.base import derivative
+from discreet.losses.base import Loss, derivative, one_output
 from discreet.penalties import L1, NoPenalty
 from tests.replaying import window
 from tests.solvers.coordinates.tables import LOSSES, bounds_for, csr, drawn, forced, gradients, opened
@@ -51,6 +53,38 @@ def test_one_record_of_junk(name, budget):
                     curator.noisy_coordinate_gradient(w, [1, 0], clips=clips)
             assert all(within(measurement) for measurement in seen)
             assert all(measurement.exact.dtype == np.int64 for measurement in seen)
+
+
+class _Fields(NamedTuple):
+    size: float = 1.0
+
+
+class JunkSlope(_Fields, Loss):
+    """A loss of somebody's own, whose slope is NaN for one class and infinite for the other where the margin is 0."""
+
+    __slots__ = ()
+    task = "classification"
+    smoothness = 1.0
+
+
+@derivative.of(JunkSlope)
+def _junk(loss, margin, target):
+    return target if margin != 0.0 or target == 0.0 else (math.nan if target < 0 else math.inf)
+
+
+one_output(JunkSlope)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_null_record_adds_nothing_whatever_its_slope(label, sparse):
+    """Else it would add -B where another record adds B: twice the sensitivity under zero_out and add_remove."""
+    rows = np.array([[np.nan, 0.5]])
+    data = PrivateData(csr(rows) if sparse else rows, [label], Bounds(1.0, classes=(0, 1)), ledger=False)
+    curator = data.open(price_plan(Plan([gradients()]), NOT_PURE), JunkSlope())
+    with window() as seen:
+        curator.noisy_coordinate_gradient(np.zeros(3), [0, 1, 2], clips=np.ones(3))
+    assert seen[0].exact.tolist() == [0, 0, 0]
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=4, max_size=4), st.floats(1e-9, 1e9))

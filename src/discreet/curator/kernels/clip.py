@@ -18,7 +18,8 @@ def bounded(value, limit):
 
 @njit(inline="always")
 def within(value, bound):
-    """``value`` clipped to +-bound; NaN becomes -bound, so that nothing passes the clip."""
+    """``value`` clipped to +-bound; 0 for NaN: a null record adds 0, whatever its slope, since NaN * 0 is NaN."""
+    value = value if value == value else 0.0
     value = value if value > -bound else -bound
     return value if value < bound else bound
 

@@ -1,9 +1,9 @@
 """One coordinate at a time: sums of one feature's clipped gradient entries, and whole programs of steps.
 
 A record's contribution to coordinate j is the integer q = round(clip(f'(margin) x_j scale, +-B)), one
-number, so the clip is direct. Margins are exact integers held in doubles (below 2^53), so that adding
-one coordinate's move keeps them exact: a fused program of steps and a loop of single queries see the
-same bits.
+number, so the clip is direct. NaN counts as 0, so that a null record (x_j = 0) adds 0 whatever its slope. Margins are
+exact integers held in doubles (below 2^53), so that adding one coordinate's move keeps them exact: a fused program of
+steps and a loop of single queries see the same bits.
 """
 
 import numpy as np

@@ -9,6 +9,7 @@ import numpy as np
 from discreet.curator.engines import engine_for
 from discreet.curator.known_answers import ROWS, SIZE, TARGETS, known_records, once_for_classes, require
 from discreet.losses.base import Loss, derivative
+from discreet.penalties import NoPenalty
 from discreet.penalties.base import prox_coordinate
 from discreet.typing import Floats
 
@@ -18,12 +19,40 @@ if TYPE_CHECKING:
 
 @once_for_classes
 def check_coordinate_kernels(loss: Loss, penalty: Any, *, sparse: bool) -> None:
-    """Raise ``StaleKernels`` unless coordinate sums and programs of steps agree with plain Python."""
-    from discreet.curator.queries.coordinates import CoordinateProgram, CoordinateQuery
+    """Raise ``StaleKernels`` unless programs of coordinate steps, and the sums below, agree with plain Python."""
+    program = _program(loss, penalty)
+    last, sums = program.over(engine_for(known_records(sparse), threads=1))
+    require((last.tolist(), sums.tolist()) == _steps_by_hand(program))
+    check_coordinate_sums(loss, sparse=sparse)
+    check_square_sums(sparse=sparse)
+
+
+@once_for_classes
+def check_coordinate_sums(loss: Loss, *, sparse: bool) -> None:
+    """Raise ``StaleKernels`` unless sums of single gradient entries agree with plain Python."""
+    from discreet.curator.queries.coordinates import CoordinateQuery
+
+    program, bounds = _program(loss, NoPenalty()), np.full(SIZE, 1 << 29)
+    query = CoordinateQuery(program.w, loss, np.arange(SIZE), program.scales, bounds, program.margin_scale)
+    by_hand = [_entry_sum_by_hand(query.w, j, int(bounds[j]), program) for j in range(SIZE)]
+    require(query.over(engine_for(known_records(sparse), threads=1)).tolist() == by_hand)
+
+
+@once_for_classes
+def check_square_sums(*, sparse: bool) -> None:
+    """Raise ``StaleKernels`` unless sums of squared features agree with plain Python."""
     from discreet.curator.queries.moments import SquareQuery
 
-    engine = engine_for(known_records(sparse), threads=1)
-    program = CoordinateProgram(
+    every_square = SquareQuery(np.ones(SIZE), np.full(SIZE, 1 << 61), 1 << 61)
+    found = every_square.over(engine_for(known_records(sparse), threads=1))
+    require(found.tolist() == [sum(row[j] ** 2 for row in ROWS.tolist()) for j in range(SIZE)])
+
+
+def _program(loss: Loss, penalty: Any) -> CoordinateProgram:
+    """Return eight steps."""
+    from discreet.curator.queries.coordinates import CoordinateProgram
+
+    return CoordinateProgram(
         w=np.array([5.0, -3.0, 0.0, 2.0, 1.0]) * 2**20,
         loss=loss,
         penalty=penalty,
@@ -38,14 +67,6 @@ def check_coordinate_kernels(loss: Loss, penalty: Any, *, sparse: bool) -> None:
         to_grid=2.0**24,
         room=2.0**39,
     )
-    last, sums = program.over(engine)
-    require((last.tolist(), sums.tolist()) == _steps_by_hand(program))
-    bounds = np.full(SIZE, 1 << 29)
-    query = CoordinateQuery(program.w, loss, np.arange(SIZE), program.scales, bounds, program.margin_scale)
-    by_hand = [_entry_sum_by_hand(query.w, j, int(bounds[j]), program) for j in range(SIZE)]
-    require(query.over(engine).tolist() == by_hand)
-    every_square = SquareQuery(np.ones(SIZE), np.full(SIZE, 1 << 61), 1 << 61)
-    require(every_square.over(engine).tolist() == [sum(row[j] ** 2 for row in ROWS.tolist()) for j in range(SIZE)])
 
 
 def _entry_sum_by_hand(w: Floats, j: int, bound: int, program: CoordinateProgram) -> int:

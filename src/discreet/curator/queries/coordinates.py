@@ -15,7 +15,7 @@ from discreet.curator.engines.base import Engine, unit_bounds
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.kernels import coordinates as kernels
-from discreet.curator.known_answers.coordinates import check_coordinate_kernels
+from discreet.curator.known_answers.coordinates import check_coordinate_kernels, check_coordinate_sums
 from discreet.curator.lattice.lattice import LEAST_CLIP, Unit, block_bounds, on_weight_grid, weight_room, weight_scale
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
@@ -188,6 +188,7 @@ def noisy_coordinate_gradient(session: Session, w: Floats, coordinates: Any, *, 
     columns, clips = checked(session, w, coordinates, clips)
     if len(set(columns.tolist())) != columns.size or clips.shape != columns.shape:
         raise PlanViolation("a block names each coordinate once, with a clip for each")
+    check_coordinate_sums(session.loss, sparse=session.engine.is_sparse)
     release = session.spend(QUERY)
     use_l1 = session.uses_l1(release)
     size = float(clips.sum()) if use_l1 else float(np.linalg.norm(clips))
@@ -255,7 +256,8 @@ def _observed_steps(
         gradient, step = float(released[0]) * program.units[j] / program.n, program.steps[j]
         real = prox_coordinate(program.penalty, w[j] / program.to_grid - step * gradient, step, j)
         room = program.room - (float(np.abs(w).sum()) - abs(w[j]))
-        w[j] = min(max(np.rint(real * program.to_grid), -room), room) + 0.0  # no negative zero
+        landed = np.rint(real * program.to_grid) if real == real else 0.0
+        w[j] = min(max(landed, -room), room) + 0.0  # no negative zero
         sums += w
     return w, sums
 

@@ -99,8 +99,10 @@ class Problem:
 
     def loss_for(self, loss: Loss, domain: Domain) -> Loss:
         """The loss (a proven one), or the one that equals it on the ball and has bounded gradients everywhere."""
-        require_proof(loss)
-        return loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
+        require_proof(loss, domain)
+        found = loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
+        require_proof(found, domain)
+        return found
 
     def bound_for(self, loss: Loss, domain: Domain) -> float:
         """The bound on a record's gradient."""

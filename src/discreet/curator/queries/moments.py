@@ -18,6 +18,7 @@ import numpy as np
 from discreet.accounting.plan import Release
 from discreet.curator.engines.base import Engine, coefficient_limits, unit_bounds
 from discreet.curator.kernels import moments as kernels
+from discreet.curator.known_answers.coordinates import check_square_sums
 from discreet.curator.known_answers.moments import check_moment_kernels
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.curator.queries.coordinates import check_count
@@ -225,6 +226,7 @@ def noisy_squared_norms(session: Session, *, clip: float) -> Floats:
     has no factor of p.
     Conditions: none.
     """
+    check_square_sums(sparse=session.engine.is_sparse)
     release = session.spend("noisy_squared_norms", clip)
     if release.mechanism == "laplace":
         return _squares_by_coordinate(session, release)

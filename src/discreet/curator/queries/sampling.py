@@ -100,7 +100,7 @@ def _shown(session: Session, release: Release, point: Floats) -> Floats:
 
 
 def _check(domain: Domain, loss: Loss, problem: Problem, sampler: str) -> None:
-    require_proof(loss)
+    require_proof(loss, domain)
     single = domain.n_features == 1
     if domain.n_outputs > 1 or problem.clip is not None:
         raise Unsupported("the exponential mechanism is sampled for one output and without a clip: use solver='gd'")
