@@ -17,6 +17,7 @@ WHOLE = ("Bounds", "Budget", "Certificate", "Ledger", "Schema", "SchemaEncoder",
 """Classes whose methods are checked too, as are the estimators'."""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", CHECKED)
 def test_sections(name):
     thing = CHECKED[name]
@@ -26,6 +27,7 @@ def test_sections(name):
     assert found == []
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize("name", callables())
 def test_examples_run(name):
     assert failures(callables()[name], name) == []
