@@ -128,7 +128,6 @@ def test_no_repetition_across_forks():
     assert all_differ(batches)
 
 
-@pytest.mark.thorough
 def test_no_repetition_across_processes():
     program = "from tests.privacy.test_distributions_entropy import fresh; print(*fresh())"
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -163,7 +163,6 @@ def test_p_may_come_from_declared_columns():
         estimator.forecast(500, 4)
 
 
-@pytest.mark.thorough
 def test_the_same_forecast_each_time():
     first, second = (DPLogisticRegression().forecast(400, 3, **ONE) for _ in range(2))
     assert first == second

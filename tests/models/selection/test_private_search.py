@@ -130,7 +130,6 @@ def test_good_candidates_are_chosen():
     assert wins >= 10
 
 
-@pytest.mark.thorough
 def test_no_run_at_all_leaves_zeros(rows, monkeypatch):
     monkeypatch.setattr(Stopping, "draw", lambda self, word: 0)
     model = DPRandomizedSearch(classifier(), FEW, epsilon=3.0, stopping="poisson").fit(*rows)
