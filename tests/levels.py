@@ -3,9 +3,9 @@
 A test is *thorough*, and left out of ``make test``, where
 
 - it says so: ``@pytest.mark.thorough``, or ``pytest.param(..., marks=pytest.mark.thorough)``;
-- it is one of a grid of parameters (two or more ``parametrize``) of which each value is tested already: a grid is
-  thinned to few cases that show every value of every parameter once. ``@pytest.mark.whole`` keeps a grid as it is;
-- or its function says ``@pytest.mark.few(n)``, and it is not among n of these cases, evenly spread.
+- or it is one of many cases of a function: a grid of parameters (two or more ``parametrize``) is thinned to few cases
+  that show every value of every parameter, and of these, or of a list of parameters, three are kept, evenly spread.
+  ``@pytest.mark.few(n)`` keeps n instead, ``@pytest.mark.whole`` all.
 
 Both levels together are all tests, each once. Without ``-m``, pytest runs what it is given, whatever its level.
 """
@@ -14,6 +14,9 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import pytest
+
+MOST = 3
+"""So many cases of a function are part of ``make test``, unless it says otherwise."""
 
 Case = frozenset[tuple[object, ...]]
 """The parameters of one case: for each ``parametrize``, its names and the values that they have here."""
@@ -46,12 +49,12 @@ def case_of(item: pytest.Item) -> Case:
 def quick(group: Sequence[pytest.Item]) -> set[pytest.Item]:
     """Return those of a function's cases that ``make test`` runs."""
     left = [item for item in group if item.get_closest_marker("thorough") is None]
-    if left and left[0].get_closest_marker("whole") is None:
-        left = [left[at] for at in covering([case_of(item) for item in left])] or left
-    if left and (few := left[0].get_closest_marker("few")) is not None:
-        count = min(few.args[0], len(left))
-        left = [left[at * len(left) // count] for at in range(count)]
-    return set(left)
+    if not left or left[0].get_closest_marker("whole") is not None:
+        return set(left)
+    left = [left[at] for at in covering([case_of(item) for item in left])] or left
+    few = left[0].get_closest_marker("few")
+    count = min(MOST if few is None else few.args[0], len(left))
+    return {left[at * len(left) // count] for at in range(count)}
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at -m

@@ -69,7 +69,7 @@ def test_what_the_quick_level_has(suite):
         [
             *(f"test_grid[{b}-{c}-{a}]" for b, c, a in ((0, 1, "x"), (0, 2, "y"), (0, 1, "z"))),
             *(f"test_whole[{b}-{a}]" for b, a in product((0, 1), "xy")),
-            *(f"test_list[{a}]" for a in range(5)),
+            *(f"test_list[{a}]" for a in (0, 1, 3)),
             "test_few[0]",
             "test_few[2]",
             "test_one_case[0]",

@@ -15,6 +15,7 @@ LISTED = [(package, name) for package in PACKAGES for name in names(package)]
 SUBPACKAGES = {"accounting", "audit", "datasets", "losses", "models", "penalties", "schema", "solvers", "testing"}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("package", "name"), LISTED)
 def test_public_names_exist(package, name):
     home = importlib.import_module(package)

@@ -34,7 +34,7 @@ def test_electricity_steps():
     assert pld.epsilon_of([Gaussian(112.277795, 400)], delta, REPLACE, GRID) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("q", "z", "count", "delta", "expected"),
     [
@@ -132,6 +132,7 @@ def test_the_transforms_do_fall_short():
     assert 1e-13 < short <= allowed
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("grid", [3.35e-4, 2e-4])
 def test_a_spiked_distribution_is_not_undercut(grid):
     """A case in which the transforms' noise once led to an epsilon that a test refutes (4.686 for 4.699)."""

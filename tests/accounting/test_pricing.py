@@ -61,6 +61,7 @@ def test_pure_round_trip(epsilon, count, numerator):
     assert epsilon * (1 - 1e-8) <= spent <= epsilon
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove", "zero_out"])
 @pytest.mark.parametrize(("epsilon", "count", "q"), [(0.2, 50, 0.1), (1, 1000, 0.01), (8, 100, 0.02)])
 def test_sampled_round_trip(epsilon, count, q, neighbors):
@@ -69,6 +70,7 @@ def test_sampled_round_trip(epsilon, count, q, neighbors):
     assert epsilon * (1 - 1e-3) <= spent <= epsilon
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "plan",
     [

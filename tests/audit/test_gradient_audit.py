@@ -93,6 +93,7 @@ def test_other_mechanisms_are_refuted_no_more_often(mechanism, runs, monkeypatch
     assert refuted <= most_exceptions(repetitions, 1 - confidence)
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_real_releases_are_refuted_no_more_often(relation):
@@ -121,6 +122,7 @@ def test_the_bound_comes_near_the_claim():
     assert found.data == "synthetic"
 
 
+@pytest.mark.thorough
 def test_noise_a_tenth_too_small_is_refuted_by_a_hundred_thousand_runs(noise_of):
     """Seeded, since two million runs would be needed for one that never fails: 98.9 % of the seeds do it."""
     assert power(MU, accuracy_of(MU / 0.9), 200_000, 0.99) > 0.98

@@ -71,6 +71,7 @@ def test_a_pure_claim_with_events(rng):
     assert not audit.model(fit, ROWS, OTHER, epsilon=1.0, events=(Laplace(1.0),), runs=400).refuted
 
 
+@pytest.mark.thorough
 def test_an_honest_choice_among_candidates():
     """A real fit with its own certificate: one choice of bounded range, priced as pure."""
     solver = ExponentialMechanism(candidates=[[-3.0], [3.0]], loss_bound=0.7)
@@ -187,7 +188,7 @@ def noisy_table(rng):
     return fit, (X, y), (other, y)
 
 
-@pytest.mark.few(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["last step", "regressor", "pipeline"])
 def test_models_of_scikit_learn(kind, rng):
     """Noise on the table and a mean that one record moves: nothing private about it."""

@@ -98,6 +98,7 @@ def test_honest_noise_is_refuted_no_more_often_than_the_confidence_says(epsilon)
     assert refuted <= most_exceptions(repetitions, 1 - confidence)
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_honest_releases_are_refuted_no_more_often(relation):

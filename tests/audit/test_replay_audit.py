@@ -100,6 +100,7 @@ def counts_on_the_model(monkeypatch):
     monkeypatch.setattr(DPLogisticRegression, "fit", fit)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("plant", "relation", "kind"),
     [

@@ -158,6 +158,7 @@ def test_the_distance_of_samples_is_bounded_by_the_loss_distribution(relation, z
     assert forth * (1 - 1e-7) <= bound <= forth * 1.01 + 1e-6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("relation", [REPLACE])
 def test_an_honest_sample_is_never_over_its_price(relation):
     """At the very distance of its loss distribution, and just short of its price."""

@@ -53,7 +53,7 @@ def noise_of(monkeypatch):
     return plant
 
 
-@pytest.mark.few(1)
+@pytest.mark.thorough
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("name", "relation"),
@@ -116,6 +116,7 @@ def test_samples_have_no_transcript():
         audited("sgd", runs=1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["gd", "cd"])
 @pytest.mark.parametrize("planted", ["in the lattice", "in the sampler"])
@@ -130,6 +131,7 @@ def test_half_the_noise_is_refuted(name, planted, noise_of, monkeypatch):
     assert audited(name, runs=110).refuted
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_one_release_without_its_noise_is_refuted(monkeypatch):
     """Of two, the second: its score is always mu^2 / 4, the other's N(mu^2 / 4, mu^2 / 2)."""
@@ -163,6 +165,7 @@ def test_more_releases_than_were_paid_for_are_refuted(monkeypatch):
     assert found.settings["releases"] == 5
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_a_moment_with_the_wrong_factor_is_refuted(monkeypatch):
     """A quarter of the noise on the second moment, whose share of mu^2 is a fifth: mu^2 becomes four times itself."""

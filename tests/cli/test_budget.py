@@ -291,6 +291,7 @@ def test_what_cannot_be_undone_is_asked_for(run, ledger):
     assert "new" not in {account.name for account in ledger.accounts()}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -541,6 +542,7 @@ def test_verify_holds(run, ledger):
     assert answer(run, "verify", "--prices") == {"holds": True, "entries": 9, "datasets": 5, "head": head}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("statement", "message"),
     [

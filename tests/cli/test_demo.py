@@ -33,6 +33,7 @@ def shown(folder):
     return result
 
 
+@pytest.mark.thorough
 def test_ends_by_telling_where_the_report_is(shown, folder):
     last = shown.stdout.strip().splitlines()[-1]
     assert last == f"Look at the report: {folder / 'model' / 'report.html'}"

@@ -253,6 +253,7 @@ def test_a_declared_number_of_rows_must_be_right_where_it_is_public(refused, pla
     assert charges() == 1
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("options", "told"),
     [

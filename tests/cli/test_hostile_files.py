@@ -187,7 +187,7 @@ def put(path: Path, content: str | bytes) -> Path:
     return path
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schemas(bounded, model, tmp_path, name):
     file = put(tmp_path / "schema.toml", SCHEMAS[name])
@@ -196,6 +196,7 @@ def test_schemas(bounded, model, tmp_path, name):
     assert bounded("price", "--schema", file, "--rows", 1000).exit_code == 2
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", [*CERTIFICATES, *FIELDS])
 def test_certificates(bounded, model, tmp_path, name):
     if name in CERTIFICATES:
@@ -269,6 +270,7 @@ def test_folders(bounded, model, tmp_path, member, content, summed):
         assert (bounded(*words).exit_code > 0) == refused
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(bounded, model, tmp_path, name):
     file = put(tmp_path / name, TABLES[name])

@@ -149,6 +149,7 @@ def test_a_changed_model_predicts_nothing(refused, place):
     assert "schema.toml is not what was written" in refused(*PREDICT)
 
 
+@pytest.mark.thorough
 def test_readers_that_have_enough_and_disks_that_are_full(place):
     """In a process of its own: what Python says of a closed pipe, it says at its end."""
     write_table(place / "long.csv", 30_000)

@@ -61,6 +61,7 @@ def test_without_a_ledger_too(ok, place):
     assert charges() == 1
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -107,6 +107,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: ascii(" ".join(command))[:60])
 def test_no_command_shows_a_raw_sign(run, place, monkeypatch, command):
     monkeypatch.chdir(place)

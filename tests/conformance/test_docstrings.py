@@ -39,6 +39,7 @@ def test_every_answer_has_its_proof(name):
         assert part in proof
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", callables())
 def test_public_names_have_docstrings(name):
     thing = callables()[name]
@@ -52,6 +53,7 @@ def test_public_names_have_docstrings(name):
                 assert inspect.getdoc(value), f"{name}.{attribute} has no docstring"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SRC)))
 def test_modules_have_docstrings(path):
     assert ast.get_docstring(ast.parse(path.read_text()))

@@ -29,6 +29,7 @@ IN_ONE_LINE = callables("discreet.losses", "discreet.penalties", "discreet.solve
 """Classes whose methods need a line only: the protocols say once what each solver's methods take and return."""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", CHECKED)
 def test_sections(name):
     thing = CHECKED[name]
@@ -55,6 +56,7 @@ def test_what_every_solver_has_is_described_once(protocol):
     assert told == [f"{key}: no Examples" for key in found]
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize("name", callables())
 def test_examples_run(name):
     assert failures(callables()[name], name) == []

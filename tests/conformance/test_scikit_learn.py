@@ -160,6 +160,7 @@ def _id(thing):
     return "-".join([thing.func.__name__, *(f"{key}={value}" for key, value in thing.keywords.items())])
 
 
+@pytest.mark.few(100)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize(("estimator", "check"), _checks(), ids=_id)
 def test_scikit_learn_check(estimator, check):

@@ -19,6 +19,7 @@ def test_checkers_see_what_runs():
     assert shown == curator._MODULE_OF
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", dir(curator))
 def test_every_name_is_there(name):
     assert getattr(curator, name) is not None

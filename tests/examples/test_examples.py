@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_runs(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

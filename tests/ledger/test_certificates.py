@@ -177,6 +177,7 @@ within = [0, 1000]
 """
 
 
+@pytest.mark.thorough
 def test_ranges_that_the_fit_estimates_are_left_out_and_the_rest_of_a_table_is_compared(ledger: Ledger) -> None:
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)

@@ -248,6 +248,7 @@ EVENTS = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(st.lists(EVENTS, min_size=2, max_size=5), st.integers(1, 4))
 def test_charges_of_a_list_are_the_sum_of_its_charges(events, cut):
@@ -261,6 +262,7 @@ def test_charges_of_a_list_are_the_sum_of_its_charges(events, cut):
         assert one <= two <= one * (1 + 1e-9) + 2
 
 
+@pytest.mark.thorough
 @settings(max_examples=12)
 @given(st.floats(2.0, 100.0), st.integers(1, 100), st.floats(1.0, 3.0), st.integers(0, 5))
 def test_charges_grow_with_the_count_and_fall_with_the_noise(z, count, factor, more):

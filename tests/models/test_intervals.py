@@ -147,7 +147,7 @@ def least_coverage(count, level=0.95):
     return stats.binom.ppf(1e-4, count, level) / count
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_their_level(name, monkeypatch):
     model, kind = CASES[name]

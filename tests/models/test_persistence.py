@@ -295,6 +295,7 @@ def test_unknown_classes_are_refused(saved, name):
         load(path)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "changes",
     [
@@ -324,6 +325,7 @@ def test_forged_headers_are_refused(saved, changes):
         load(path)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "header", [b"", b"[]", b"{}", b'{"body": 1, "sha256": 2}', b"\xff\xfe", b"null", b"[" * 100_000]
 )

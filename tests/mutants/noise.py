@@ -16,7 +16,7 @@ MUTANTS = (
                 "exact + drawn.reshape(exact.shape) // session.largest_n)",
             ),
         ),
-        ("tests/solvers/test_gradient_descent.py::test_noise_has_the_size_that_was_priced",),
+        ("tests/solvers/test_gd.py::test_noise_has_the_size_that_was_priced",),
         "assert std == pytest.approx(priced, rel=0.15)",
     ),
     Mutant(

@@ -20,7 +20,7 @@ MUTANTS = (
         "one answer too many",
         "A curator answers once more than was planned.",
         (Edit("curator/session.py", "self._left[query] < count)", "self._left[query] < count - 1)"),),
-        ("tests/curator/test_plan_is_kept.py::test_one_too_many_is_refused",),
+        ("tests/curator/test_curator.py::test_one_too_many_is_refused",),
         "DID NOT RAISE",
     ),
     Mutant(
@@ -33,7 +33,7 @@ MUTANTS = (
                 "        if True:\n            return question(",
             ),
         ),
-        ("tests/curator/test_plan_is_kept.py::test_two_threads_cannot_share_the_last_answer",),
+        ("tests/curator/test_curator.py::test_two_threads_cannot_share_the_last_answer",),
         "len(answers) == 1",
     ),
     Mutant(
@@ -65,7 +65,7 @@ MUTANTS = (
                 "    return 0.0\n",
             ),
         ),
-        ("tests/accounting/test_objective_exact.py::test_smoothed_hinge",),
+        ("tests/accounting/test_objective_perturbation_exact.py::test_smoothed_hinge",),
         "assert hinge_worst(lam, sigma, epsilon) <=",
     ),
     Mutant(

@@ -43,6 +43,7 @@ def test_the_package_as_it_is_passes_all_killers(nursery, tmp_path, half):
     assert found.code == 0, found.output
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("mutant", [with_level(mutant) for mutant in MUTANTS])
 def test_it_is_killed(nursery, tmp_path, mutant):
     (tmp_path / "report").mkdir()
@@ -65,6 +66,7 @@ def test_names_and_edits_differ():
     assert len(MUTANTS) >= 30
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
 def test_it_changes_the_source_and_can_be_compiled(mutant):
     for path, text in edited(mutant).items():

@@ -93,6 +93,7 @@ def test_no_grid_coarser_than_the_lattice():
                 assert stats.binomtest(ones, z.size).pvalue > SIGNIFICANCE / 100
 
 
+@pytest.mark.thorough
 def test_laplace_at_the_precision_that_is_used():
     x = discrete_laplace(1_000_000, 40, SystemEntropy()) / 2.0**40
     assert stats.kstest(x, "laplace").pvalue > SIGNIFICANCE

@@ -29,6 +29,7 @@ def check_all(name, kind, relation, data):
     return len(pairs), worst
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("engine", ["dense", "sparse"])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("kind", ["gd", "sgd", "pure"])
@@ -39,6 +40,7 @@ def test_every_fit_replays(name, kind, relation, engine):
     assert NEAR[name] < worst <= 1.0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("engine", ["dense", "sparse"])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ def test_dots_lie_within_their_strips_and_on_the_axis(browser, pages):
         assert outside == 0
 
 
+@pytest.mark.thorough
 def test_light_and_dark_differ_and_paper_is_light(browser, pages):
     ground = "getComputedStyle(document.body).backgroundColor"
     browser.show(pages / "plain.html", scheme="light")

@@ -171,6 +171,7 @@ def refusal(stored):
     return ""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "make",
     [

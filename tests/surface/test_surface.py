@@ -147,6 +147,7 @@ SERVED |= {name: "pandas object" for name in ENTRIES if name.startswith(("make_"
 SERVED["DPLogisticRegression.fit, named bounds"] = "pandas object"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", [name for name in ENTRIES if ENTRIES[name].every < 10])
 def test_every_entry_is_served_somewhere(name, place):
     """An entry that refuses everything would never tell neighbors apart."""
@@ -239,6 +240,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("plant", "example", "kinds"), PLANTED)
 def test_planted_leaks_are_caught(plant, example, kinds, monkeypatch):
     with workshop() as fresh:

@@ -208,7 +208,7 @@ def by_doubles(engine, objective, tolerance):
         return minimizer._by_newton(minimizer._certified(engine, objective), tolerance) is not None
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @each_storage
 @pytest.mark.parametrize("name", HARD)
 def test_every_problem_is_certified(name, storage):

@@ -261,6 +261,7 @@ def test_a_small_ball_in_many_dimensions():
 # ---------------------------------------------------------------------------------------------- the chain
 
 
+@pytest.mark.thorough
 @pytest.mark.statistical
 def test_chain_on_a_gaussian():
     """Started too wide, by a preconditioner that is half the curvature, the chain ends at the right scale."""

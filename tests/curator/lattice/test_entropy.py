@@ -9,6 +9,7 @@ from discreet.curator.lattice.entropy import SeededEntropy, uniform_below
 SIGNIFICANCE = 1e-6
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("bound", [1, 3, 10])
 def test_uniform_below(bound):

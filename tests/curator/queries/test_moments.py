@@ -131,6 +131,7 @@ def test_compressed_rows(kind, grouped):
         same(records, MomentQuery((1 << 36) + 3, 55.5, use_l1), kind)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["mean", "squares", "outer"])
 def test_the_fine_grid(kind):
     records, _ = made(40, 3, fine=True)

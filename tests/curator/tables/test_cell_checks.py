@@ -106,6 +106,7 @@ def test_they_cost_a_fiftieth_and_can_be_switched_off(relation, delta):
     )
 
 
+@pytest.mark.thorough
 def test_the_noise_is_what_is_said_and_what_was_planned():
     """Over fits of one table, every count scatters around the truth as ``noise`` says (at about 1e-6)."""
     table, found = table_of(300), []

@@ -130,6 +130,7 @@ def test_no_numbers(cell):
     assert math.isnan(number_of(cell))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "cell", [*NASTY_OBJECTS, *NASTY_TEXTS, *NASTY_BYTES, Refuses()], ids=lambda cell: type(cell).__name__
 )
@@ -163,6 +164,7 @@ def test_texts(listed):
     agree(pa.chunked_array([plain, plain.dictionary_encode().cast(pa.string())]).combine_chunks(), texts * 2)
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("text", NASTY_TEXTS, ids=ascii)
 def test_texts_that_are_read_at_once(text):
     """Beside nothing but numbers, where a whole column may be parsed in one go."""

@@ -73,6 +73,7 @@ def test_fused_is_the_loop(name, penalty, sparse, groups):
     assert np.ptp(iterates, axis=0).max() > 1e-4, "nothing moved: the comparison is void"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("pure", [False, True])
 def test_dense_and_sparse_programs_agree(relation, pure):

@@ -157,6 +157,7 @@ def test_the_linear_term_has_the_planned_scale(relation):
     assert stats.kstest(terms.ravel(), "norm").pvalue > CHANCE
 
 
+@pytest.mark.thorough
 def test_the_pure_linear_term_has_a_gamma_radius():
     lengths = np.linalg.norm(linear_terms("replace_one", 0.0), axis=1)
     assert two_sided(2 * lengths.sum(), 4 * len(lengths)) > CHANCE

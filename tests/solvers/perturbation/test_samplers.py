@@ -57,6 +57,7 @@ def p_value(counts, probabilities):
     return stats.chisquare(counts, COUNT * np.array(probabilities) / sum(probabilities)).pvalue
 
 
+@pytest.mark.thorough
 def test_candidates_are_chosen_by_the_softmax(monkeypatch):
     given_noise(monkeypatch, 2.0)
     assert p_value(chosen(), ORACLE) > CHANCE

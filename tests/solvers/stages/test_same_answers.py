@@ -90,6 +90,7 @@ def near(found, expected):
     np.testing.assert_allclose(np.ravel(found), expected, rtol=0, atol=1e-6 * np.abs(expected).max(initial=1e-9))
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", REFERENCE)
 def test_the_answers_are_the_same(name):
     given, expected = case(name), REFERENCE[name]

@@ -88,6 +88,7 @@ wild = st.one_of(
 points = st.lists(st.one_of(st.floats(-5, 5), st.floats(-1e6, 1e6)), min_size=4, max_size=4)
 
 
+@pytest.mark.thorough
 @given(
     row=st.lists(wild, min_size=3, max_size=3), label=st.sampled_from([0.0, 1.0, 7.0, math.nan]), w=points,
     anchor=points, clip=st.sampled_from([1e-250, 1e-12, 1e-3, 0.5, 3.0, 1e6]), loss=st.sampled_from(LOSSES),

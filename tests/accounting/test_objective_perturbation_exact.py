@@ -156,6 +156,7 @@ def test_less_regularization_breaks_that_claim_but_not_ours(epsilon, delta, size
         assert found <= claim(size, factor * least, sigma, epsilon) * (1 + 1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("lam", [0.02, 0.5, 2.0])
 @pytest.mark.parametrize("sigma", [0.7, 3.0])
 def test_logistic_never_exceeds_the_price_at_any_epsilon(lam, sigma):
@@ -163,6 +164,7 @@ def test_logistic_never_exceeds_the_price_at_any_epsilon(lam, sigma):
         assert worst(1.0, lam, sigma, epsilon) <= claim(1.0, lam, sigma, epsilon) * (1 + 1e-5) + 1e-12
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("reach", [1.25, 2.0, 5.0])
 def test_clipped_logistic_never_exceeds_its_price(reach):
     clip, lam, sigma = 1.0, 2.0, 3.0

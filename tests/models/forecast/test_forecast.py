@@ -210,6 +210,7 @@ def test_the_rehearsal_is_as_noisy_as_the_plan(relation, delta):
     assert found / 2_000 == pytest.approx(point.noise_multiplier / 50_000, rel=2e-3)
 
 
+@pytest.mark.thorough
 def test_samples_keep_their_batches():
     estimator = DPLogisticRegression(0.5, 1e-6, solver="sgd")
     point = point_of(setting_of(estimator, 4), 10_000, 0.5, 8_000)
