@@ -17,7 +17,8 @@ from discreet.cli.app import app
 from discreet.errors import Unsupported
 from discreet.losses.disagreements import wrong_constants
 from discreet.models import DPRegressor
-from discreet.models.fitting import fit_model
+from discreet.models.fitting import FitSettings, fit_model
+from discreet.penalties import L2
 from discreet.plugins import load_plugins
 from discreet.solvers.registry import SOLVERS
 from discreet.testing import Privacy, Refuted
@@ -198,10 +199,10 @@ def test_a_loss_with_wrong_constants_is_caught_and_cannot_harm_a_solver_that_cli
         Privacy().check(loss=loss, runs=0)
 
     def fit(X, y, groups=None, solver="gd"):
-        facts = {"bounds": Bounds(1.0, classes=(0, 1), n=6), "penalty": discreet.L2(0.1), "solver": solver}
+        facts = {"bounds": Bounds(1.0, classes=(0, 1), n=6), "penalty": L2(0.1), "solver": solver}
         budget = {"epsilon": 1.0, "delta": 1e-6, "neighbors": "zero_out", "ledger": False}
-        found = fit_model(X, y, groups, model="m", loss=loss, fit_intercept=False, **facts, **budget)
-        return _Shown(found)
+        settings = FitSettings("m", loss=loss, fit_intercept=False, **facts, **budget)
+        return _Shown(fit_model(settings, X, y, groups))
 
     X, y = np.linspace(-1, 1, 12).reshape(6, 2), np.arange(6) % 2
     assert not audit.replay(fit, X, y, bounds=Bounds(1.0, classes=(0, 1), n=6), neighbors="zero_out").refuted

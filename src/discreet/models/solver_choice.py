@@ -11,7 +11,6 @@ from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
 from discreet.solvers.registry import SOLVERS, filled, solver_named
-from discreet.solvers.whitened_defaults import WIDEST, form_for
 
 
 def solver_names() -> tuple[str, ...]:
@@ -39,6 +38,8 @@ def choose_solver(
 
 def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[str, str]:
     """Return the first line of the decision table of ``auto`` that holds. Public facts only."""
+    from discreet.solvers.whitened_defaults import WIDEST, form_for  # here: a fit imports no solver but its own
+
     smooth, counts, numbers = penalty.ridge, loss.log_link, loss.task == "regression"
     one_release = not numbers and not domain.grouped and domain.n is not None and loss.proven
     moved = numbers and loss.movable_target

@@ -29,7 +29,7 @@ class Entropy(Protocol):
         ...
 
     def words(self, count: int) -> Words:
-        """``count`` fresh words; never the same ones twice."""
+        """Return ``count`` fresh words; never the same ones twice."""
         ...
 
 
@@ -40,6 +40,7 @@ class SystemEntropy:
     is_private = True
 
     def words(self, count: int) -> Words:
+        """Return fresh words of the system's generator."""
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
@@ -54,6 +55,7 @@ class SeededEntropy:
         self._block = 0
 
     def words(self, count: int) -> Words:
+        """Return the next words of the key stream."""
         blocks = -(-count // 8)
         stream = chacha20_blocks(self._key, self._block, blocks)
         self._block += blocks
