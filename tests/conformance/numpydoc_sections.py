@@ -46,7 +46,7 @@ def _parameters(thing: Any, name: str, found: dict[str, str]) -> list[str]:
         signature = list(inspect.signature(thing).parameters)
     except (TypeError, ValueError):
         return []
-    expected = [one for one in signature if one not in ("self", "cls")]
+    expected = [one for one in signature if one not in ("self", "cls") and one.strip("_")]
     if (inspect.isclass(thing) and getattr(thing, "_is_protocol", False)) or _is_enumeration(thing):
         return []
     told = described(found.get("Parameters", ""))

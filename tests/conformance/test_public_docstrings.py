@@ -20,7 +20,7 @@ CHECKED = callables(*(package for package in PACKAGES if package != "discreet.cu
 CHECKED |= {name: callables("discreet.curator")[name] for name in FOR_USERS}
 WHOLE = ("Bounds", "Budget", "Certificate", "Ledger", "Schema", "SchemaEncoder", "TableModel", "TableSearch")
 """Classes whose methods are checked too, as are the estimators'."""
-INSIDE = {"Ledger.abandon", "Ledger.key", "Ledger.recognize", "Ledger.settle"}
+INSIDE = {"Certificate.of", "Ledger.abandon", "Ledger.key", "Ledger.recognize", "Ledger.settle"}
 """Methods that discreet's own code calls, and users do not: a summary says enough."""
 
 IN_ONE_LINE = callables("discreet.losses", "discreet.penalties", "discreet.solvers") | {

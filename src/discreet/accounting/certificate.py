@@ -140,18 +140,8 @@ class Certificate:
     ) -> "Certificate":
         """Return what may be claimed of a priced plan.
 
-        Parameters
-        ----------
-        priced
-            The releases, their budget and their price.
-        facts
-            The declared facts and the ``"unit"``; None where something was not declared.
-        notes, idealized
-            Remarks; and why the proof is of real numbers, where it is.
-        noise_multiplier
-            None: that of the plan.
-        known
-            Further fields by name.
+        ``facts`` are the declared facts and the ``"unit"``, with None where something was not declared; ``idealized``
+        says why the proof is of real numbers, where it is; ``known`` are further fields.
         """
         return cls(
             epsilon=priced.budget.epsilon,

@@ -24,6 +24,13 @@ class PricedPlan:
 
     ``plan`` has no releases where the events themselves were priced. Objects that ``price_plan`` did not make (copies
     with other fields, for example) are refused by the ledger and by the curator.
+
+    Examples
+    --------
+    >>> from discreet import Budget
+    >>> from discreet.accounting import Plan, Release, price_plan
+    >>> price_plan(Plan([Release("noisy_gradient", 10)]), Budget(1.0, 1e-6)).budget.epsilon
+    1.0
     """
 
     plan: Plan
@@ -70,7 +77,7 @@ def price_plan(plan: Plan | Iterable[Event], budget: Budget) -> PricedPlan:
     >>> from discreet.budget import Budget
     >>> priced = price_plan(Plan([Release("noisy_gradient", 10)]), Budget(1.0, 1e-6))
     >>> round(priced.noise_multiplier, 2), round(priced.price.epsilon, 6)
-    (13.35, 1.0)
+    (13.36, 1.0)
     """
     with remembered_prices():  # the search for the noise ends on the price that is asked for below
         if isinstance(plan, Plan):

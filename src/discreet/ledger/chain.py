@@ -9,7 +9,6 @@ from typing import Any
 from discreet.ledger.privacy_filters import FREE, Amounts
 
 GENESIS = "0" * 64
-KINDS = ("grant", "part", "charge")
 
 
 @dataclass(frozen=True)
