@@ -15,7 +15,11 @@ from discreet.losses import Logistic
 @pytest.mark.parametrize(
     ("owner", "query", "ask"),
     [
-        (CoordinateQuery, "noisy_coordinate_gradient", lambda c: c.noisy_coordinate_gradient(np.zeros(3), 0, clips=1.0)),
+        (
+            CoordinateQuery,
+            "noisy_coordinate_gradient",
+            lambda c: c.noisy_coordinate_gradient(np.zeros(3), 0, clips=1.0),
+        ),
         (SquareQuery, "noisy_squared_norms", lambda c: c.noisy_squared_norms(clip=1.0)),
     ],
     ids=["coordinates", "squares"],
