@@ -35,10 +35,10 @@ class Reservation:
     Examples
     --------
     >>> from discreet import Budget, Ledger
-    >>> from discreet.accounting import Plan, Release
+    >>> from discreet.accounting import Plan, Release, price_plan
     >>> ledger = Ledger(":memory:")
     >>> _ = ledger.grant("census", 1.0, 1e-6)
-    >>> ledger.reserve("census", Plan([Release("noisy_count", 1)]), Budget(0.5, 1e-7)).entry
+    >>> ledger.reserve("census", price_plan(Plan([Release("noisy_count", 1)]), Budget(0.5, 1e-7))).entry
     2
     """
 
