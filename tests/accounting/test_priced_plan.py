@@ -145,3 +145,16 @@ class CheapRelease(Release):
 def test_no_class_of_ones_own_says_what_a_release_costs(plan):
     with pytest.raises(PlanViolation, match="follows from its mechanism"):
         price_plan(plan, BUDGET)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda data: data])
+def test_a_charge_is_opened_once_by_the_data_and_its_copies(copied):
+    ledger = Ledger(":memory:")
+    ledger.grant("rows", 5.0, 1e-5)
+    data = PrivateData(np.zeros((3, 1)), [0, 1, 0], Bounds(1.0, classes=(0, 1)), ledger=ledger, dataset="rows")
+    priced = price_plan(PLAN, BUDGET)
+    reserved = data.reserve(priced)
+    other = copied(data)
+    assert data.open(priced, Logistic()).reservation == reserved
+    assert other.open(priced, Logistic()).reservation != reserved
+    assert ledger.account("rows").charges == 2

@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -111,3 +112,29 @@ def test_an_error_filter_stops_a_search_before_anything_is_released():
             PrivacyWarning, match="DPRandomizedSearch"
         ):  # and again: a warning that raised was not shown
             GridSearchCV(model(), ALPHAS, cv=2, error_score="raise").fit(X, y)
+
+
+PERSONS = np.arange(200) // 2
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda of: GridSearchCV(of, ALPHAS, cv=GroupKFold(2)).fit(X, y, groups=PERSONS),
+        lambda of: cross_validate(of, X, y, groups=PERSONS, cv=2),
+        lambda of: cross_val_score(make_pipeline(FunctionTransformer(), of), X, y, groups=PERSONS, cv=2),
+    ],
+)
+def test_a_search_that_keeps_groups_for_its_splits_is_told(search):
+    """Its models would protect records, while their user named persons."""
+    found = warned(lambda: search(model()), "not persons")
+    assert found
+    assert {one.filename for one in found} == {__file__}
+    assert not warned(lambda: search(model(ledger=False)), "not persons")
+
+
+def test_groups_that_reach_the_fit_are_silent():
+    with config_context(enable_metadata_routing=True):
+        of = model().set_fit_request(groups=True)
+        assert not warned(lambda: GridSearchCV(of, ALPHAS, cv=GroupKFold(2)).fit(X, y, groups=PERSONS), "not persons")
+    assert not warned(lambda: cross_validate(model(), X, y, cv=2), "not persons")

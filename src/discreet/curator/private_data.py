@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,7 +95,7 @@ class PrivateData:
         self.__groups = groups
         self.__checked: dict[str, Any] | None = None
         self.__n: dict[bool, int | None] = {}
-        self.__charge: tuple[PricedPlan, Reservation | None] | None = None  # made by ``reserve``, not opened yet
+        self.__charges: list[tuple[PricedPlan, Reservation | None]] = []  # by ``reserve``, not opened yet: at most one
         self.__ledger = account_of(ledger, dataset)
         self.dataset = dataset
         self.bounds = bounds
@@ -197,8 +198,15 @@ class PrivateData:
             reservation = self.__ledger.reserve(self.dataset, priced, **words)
             if reservation.release is not None:
                 raise AlreadyReleased(reservation.release)
-        self.__charge = priced, reservation
+        self.__charges[:] = [(priced, reservation)]
         return reservation
+
+    def __charged(self, priced: PricedPlan) -> tuple[PricedPlan, Reservation | None] | None:
+        """Take the charge of this plan, once: a copy of the data shares the list, and no two threads pop one entry."""
+        with suppress(IndexError):
+            found = self.__charges.pop()
+            return found if found[0] is priced else None
+        return None
 
     def recognize(self, reservation: Reservation | None, rows: Any = None) -> None:
         """Let the ledger's owner know whose records were charged for: see ``Ledger.recognize``.
@@ -280,12 +288,13 @@ class PrivateData:
         What ``reserve`` charged for this plan is used up; without it the plan is charged now, under this ``label``.
         """
         self.check(priced, loss)
-        charged = self.__charge is not None and self.__charge[0] is priced
-        if not charged:
+        charged = self.__charged(priced)
+        if charged is None:
             self.reserve(priced, label=label)
-        assert self.__charge is not None
-        (_, reservation), self.__charge = self.__charge, None
-        domain = self.domain(priced.budget.neighbors, loss)
+        made = charged or self.__charged(priced)
+        if made is None:
+            raise PlanViolation("this plan's charge was opened by another thread: reserve and open it in one")
+        reservation, domain = made[1], self.domain(priced.budget.neighbors, loss)
         with settled(None if charged else reservation):
             opened = _Opened(priced, domain.n)
             self.__buy(opened)

@@ -16,7 +16,7 @@ from discreet.budget import Neighbors
 from discreet.curator import container_of, is_stream
 from discreet.losses.base import Loss
 from discreet.models.charged import Charged
-from discreet.models.exposure import warn_of_repeated_fits
+from discreet.models.exposure import warn_of_lost_groups, warn_of_repeated_fits
 from discreet.models.fitting import FitSettings, Quote, declared, fit_model, penalty_of
 from discreet.models.intervals import Intervals, intervals
 from discreet.models.parameters import NamedParameters
@@ -41,6 +41,7 @@ class DPLinearModel(NamedParameters, Charged):
 
     def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
         warn_of_repeated_fits(self.ledger, self.dataset)
+        warn_of_lost_groups(self.ledger, groups)
         X = container_of(X)
         if is_stream(X):
             self.n_features_in_ = X.shape[1]

@@ -1,6 +1,6 @@
-"""Warnings of what no certificate counts: exact scores, and fits that a search repeats.
+"""Warnings of what no certificate counts: exact scores, fits that a search repeats, persons that it forgets.
 
-Both follow from which function called which, and never from a record.
+All follow from which function called which, and never from a record.
 
 *Repeated fits.* A search or a cross-validation of scikit-learn fits clones of a model many times. Each fit releases a
 model, and without a ledger nobody adds them up. A clone does not know who fits it, but the call stack does: whatever
@@ -33,6 +33,11 @@ SEARCH = (
     "ledger, or set ledger=False where the records are public"
 )
 
+LOST_GROUPS = (
+    "a search was given groups, and its models are fitted without: they protect single records, not persons. Enable "
+    "scikit-learn's metadata routing and call set_fit_request(groups=True) on the model"
+)
+
 _warned_searches: "WeakSet[Any]" = WeakSet()
 _warned_lines: set[tuple[str, int]] = set()
 
@@ -61,6 +66,24 @@ def warn_of_repeated_fits(ledger: Any, dataset: str | None) -> None:
         _warned_lines.add(line)
     else:
         _warned_searches.add(owner)
+
+
+def warn_of_lost_groups(ledger: Any, groups: Any) -> None:
+    """Warn where a search knows who the persons are and a fit inside it does not: at the search's caller.
+
+    ``ledger=False`` declares that nothing has to be charged, and is silent.
+    """
+    search = _outermost_search() if groups is None and ledger is not False else None
+    if search is None:
+        return
+    told = search.f_locals.get("groups")
+    params = search.f_locals.get("params")
+    told = params.get("groups") if told is None and isinstance(params, dict) else told
+    if told is not None:
+        caller = _caller(search)
+        line, registry = (caller.f_code.co_filename, caller.f_lineno), caller.f_globals
+        known = registry.setdefault("__warningregistry__", {})
+        warnings.warn_explicit(LOST_GROUPS, PrivacyWarning, *line, module=_module(caller), registry=known)
 
 
 def _outermost_search() -> FrameType | None:

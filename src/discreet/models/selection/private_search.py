@@ -31,7 +31,7 @@ from discreet.errors import LedgerError, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.base import DPLinearModel, warn_of_a_column
 from discreet.models.charged import Charged
-from discreet.models.exposure import warn_of_repeated_fits
+from discreet.models.exposure import warn_of_lost_groups, warn_of_repeated_fits
 from discreet.models.fitting import budget_of
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.selection.candidates import candidates_of
@@ -161,6 +161,7 @@ class DPRandomizedSearch(ShowsReleased, MetaEstimatorMixin, Charged):
         'person'
         """
         warn_of_repeated_fits(self.ledger, self.dataset)
+        warn_of_lost_groups(self.ledger, groups)
         warn_of_a_column(y)
         X = container_of(X)
         with remembered_prices():  # every run fits and scores at a price that was worked out for all of them
