@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from discreet import curator
 def test_checkers_see_what_runs():
     """The names that type checkers are shown are those that are loaded, from the same modules."""
     shown = {}
-    for node in ast.walk(ast.parse(Path(curator.__file__).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module.startswith("discreet.curator."):
-            shown |= {alias.name: node.module.removeprefix("discreet.curator.") for alias in node.names}
-    assert shown == curator._MODULE_OF
+    for node in ast.walk(ast.parse(Path(curator.__file__ + "i").read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            shown |= {alias.name: getattr(import_module(node.module), alias.name) for alias in node.names}
+    assert set(shown) == set(curator.__all__)
+    assert all(getattr(curator, name) is thing for name, thing in shown.items())
 
 
 @pytest.mark.whole

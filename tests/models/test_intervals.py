@@ -4,10 +4,7 @@ The run without noise is the same run with the exact sums in place of the noisy 
 the same samples and public coins, the same clips, steps and seen coordinates, for numbers the same filters.
 """
 
-import hashlib
-import json
 import math
-import zipfile
 
 import numpy as np
 import pytest
@@ -30,7 +27,6 @@ from discreet.curator.observer import observe
 from discreet.errors import Unsupported
 from discreet.models.fitting import Fitted
 from discreet.models.intervals import log_concave_quantile
-from discreet.models.persistence import UnreadableModel
 from discreet.solvers import (
     CoordinateDescent,
     GradientDescent,
@@ -271,28 +267,3 @@ def test_a_text_without_a_noise_is_read():
     again = Fitted.from_text(fitted.text())
     assert again.coef_noise is None
     assert again.intercept_noise is None
-
-
-@pytest.mark.parametrize("kept", [(), ("coef_noise.npy",)])
-def test_files_of_format_one_are_read_and_hold_no_noise(kept, tmp_path):
-    """As the earlier version wrote them; the same version with one of the new arrays is refused."""
-    model = logistic("gd").fit(*a_table("classes", 200, 2))
-    with zipfile.ZipFile(model.save(tmp_path / "new")) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    body = json.loads(parts["header.json"])["body"] | {"format": 1}
-    names = ("coef.npy", "intercept.npy", *kept)
-    body["sha256"] = {name: body["sha256"][name] for name in names}
-    total = hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-    with zipfile.ZipFile(tmp_path / "old", "w") as archive:
-        archive.writestr("header.json", json.dumps({"body": body, "sha256": total}))
-        for name in names:
-            archive.writestr(name, parts[name])
-    if kept:
-        with pytest.raises(UnreadableModel):
-            discreet.load(tmp_path / "old")
-        return
-    again = discreet.load(tmp_path / "old")
-    np.testing.assert_array_equal(again.coef_, model.coef_)
-    assert again.coef_noise_ is None
-    with pytest.raises(Unsupported, match="earlier version"):
-        again.intervals()

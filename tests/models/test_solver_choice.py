@@ -23,6 +23,7 @@ from discreet.bounds import Domain
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.solver_choice import automatic, choose_solver
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+from discreet.solvers import default_rules
 from discreet.solvers import whitened_defaults as rules
 
 LIMIT = "without noise, full gradients reach the optimum"
@@ -166,7 +167,7 @@ def test_the_form_follows_the_storage_and_the_width():
 
 def test_a_private_n_counts_as_the_usual_one():
     unknown = chosen(Squared(), L1(0.1), relation="add_remove", n=None)
-    assert unknown == chosen(Squared(), L1(0.1), relation="add_remove", n=rules.UNKNOWN_N)
+    assert unknown == chosen(Squared(), L1(0.1), relation="add_remove", n=default_rules.UNKNOWN_N)
 
 
 # ------------------------------------------------------------------------------- fits
