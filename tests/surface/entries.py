@@ -24,8 +24,9 @@ from tests.surface.rows import ANSWER, MATRIX, ROWS, TABLE, WHO, Cells, matrix_c
 
 EPSILON, DELTA = 1.0, 1e-5
 _GD = GradientDescent(n_steps=2, clip=0.5, step_size=0.1)
-CLASSIFIERS = ("DPLogisticRegression", "DPLinearSVC")
+CLASSIFIERS = ("DPLogisticRegression", "DPLinearSVC", "DPClassifier")
 REGRESSORS = (
+    "DPRegressor",
     "DPLinearRegression",
     "DPRidge",
     "DPLasso",
