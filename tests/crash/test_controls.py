@@ -5,7 +5,7 @@ import random
 import secrets
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.errors import LedgerError
 from discreet.ledger import rows
 from discreet.ledger.store import OVER_CAP, OverCap
-from tests.crash.charges import BUDGET, DATASET, charge
+from tests.crash.charges import DATASET, charge
 from tests.crash.children import Child
 from tests.crash.killing import Crowd, Folder, Log
 from tests.crash.observing import CURRENCIES, faults, raw, snapshot
@@ -67,10 +67,13 @@ def without_rules(path: Path, *, moves: bool = False) -> None:
         connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'account'", (unchecked,))
 
 
+ENOUGH = Budget(1.1, 1e-7)  # for one answer with noise of 5
+
+
 def check_then_charge(ledger: Ledger, meet: Callable[[], None], *, moves: bool) -> bool:
     """Read the account, decide, and only then take the lock to write."""
     events = (Gaussian(5.0),)
-    cost = ledger.account(DATASET).charge(price_plan(events, replace(BUDGET, epsilon=5.0)))
+    cost = ledger.account(DATASET).charge(price_plan(events, ENOUGH))
     with ledger._store.reading() as at:
         account = rows.account(at, DATASET)
         assert account is not None
@@ -78,7 +81,7 @@ def check_then_charge(ledger: Ledger, meet: Callable[[], None], *, moves: bool) 
     meet()
     if not allowed:
         return False
-    body = {"budget": {"epsilon": BUDGET.epsilon, "delta": BUDGET.delta}, "events": [to_dict(e) for e in events]}
+    body = {"budget": {"epsilon": ENOUGH.epsilon, "delta": ENOUGH.delta}, "events": [to_dict(e) for e in events]}
     try:
         with ledger._store.writing() as at:
             ledger._append(at, "charge", DATASET, body, charge=cost)
@@ -99,8 +102,9 @@ def all_at_once(path: Path, count: int, *, moves: bool) -> list[bool]:
         os.read(leave[0], 1)
 
     children = [Child(lambda: check_then_charge(Ledger(path), meet, moves=moves)) for _ in range(count)]
+    os.close(arrived[1])  # so that children who end before they arrive are not waited for
     for _ in children:
-        os.read(arrived[0], 1)
+        assert os.read(arrived[0], 1)
     os.write(leave[1], b"." * count)
     return [child.join().value for child in children]
 
@@ -139,7 +143,7 @@ def test_a_check_inside_of_the_lock_does_not_overspend(narrow: Path, ruled: bool
 
 def is_granted(ledger: Ledger) -> bool:
     try:
-        ledger.reserve(DATASET, price_plan((Gaussian(5.0),), Budget(1.1, 1e-7)))
+        ledger.reserve(DATASET, price_plan((Gaussian(5.0),), ENOUGH))
     except BudgetExceeded:
         return False
     return True
