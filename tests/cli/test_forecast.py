@@ -60,7 +60,6 @@ def test_writes_a_picture(run, tmp_path, name):
         ("--rows", 300, "--features", 4, "--classes", 1),
         ("--rows", 300, "--features", 4, "--seeds", 1),
         ("--rows", 300, "--features", 4, "--plot", "f.doc"),
-        ("--rows", 300, "--features", 4, "--solver", "magic"),
         ("--rows", 300, "--features", 4, "--ceiling", 0.4),
         ("--rows", 300, "--features", 4, "--neighbors", "add_remove"),
         ("--rows", 300, "--features", 4, "--task", "regression", "--classes", 3),
@@ -79,6 +78,9 @@ def test_options_of_the_wrong_type_are_usage_errors(run):
     assert run("forecast", "--rows", "many", "--features", 4).exit_code == 2
     assert run("forecast", "--rows", 10).exit_code == 2
     assert run(*SMALL, "--task", "poetry").exit_code == 2
+    unknown = run(*SMALL, "--solver", "magic")
+    assert unknown.exit_code == 2
+    assert "is not one of 'auto', 'agd', 'cd'" in unknown.stderr  # as fit says it
 
 
 def test_help_teaches(run):
