@@ -196,8 +196,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/queries/candidates.py",
-                "exact + noise.discrete_laplace(len(points), unit.m, session.entropy)",
-                "exact - np.abs(noise.discrete_laplace(len(points), unit.m, session.entropy))",
+                "exact + session.discrete_laplace(len(points), unit.m)",
+                "exact - np.abs(session.discrete_laplace(len(points), unit.m))",
             ),
         ),
         ("tests/solvers/agd/test_choice.py::test_frequencies_are_those_of_the_law[noisy_max]",),
@@ -222,10 +222,10 @@ MUTANTS = (
         (
             Edit(
                 "curator/queries/gradients.py",
-                "    exact = query.over(session.engine)\n",
+                "    exact = session.engine.total(query)\n",
                 "    if query.units is not None and query.units.size == 0:\n"
                 "        return np.zeros(w.shape)\n"
-                "    exact = query.over(session.engine)\n",
+                "    exact = session.engine.total(query)\n",
             ),
         ),
         ("tests/privacy/test_replay.py::test_the_only_record_removed[sgd-dense]",),

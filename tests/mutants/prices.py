@@ -42,9 +42,9 @@ MUTANTS = (
         (
             Edit(
                 "curator/queries/minimizers.py",
-                "    point = minimize(session.engine, objective, tau).point\n",
+                "    point = minimize(session.engine.whole(), objective, tau).point\n",
                 "    try:\n"
-                "        point = minimize(session.engine, objective, tau).point\n"
+                "        point = minimize(session.engine.whole(), objective, tau).point\n"
                 "    except Exception:\n"
                 "        session._left['noisy_minimizer'] += 1\n"
                 "        raise\n",

@@ -32,9 +32,9 @@ MUTANTS = (
         (
             Edit(
                 "curator/queries/gradients.py",
-                "    exact = query.over(session.engine)\n",
+                "    exact = session.engine.total(query)\n",
                 "    loose = vars(query) | {'bound': unit.bound * session.engine.n_units}\n"
-                "    exact = GradientQuery(**loose).over(session.engine)\n"
+                "    exact = session.engine.total(GradientQuery(**loose))\n"
                 "    most = unit.bound * session.engine.n_units / max(1.0, float(np.linalg.norm(exact)))\n"
                 "    exact = np.trunc(exact * min(1.0, most)).astype(np.int64)\n",
             ),
@@ -74,8 +74,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/queries/gradients.py",
-                "    exact = query.over(session.engine)\n",
-                "    exact = query.over(session.engine)\n"
+                "    exact = session.engine.total(query)\n",
+                "    exact = session.engine.total(query)\n"
                 "    pull = 0.1 * session.engine.n_units * np.atleast_2d(w.T) / unit.step\n"
                 "    exact = exact + np.rint(pull).astype(np.int64)\n",
             ),

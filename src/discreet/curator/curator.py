@@ -9,14 +9,13 @@ from discreet.accounting.certificate import Certificate
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.bounds import Domain
 from discreet.curator.claims import Claim, issued, promise
-from discreet.curator.engines import engine_for
 from discreet.curator.engines.base import Engine
 from discreet.curator.known_answers.moments import check_moment_kernels
 from discreet.curator.queries import candidates, counts, gradients, greedy, minimizers, moments, sampling, scores
 from discreet.curator.queries import coordinates as coordinate_queries
 from discreet.curator.queries.coordinates import CoordinateRun
 from discreet.curator.queries.minimizers import Problem
-from discreet.curator.records.recoding import Recoding, recoded
+from discreet.curator.records.recoding import Recoding
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.ledger.reservation import Reservation
@@ -322,7 +321,7 @@ class Curator:
         and a target is moved only where the loss's constants do not depend on it.
         """
         session = self._session
-        check_moment_kernels(sparse=session.admitted.sparse is not None)
+        check_moment_kernels(sparse=session.admitted.is_sparse)
         with session.lock:
             numeric = session.loss.task == "regression"
             if loss is not None and type(loss) is not type(session.loss):
@@ -331,8 +330,8 @@ class Curator:
                 raise Unsupported(
                     "only the targets of losses of residuals, such as squared and Huber, can be centered and scaled"
                 )
-            new = recoded(session.admitted, recoding, session.admitted_domain, numeric_target=numeric)
-            session.engine, session.domain = engine_for(new), recoding.domain(session.admitted_domain)
+            session.engine = session.admitted.recoded(recoding, session.admitted_domain, numeric_target=numeric)
+            session.domain = recoding.domain(session.admitted_domain)
             session.loss = session.loss if loss is None else loss
 
     def public_coins(self, sides: int, count: int) -> Integers:

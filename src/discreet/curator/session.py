@@ -88,7 +88,7 @@ class Session:
 
     def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
         self.engine, self.domain, self.budget, self.noise_multiplier = engine, domain, budget, noise_multiplier
-        self.admitted, self.admitted_domain = engine.records, domain
+        self.admitted, self.admitted_domain = engine, domain
         check_answers_match_prices(plan, budget)
         self.entropy = current_entropy()
         self._releases = {release.query: release for release in plan.releases}
@@ -187,6 +187,15 @@ class Session:
             return np.zeros(count, dtype=np.int64)
         draw = noise.discrete_laplace if self.uses_l1(release) else noise.rounded_gaussian
         return draw(count, unit.m, self.entropy)
+
+    def discrete_laplace(self, count: int, m: int) -> Integers:
+        """Return integers of scale 2^m for a choice by noisy maximum, whatever the budget."""
+        return noise.discrete_laplace(count, m, self.entropy)
+
+    def choice(self, scores: Integers, m: int, *, permute_and_flip: bool = False) -> int:
+        """Return an index by the exponential mechanism on integer scores, or by permute-and-flip."""
+        choose = noise.permute_and_flip_choice if permute_and_flip else noise.exponential_choice
+        return choose(scores, m, self.entropy)
 
     def sample(self, release: Release) -> Integers | None:
         """The units of a Poisson sample; None for everybody."""

@@ -30,7 +30,7 @@ def by_hand(records, query, kind):
     """The sum in unbounded integers, row by row."""
     rows = dense_of(records).astype(object)
     shares = np.ones(len(rows), dtype=object) if records.shares is None else records.shares.astype(object)
-    shift = square_shift(records)
+    shift = square_shift(records.n_columns, records.grid)
     total = 0
     for row, k in zip(rows, shares, strict=True):
         vector = {"mean": row, "squares": [int(x) * int(x) >> shift for x in row], "outer": row}[kind]
@@ -207,7 +207,7 @@ def test_squares_of_very_wide_rows(p):
     rows[1, 1:] = 0
     norms = np.array([math.isqrt(p * 32767**2) + 1, 32767])
     records = replace(made(2, 1)[0], rows=rows, norms=norms, sums=np.abs(rows.astype(np.int64)).sum(1), n_columns=p)
-    square = 32767**2 >> square_shift(records)
+    square = 32767**2 >> square_shift(records.n_columns, records.grid)
     assert p * square**2 < 1 << 62
     for use_l1 in (False, True):
         reach = [k * square if use_l1 else math.isqrt(k * square**2 - 1) + 1 for k in (p, 1)]

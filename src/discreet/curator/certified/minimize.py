@@ -37,7 +37,7 @@ import numpy as np
 from discreet.curator.certified.descent import Descent, gradient_within
 from discreet.curator.certified.float_passes import Smooth, SparseSmooth, by_outputs
 from discreet.curator.certified.newton import Point, above, search, steps_for
-from discreet.curator.engines.base import Engine
+from discreet.curator.engines.base import LocalEngine
 from discreet.curator.known_answers.minimizer import check_smooth
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
@@ -82,7 +82,7 @@ class Minimum:
     gradient_norm: float
 
 
-def minimize(engine: Engine, objective: Objective, tolerance: float) -> Minimum:
+def minimize(engine: LocalEngine, objective: Objective, tolerance: float) -> Minimum:
     """Return the doubles nearest to a point at which ||grad J|| is certainly at most ``tolerance``: for every records.
 
     Newton's method, by Cholesky factors that are kept while they serve, or by conjugate gradients where there are
@@ -101,7 +101,7 @@ def minimize(engine: Engine, objective: Objective, tolerance: float) -> Minimum:
 
 
 def certified_gradient(
-    engine: Engine, objective: Objective, w: Floats, allowed: float = math.inf
+    engine: LocalEngine, objective: Objective, w: Floats, allowed: float = math.inf
 ) -> tuple[Floats, float]:
     """The gradient of J at ``w``, and a proven bound on its distance from the true one, at most ``allowed``.
 
@@ -116,7 +116,7 @@ def certified_gradient(
     return np.ascontiguousarray(gradient.T if w.ndim == 2 else gradient[0]), error
 
 
-def _certified(engine: Engine, objective: Objective) -> "_Certified":
+def _certified(engine: LocalEngine, objective: Objective) -> "_Certified":
     passes = engine.smooth()
     check_smooth(objective.loss, sparse=isinstance(passes, SparseSmooth), grid=engine.grid)
     return _Certified(passes, objective)
@@ -133,7 +133,7 @@ def _by_newton(problem: "_Certified", tolerance: float) -> Minimum | None:
     return Minimum(found.w, found.bound) if found.bound <= tolerance else None
 
 
-def _by_descent(engine: Engine, problem: "_Certified", tolerance: float) -> Minimum:
+def _by_descent(engine: LocalEngine, problem: "_Certified", tolerance: float) -> Minimum:
     found = Descent(engine.records, problem.passes, problem.view, problem.objective, tolerance).run()
     return Minimum(*found)
 

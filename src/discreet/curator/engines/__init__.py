@@ -1,12 +1,12 @@
 """Engines hold the private integer copy in the layout that kernels read. They add no noise; questions sum over them."""
 
-from discreet.curator.engines.base import Engine
+from discreet.curator.engines.base import LocalEngine
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.records.admission import Records
 
 
-def engine_for(records: Records, *, threads: int | None = None) -> Engine:
+def engine_for(records: Records, *, threads: int | None = None) -> LocalEngine:
     """Return tiles for dense records, compressed rows for sparse ones."""
     if records.sparse is None:
         return DenseEngine(records, threads=threads)

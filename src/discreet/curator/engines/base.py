@@ -1,38 +1,87 @@
-"""What a question needs of the records' layout: each row's weight, limit and share of its unit's bound."""
+"""What a curator asks of its records, wherever they are, and what a question needs of those that are at hand."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.certified.float_passes import Smooth
 from discreet.curator.engines.threads import Workers
-from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT
+from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, Grid
 from discreet.curator.records.admission import Records, rows_of_units
 from discreet.typing import Floats, Integers
 
+if TYPE_CHECKING:
+    from discreet.bounds import Domain
+    from discreet.curator.certified.float_passes import Smooth
+    from discreet.curator.records.recoding import Recoding
+
+
+class ExactSum(ABC):
+    """A question whose exact answer is a sum of integers over records.
+
+    Such a sum is the sum of its parts: however records are cut into parts, and in whatever order their answers come,
+    the total is the same in every bit. A question holds public and released values only, and can be sent anywhere.
+    """
+
+    @abstractmethod
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return the exact sum over the records of one engine."""
+
+    def of_units(self, first: int, last: int) -> Self:
+        """Return the question to ask of units ``first`` to ``last - 1`` alone, which are numbered from 0 there."""
+        return self
+
 
 class Engine(ABC):
-    """Private records, and the threads that sum over them."""
+    """Private records, at hand or in parts elsewhere, and exact sums over all of them.
+
+    ``n_units`` counts records or persons. It is as private as n: a session, a sample and a noisy count use it.
+    """
+
+    grid: Grid
+    n_columns: int
+    n_units: int
+    is_sparse: bool
+    is_grouped: bool
+    """Whether a person may have several rows."""
+
+    @abstractmethod
+    def total(self, question: ExactSum) -> Integers:
+        """Return the exact sum over all records, each counted once."""
+
+    @abstractmethod
+    def recoded(self, recoding: Recoding, admitted: Domain, *, numeric_target: bool) -> Engine:
+        """Return an engine of the same records through a map; ``admitted`` is what is public of them now."""
+
+    @abstractmethod
+    def whole(self) -> LocalEngine:
+        """Return all records as one engine at hand: for minimizers, samplers and fused programs of steps."""
+
+
+class LocalEngine(Engine):
+    """Private records at hand, and the threads that sum over them."""
 
     def __init__(self, records: Records, *, threads: int | None = None) -> None:
         self.records, self.grid = records, records.grid
-        self.n_units = records.n_units
+        self.n_units, self.n_columns = records.n_units, records.n_columns
+        self.is_sparse, self.is_grouped = records.sparse is not None, records.shares is not None
         self.workers = Workers(threads)
         self.weights = row_weights(records.n_rows, records.shares)
         self.facts = RowFacts(records.targets, self.weights, Limits(records.norms, records.sums, records.shares))
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether records are compressed rows."""
-        return self.records.sparse is not None
+    def total(self, question: ExactSum) -> Integers:
+        return question.over(self)
 
-    @property
-    def is_grouped(self) -> bool:
-        """Whether a person may have several rows."""
-        return self.records.shares is not None
+    def recoded(self, recoding: Recoding, admitted: Domain, *, numeric_target: bool) -> LocalEngine:
+        from discreet.curator.records.recoding import recoded
+
+        return type(self)(recoded(self.records, recoding, admitted, numeric_target=numeric_target))
+
+    def whole(self) -> LocalEngine:
+        return self
 
     @abstractmethod
     def smooth(self) -> Smooth:

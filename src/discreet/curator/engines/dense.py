@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.certified.float_passes import DenseSmooth
-from discreet.curator.engines.base import Engine, Limits
+from discreet.curator.engines.base import Limits, LocalEngine
 from discreet.curator.kernels.gradients import tile_margins
 from discreet.curator.records.admission import Records
 from discreet.typing import Floats, Integers
@@ -43,7 +43,7 @@ class Tiles(NamedTuple):
         return margins.astype(np.float64)
 
 
-class DenseEngine(Engine):
+class DenseEngine(LocalEngine):
     """Records as a dense integer matrix."""
 
     def __init__(self, records: Records, *, threads: int | None = None, tile_rows: int | None = None) -> None:

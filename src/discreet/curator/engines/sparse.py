@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.certified.float_passes import SparseSmooth
-from discreet.curator.engines.base import Engine
+from discreet.curator.engines.base import LocalEngine
 from discreet.curator.kernels.coordinates import sparse_margins
 from discreet.curator.records.admission import Records
 from discreet.typing import Floats, Integers
 
 
-class SparseEngine(Engine):
+class SparseEngine(LocalEngine):
     """Records as a sparse integer matrix: ``rows`` are (indptr, indices, data)."""
 
     def __init__(self, records: Records, *, threads: int | None = None) -> None:

@@ -8,25 +8,26 @@ within 2 B. ``exponential_choice`` with weight exp(-score / 2^m) is then of boun
 from __future__ import annotations  # nested functions would build their annotations on every call
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.curator.engines.base import Engine, unit_bounds
+from discreet.curator.engines.base import ExactSum, LocalEngine, unit_bounds
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.kernels import values as kernels
 from discreet.curator.known_answers.gradients import check_value_kernels
-from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import Weights, place_weights, unit_for
-from discreet.curator.session import Session
 from discreet.errors import PlanViolation
 from discreet.losses.base import Valued
 from discreet.typing import Floats, Integers
 
+if TYPE_CHECKING:
+    from discreet.curator.session import Session
+
 
 @dataclass(frozen=True)
-class ValueQuery:
+class ValueQuery(ExactSum):
     """Sums of losses clipped to [0, bound] lattice steps, at each point; ``scale`` is steps per unit of loss."""
 
     points: tuple[Weights, ...]
@@ -34,7 +35,7 @@ class ValueQuery:
     bound: int
     scale: float
 
-    def over(self, engine: Engine) -> Integers:
+    def over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum of clipped losses at each point: tiles for one output, rows for several."""
         records = engine.records
         w = np.stack([point.integers for point in self.points])
@@ -96,11 +97,11 @@ def select_candidate(
     shift = np.rint((extra - extra.min()) / unit.step)
     if float(shift.max(initial=0.0)) >= 2.0**61:
         raise PlanViolation("offsets lie too far apart for the losses' scale")
-    exact = -(query.over(session.engine) + shift.astype(np.int64))
+    exact = -(session.engine.total(query) + shift.astype(np.int64))
     if unit.m is None:
         chosen = int(np.argmax(exact))
     elif release.mechanism == "noisy_max":
-        chosen = int(np.argmax(exact + noise.discrete_laplace(len(points), unit.m, session.entropy)))
+        chosen = int(np.argmax(exact + session.discrete_laplace(len(points), unit.m)))
     else:
-        chosen = noise.exponential_choice(exact, unit.m, session.entropy)
+        chosen = session.choice(exact, unit.m)
     return int(session.release(release, unit, exact, np.array([chosen]), norm="range")[0])

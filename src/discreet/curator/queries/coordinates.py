@@ -6,28 +6,30 @@ Margins live as exact integers in doubles, on the fixed weight grid of ``lattice
 from __future__ import annotations  # nested functions would build their annotations on every call
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.accounting.plan import Release
-from discreet.curator.engines.base import Engine, unit_bounds
+from discreet.curator.engines.base import ExactSum, LocalEngine, unit_bounds
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.kernels import coordinates as kernels
 from discreet.curator.known_answers.coordinates import check_coordinate_kernels, check_coordinate_sums
 from discreet.curator.lattice.lattice import LEAST_CLIP, Unit, block_bounds, on_weight_grid, weight_room, weight_scale
-from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import prox_coordinate
 from discreet.typing import Floats, Integers
 
+if TYPE_CHECKING:
+    from discreet.curator.session import Session
+
 QUERY = "noisy_coordinate_gradient"
 
 
 @dataclass(frozen=True)
-class CoordinateQuery:
+class CoordinateQuery(ExactSum):
     """Sums of single gradient entries at integer weights ``w`` (grid units, as doubles).
 
     Column ``columns[c]`` is scaled by ``scales[c]`` (lattice steps per unit of slope times grid value) and
@@ -41,7 +43,7 @@ class CoordinateQuery:
     bounds: Integers
     margin_scale: float
 
-    def over(self, engine: Engine) -> Integers:
+    def over(self, engine: LocalEngine) -> Integers:
         """Return exact sums of single gradient entries, one per column asked."""
         asked = (self.columns, self.scales, self.bounds.astype(np.float64), self.margin_scale, self.loss)
         if isinstance(engine, SparseEngine):
@@ -60,21 +62,29 @@ class CoordinateQuery:
 
         return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)
 
-    def within(self, engine: Engine, threshold: float) -> Integers:
-        """Return the sum of +B where |slope x| <= threshold (in grid values), -B where not, 0 for null records."""
-        records, j = engine.records, self.columns[0]
+
+@dataclass(frozen=True)
+class ShareQuery(ExactSum):
+    """How many records' gradient entries are within ``threshold`` (in grid values): +B for each, -B for the others."""
+
+    entry: CoordinateQuery
+    threshold: float
+
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return the sum of +B where |slope x| <= threshold, -B where not, 0 for null records."""
+        entry, records, j = self.entry, engine.records, self.entry.columns[0]
         if isinstance(engine, SparseEngine):
             starts, rows, data = engine.columns
             column = np.zeros(records.n_rows, dtype=engine.grid.dtype)
             column[rows[starts[j] : starts[j + 1]]] = data[starts[j] : starts[j + 1]]
-            margins = engine.margins(self.w).astype(np.int64)
+            margins = engine.margins(entry.w).astype(np.int64)
         else:
             assert isinstance(engine, DenseEngine)
             column = np.ascontiguousarray(engine.rows[:, j])
-            margins = engine.rows.astype(np.int64) @ self.w.astype(np.int64)
-        signs = unit_bounds(int(self.bounds[0]), records) * (records.norms > 0)
-        out = np.zeros(1, dtype=np.int64)
-        kernels.within_sum(column, margins, records.targets, signs, self.margin_scale, threshold, self.loss, out)
+            margins = engine.rows.astype(np.int64) @ entry.w.astype(np.int64)
+        signs = unit_bounds(int(entry.bounds[0]), records) * (records.norms > 0)
+        facts, out = (records.targets, signs, entry.margin_scale), np.zeros(1, dtype=np.int64)
+        kernels.within_sum(column, margins, *facts, self.threshold, entry.loss, out)
         return out
 
 
@@ -99,7 +109,7 @@ class CoordinateProgram:
     to_grid: float
     room: float
 
-    def over(self, engine: Engine) -> tuple[Floats, Floats]:
+    def over(self, engine: LocalEngine) -> tuple[Floats, Floats]:
         """Return the integer weights after the program, and the sum of the iterates after each step, in grid units."""
         w, sums, bounds = self.w.copy(), np.zeros(self.w.size), np.array([self.bound])
         asked = (
@@ -195,7 +205,7 @@ def noisy_coordinate_gradient(session: Session, w: Floats, coordinates: Any, *, 
     unit = session.unit(release, size)
     drawn = session.noise(release, unit, columns.size)
     bounds = block_bounds(clips, unit.bound, use_l1)
-    exact = coordinate_query(session, w, columns, unit.step, bounds).over(session.engine)
+    exact = session.engine.total(coordinate_query(session, w, columns, unit.step, bounds))
     return session.release(release, unit, exact, exact + drawn).astype(np.float64) * unit.step
 
 
@@ -238,7 +248,7 @@ def noisy_coordinate_steps(
     if session.is_observed:
         last, sums = _observed_steps(session, release, unit, program)
     else:
-        last, sums = program.over(session.engine)
+        last, sums = program.over(session.engine.whole())
     return CoordinateRun(last / program.to_grid, sums / (max(1, columns.size) * program.to_grid))
 
 
@@ -251,7 +261,7 @@ def _observed_steps(
         query = CoordinateQuery(
             w, program.loss, np.array([j]), program.scales[[j]], np.array([program.bound]), program.margin_scale
         )
-        exact = query.over(session.engine)
+        exact = session.engine.total(query)
         released = session.release(release, unit, exact, exact + program.noise[k])
         gradient, step = float(released[0]) * program.units[j] / program.n, program.steps[j]
         real = prox_coordinate(program.penalty, w[j] / program.to_grid - step * gradient, step, j)
@@ -278,5 +288,5 @@ def noisy_share_within(session: Session, w: Floats, coordinate: int, *, clip: fl
     unit = session.unit(release, 0.5)
     drawn = session.noise(release, unit, 1)
     query = coordinate_query(session, w, columns, 1.0, np.array([unit.bound]))
-    exact = query.within(session.engine, float(limits[0]) * session.engine.grid.one)
+    exact = session.engine.total(ShareQuery(query, float(limits[0]) * session.engine.grid.one))
     return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)

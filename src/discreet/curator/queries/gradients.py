@@ -2,25 +2,27 @@
 
 from __future__ import annotations  # nested functions would build their annotations on every call
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.curator.engines.base import Engine
+from discreet.curator.engines.base import ExactSum, LocalEngine
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.kernels import gradients as kernels
 from discreet.curator.known_answers.gradients import check_change_kernels
 from discreet.curator.lattice.lattice import Grid, Weights, place_weights
-from discreet.curator.session import Session
 from discreet.errors import PlanViolation
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers
 
+if TYPE_CHECKING:
+    from discreet.curator.session import Session
+
 
 @dataclass(frozen=True)
-class GradientQuery:
+class GradientQuery(ExactSum):
     """A sum of clipped gradients: at which weights, of which loss, on which lattice.
 
     ``bound`` is B; ``use_l1`` bounds contributions in the L1 norm (Laplace) instead of L2 (Gaussian);
@@ -36,13 +38,19 @@ class GradientQuery:
     units: Integers | None = None
     anchor: Weights | None = None
 
-    def over(self, engine: Engine) -> Integers:
+    def over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum in lattice steps, one row per output."""
         if isinstance(engine, SparseEngine):
             return self._over_sparse_rows(engine)
         assert isinstance(engine, DenseEngine)
         everybody = self.units is None and self.anchor is None
         return self._over_tiles(engine) if everybody and self._is_single else self._over_rows(engine)
+
+    def of_units(self, first: int, last: int) -> GradientQuery:
+        if self.units is None:
+            return self
+        start, stop = np.searchsorted(self.units, (first, last))
+        return replace(self, units=self.units[start:stop] - first)
 
     @property
     def _is_single(self) -> bool:
@@ -159,7 +167,7 @@ def _noisy_sum(session: Session, name: str, w: Floats, anchor: Floats | None, cl
         units=session.sample(release),
         anchor=None if anchor is None else place_weights(anchor, grid),
     )
-    exact = query.over(session.engine)
+    exact = session.engine.total(query)
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape))
     answer = np.ascontiguousarray(released.T, dtype=np.float64).reshape(w.shape)
     return answer * unit.step

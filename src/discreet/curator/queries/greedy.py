@@ -7,22 +7,25 @@ score moves by at most s = max_j a C_j / (n sqrt(M_j)): ONE common scale, whatev
 (noise in proportion to each coordinate's own sensitivity would not be private).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.accounting.plan import Release
 from discreet.curator.known_answers.coordinates import check_coordinate_kernels
-from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import Unit, unit_for
 from discreet.curator.queries.coordinates import check_count, checked, coordinate_query
-from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty, Strength
 from discreet.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    from discreet.curator.session import Session
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 _SLACK = 2  # one step for rounding down, one for double precision: scores stay below 2^48
@@ -136,7 +139,7 @@ def select_coordinate(
         session.multiplier(release) if inside else 0.0, 2 * session.factor, 1.0, session.largest_n_of_choices
     )
     steps, bounds = clips / unit.bound, np.full(w.size, unit.bound)
-    sums = coordinate_query(session, w, columns, steps, bounds).over(session.engine)
+    sums = session.engine.total(coordinate_query(session, w, columns, steps, bounds))
     if inside:
         _check_noisy_max(rule, penalty, clips / np.sqrt(smoothness))
         draw = _noisy_max(session, release, sums, unit)
@@ -164,10 +167,10 @@ def _weighted(
     step, m = score_lattice(1.0 / multiplier, largest)
     exact = np.floor(values * (step / sensitivity)).astype(np.int64)
     unit = Unit(step + _SLACK, m, sensitivity / step)
-    choose = noise.permute_and_flip_choice if release.mechanism == "permute_and_flip" else noise.exponential_choice
+    flips = release.mechanism == "permute_and_flip"
 
     def draw(left: Integers) -> int:
-        at = np.array([choose(exact[left], m, session.entropy)])
+        at = np.array([session.choice(exact[left], m, permute_and_flip=flips)])
         return int(session.release(release, unit, exact[left], at, norm="linf", factor=1)[0])
 
     return draw
@@ -193,7 +196,7 @@ def _noisy_max(session: Session, release: Release, sums: Integers, unit: Unit) -
         return lambda left: int(np.argmax(np.abs(sums[left])))
 
     def draw(left: Integers) -> int:
-        noisy = sums[left] + noise.discrete_laplace(left.size, m, session.entropy)
+        noisy = sums[left] + session.discrete_laplace(left.size, m)
         at = np.array([int(np.argmax(np.abs(noisy)))])
         return int(session.release(release, unit, sums[left], at, norm="linf")[0])
 

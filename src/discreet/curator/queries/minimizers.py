@@ -200,7 +200,7 @@ def noisy_minimizer(session: Session, problem: Problem) -> Floats:
     objective = problem.objective(loss, domain)
     release = session.spend("noisy_minimizer")
     tau = problem.tolerance * problem.n * bound
-    point = minimize(session.engine, objective, tau).point
+    point = minimize(session.engine.whole(), objective, tau).point
     sensitivity = (session.factor * bound + 2 * tau) / problem.total
     return _with_noise(session, release, problem.projected(point), sensitivity + problem.rounding(point.size))
 
@@ -230,7 +230,7 @@ def noisy_descent(session: Session, problem: Problem, *, n_steps: int, step_size
     allowed = GRADIENT_ERROR * problem.n * bound
     w = np.zeros(domain.shape)
     for _ in range(n_steps):
-        gradient, _ = certified_gradient(session.engine, objective, w, allowed)
+        gradient, _ = certified_gradient(session.engine.whole(), objective, w, allowed)
         w = problem.projected(w - step_size * (gradient / problem.n + mu * w))
     pull = step_size * mu
     steps = float(n_steps) if pull == 0 else -math.expm1(n_steps * math.log1p(-min(pull, 1 - 2.0**-53))) / pull
@@ -289,7 +289,7 @@ def perturbed_minimizer(session: Session, problem: Problem) -> Floats:
         raise PlanViolation("the plan was priced for another loss, clip or regularization than is minimized")
     linear, rounding = _linear_term(session, inside, session.factor * bound)
     tau = problem.tolerance * problem.n * bound
-    point = minimize(session.engine, problem.objective(loss, domain, linear), tau).point
+    point = minimize(session.engine.whole(), problem.objective(loss, domain, linear), tau).point
     shown = (session.factor * bound + 2 * tau) / problem.total
     apart = 2 * (tau + rounding) / problem.total + problem.rounding(point.size)
     return release_point(session, outside, problem.projected(point), apart, shown)

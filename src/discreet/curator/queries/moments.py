@@ -10,22 +10,25 @@ their contributions and their realized noise differ, so neither can answer for t
 from __future__ import annotations  # nested functions would build their annotations on every call
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from discreet.accounting.plan import Release
-from discreet.curator.engines.base import Engine, coefficient_limits, unit_bounds
+from discreet.curator.engines.base import ExactSum, LocalEngine, coefficient_limits, unit_bounds
 from discreet.curator.kernels import moments as kernels
 from discreet.curator.known_answers.coordinates import check_square_sums
 from discreet.curator.known_answers.moments import check_moment_kernels
-from discreet.curator.lattice.lattice import ROOT_TWO
+from discreet.curator.lattice.lattice import ROOT_TWO, Grid
 from discreet.curator.queries.coordinates import check_count
-from discreet.curator.records.admission import Records
-from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    from discreet.accounting.plan import Release
+    from discreet.curator.session import Session
+
+Moment = Literal["mean", "squares", "outer"]
 
 _SQUARE_BITS = 22
 _MOST_BOUND = 1 << 40
@@ -34,14 +37,20 @@ _LONGEST = 1 << 31
 
 
 @dataclass(frozen=True)
-class MomentQuery:
+class MomentQuery(ExactSum):
     """A sum of vectors clipped at ``bound`` lattice steps; ``scale`` is steps per unit of the grid (squared)."""
 
     bound: int
     scale: float
     use_l1: bool = False
+    moment: Moment = "mean"
 
-    def mean_over(self, engine: Engine) -> Integers:
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return the exact sum of rows, of squared rows or of outer products."""
+        sums = {"mean": self.mean_over, "squares": self.squares_over, "outer": self.outer_over}
+        return sums[self.moment](engine)
+
+    def mean_over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum of rows, each within the bound."""
         records = engine.records
         limits = coefficient_limits(records.sums if self.use_l1 else records.norms, records.shares, self.bound)
@@ -58,9 +67,9 @@ class MomentQuery:
 
         return engine.workers.sum(part, records.n_rows, records.n_rows * records.n_columns)
 
-    def squares_over(self, engine: Engine) -> Integers:
+    def squares_over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum of squared rows, each within the bound; a person's are averaged over the rows."""
-        records, shift = engine.records, square_shift(engine.records)
+        records, shift = engine.records, square_shift(engine.n_columns, engine.grid)
         most = _most(engine, self.scale * 2.0**shift)
         facts = (shift, unit_bounds(self.bound, records), most, self.use_l1)
         out = np.zeros(records.n_columns, dtype=np.int64)
@@ -70,7 +79,7 @@ class MomentQuery:
             kernels.sparse_clipped_square_sums(*records.sparse, *facts, out)
         return out
 
-    def outer_over(self, engine: Engine) -> Integers:
+    def outer_over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum of outer products c x x^T, c |x_j| |x_k| <= c ||x||^2 <= bound <= 2^40 for each row."""
         rows, p = engine.records.rows, engine.records.n_columns
         if rows is None:
@@ -90,14 +99,14 @@ class MomentQuery:
 
 
 @dataclass(frozen=True)
-class SquareQuery:
+class SquareQuery(ExactSum):
     """Sums of squared grid values times ``scales``, truncated: entry j at most ``caps[j]``, all at most ``bound``."""
 
     scales: Floats
     caps: Integers
     bound: int
 
-    def over(self, engine: Engine) -> Integers:
+    def over(self, engine: LocalEngine) -> Integers:
         """Return each column's exact sum of scaled squares; a person's squares are averaged over the rows."""
         records = engine.records
         shares = np.ones(records.n_rows, dtype=np.int64) if records.shares is None else records.shares
@@ -110,18 +119,33 @@ class SquareQuery:
         return out
 
 
-def _most(engine: Engine, scale: float) -> Integers:
+@dataclass(frozen=True)
+class TargetQuery(ExactSum):
+    """Sums of t and of t^2, t the target from ``center`` over ``half``, in ``one`` lattice steps per unit."""
+
+    one: int
+    center: float
+    half: float
+
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return both exact sums, of integers toward zero; a person's are averaged over the rows."""
+        records, entries = engine.records, unit_bounds(self.one, engine.records)
+        t = np.clip((records.targets - self.center) / self.half, -1.0, 1.0) * (records.norms > 0)
+        return np.array([_total(t, entries), _total(t * t, entries)])
+
+
+def _most(engine: LocalEngine, scale: float) -> Integers:
     """Return each row's unclipped coefficient: the scale, or a person's k-th of it; any bound is below ``_MOST``."""
     return np.floor(engine.weights * min(scale, _MOST)).astype(np.int64)
 
 
-def square_shift(records: Records) -> int:
+def square_shift(n_columns: int, grid: Grid) -> int:
     """Return how many bits squares lose: each then fits 22 bits, fewer for wide rows, whose sum stays below 2^62."""
-    bits = min(_SQUARE_BITS, (61 - records.n_columns.bit_length()) // 2)
-    return max(0, 2 * (15 if np.dtype(records.grid.dtype).itemsize == 2 else records.grid.bits + 1) - bits)
+    bits = min(_SQUARE_BITS, (61 - n_columns.bit_length()) // 2)
+    return max(0, 2 * (15 if np.dtype(grid.dtype).itemsize == 2 else grid.bits + 1) - bits)
 
 
-def outer_coefficients(engine: Engine, query: MomentQuery) -> Integers:
+def outer_coefficients(engine: LocalEngine, query: MomentQuery) -> Integers:
     """Return each row's coefficient: the scale, or what keeps its outer product within the bound."""
     records = engine.records
     squared = np.square(np.minimum(records.sums if query.use_l1 else records.norms, _LONGEST))  # its limit is 0 anyway
@@ -141,7 +165,7 @@ def noisy_mean(session: Session, *, clip: float, n: float) -> Floats:
     Conditions: clip and n are public or released.
     """
     release = _asked(session, "noisy_mean", clip, n)
-    return _answer(session, release, clip, n, MomentQuery.mean_over, power=1)
+    return _answer(session, release, clip, n, "mean", power=1)
 
 
 def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Floats:
@@ -158,7 +182,7 @@ def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Floats:
     Conditions: clip and n are public or released.
     """
     release = _asked(session, "noisy_mean_squares", clip, n)
-    return _answer(session, release, clip, n, MomentQuery.squares_over, power=2)
+    return _answer(session, release, clip, n, "squares", power=2)
 
 
 def noisy_second_moment(session: Session, *, clip: float, n: float) -> Floats:
@@ -177,13 +201,13 @@ def noisy_second_moment(session: Session, *, clip: float, n: float) -> Floats:
     Conditions: clip and n are public or released.
     """
     release = _asked(session, "noisy_second_moment", clip, n)
-    whole = _answer(session, release, clip, n, MomentQuery.outer_over, power=2)
+    whole = _answer(session, release, clip, n, "outer", power=2)
     return np.asarray(whole + whole.T) / 2.0
 
 
 def _asked(session: Session, query: str, clip: float, n: float) -> Release:
     check_count(n)
-    check_moment_kernels(sparse=session.admitted.sparse is not None)
+    check_moment_kernels(sparse=session.admitted.is_sparse)
     return session.spend(query, clip)
 
 
@@ -192,7 +216,7 @@ def _answer(
     release: Release,
     clip: float,
     n: float,
-    exactly: Callable[[MomentQuery, Engine], Integers],
+    moment: Moment,
     *,
     power: int,
 ) -> Floats:
@@ -201,11 +225,11 @@ def _answer(
     factor = ROOT_TWO if power == 2 and session.factor == 2 and not use_l1 else session.factor
     unit = session.unit(release, clip, factor)
     p = session.domain.n_features
-    drawn = session.noise(release, unit, p * p if exactly is MomentQuery.outer_over else p)
+    drawn = session.noise(release, unit, p * p if moment == "outer" else p)
     scale = 1.0 / (unit.step * float(grid.one) ** power)
-    exact = exactly(MomentQuery(unit.bound, scale, use_l1), session.engine)
+    exact = session.engine.total(MomentQuery(unit.bound, scale, use_l1, moment))
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape), factor=factor)
-    steps = scale * 2.0 ** (square_shift(session.engine.records) if exactly is MomentQuery.squares_over else 0)
+    steps = scale * 2.0 ** (square_shift(p, grid) if moment == "squares" else 0)
     whole = steps / math.floor(steps) if power == 2 and steps >= 1 else 1.0  # what rounding coefficients down took away
     return np.asarray(released * (unit.step * whole / n), dtype=np.float64)
 
@@ -235,7 +259,7 @@ def noisy_squared_norms(session: Session, *, clip: float) -> Floats:
     p = session.domain.n_features
     drawn = session.noise(release, unit, p)
     per_square = 1.0 / (unit.step * float(session.engine.grid.one) ** 2)  # lattice steps per squared grid unit
-    exact = SquareQuery(np.full(p, per_square), np.full(p, unit.bound), unit.bound).over(session.engine)
+    exact = session.engine.total(SquareQuery(np.full(p, per_square), np.full(p, unit.bound), unit.bound))
     return session.release(release, unit, exact, exact + drawn, factor=factor).astype(np.float64) * unit.step
 
 
@@ -246,7 +270,7 @@ def _squares_by_coordinate(session: Session, release: Release) -> Floats:
     squares = np.maximum(np.square(session.domain.feature_bounds), 1e-12)
     cap = unit.bound // squares.size
     scales = cap / (squares * float(session.engine.grid.one) ** 2)
-    exact = SquareQuery(scales, np.full(squares.size, cap), unit.bound).over(session.engine)
+    exact = session.engine.total(SquareQuery(scales, np.full(squares.size, cap), unit.bound))
     released = session.release(release, unit, exact, exact + drawn, norm="l1", factor=1)
     return released * (squares / cap)
 
@@ -269,11 +293,9 @@ def noisy_target_moments(session: Session, *, n: float) -> tuple[float, float]:
     release = session.spend("noisy_target_moments")
     unit = session.unit(release, math.sqrt(2.0))
     drawn = session.noise(release, unit, 2)
-    records, (low, high) = session.engine.records, session.domain.target_range
+    low, high = session.domain.target_range
     one = unit.bound // 2 if session.uses_l1(release) else math.isqrt(unit.bound**2 // 2)
-    entries = unit_bounds(one, records)
-    t = np.clip((records.targets - (low + high) / 2.0) / half_range(low, high), -1.0, 1.0) * (records.norms > 0)
-    exact = np.array([_total(t, entries), _total(t * t, entries)])
+    exact = session.engine.total(TargetQuery(one, (low + high) / 2.0, half_range(low, high)))
     released = session.release(release, unit, exact, exact + drawn) / (one * n)
     return float(released[0]), float(released[1])
 

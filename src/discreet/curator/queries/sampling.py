@@ -20,7 +20,7 @@ from discreet.bounds import Domain
 from discreet.curator.certified import posterior
 from discreet.curator.certified.float_passes import Smooth
 from discreet.curator.certified.minimize import Objective, minimize
-from discreet.curator.engines.base import Engine
+from discreet.curator.engines.base import LocalEngine
 from discreet.curator.lattice.continuous import Draws
 from discreet.curator.lattice.lattice import Unit
 from discreet.curator.queries.minimizers import Problem
@@ -83,7 +83,7 @@ def sample_minimizer(session: Session, problem: Problem, *, sampler: str) -> Flo
     ):  # centered where the gradient is only nearly 0: as if each data set had a linear term more
         sensitivity += 2 * _tau(loss, session.domain, problem)
     k = inverse_temperature(session.multiplier(release), sensitivity, problem)
-    draws, engine = Draws(session.entropy), session.engine
+    draws, engine = Draws(session.entropy), session.engine.whole()
     if k == math.inf:
         return problem.projected(_center(engine, loss, session.domain, problem)[0])
     with np.errstate(all="ignore"):  # a warning is an answer
@@ -136,14 +136,14 @@ def _tau(loss: Loss, domain: Domain, problem: Problem) -> float:
     return problem.tolerance * problem.n * gradient_bound(loss, problem.seen(domain), problem.radius)
 
 
-def _minimizer(engine: Engine, loss: Loss, domain: Domain, problem: Problem, extra: float = 0.0) -> Floats:
+def _minimizer(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, extra: float = 0.0) -> Floats:
     """The minimizer over all of space of S + ((lambda + extra)/2) ||w||^2."""
     strength, row_norm = problem.total + extra, problem.row_norm or math.inf
     objective = Objective(loss, strength, np.zeros(domain.shape), row_norm=row_norm)
     return minimize(engine, objective, _tau(loss, domain, problem)).point
 
 
-def _minimizer_in_ball(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float) -> Floats:
+def _minimizer_in_ball(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, k: float) -> Floats:
     """A point of the ball at which the gradient g of the exponent has g.(w - c) >= -0.1 or so for all w of the ball.
 
     The minimizer with a multiplier nu for the ball, c, has g = -k nu c, so g.(w - c) >= -k nu ||c|| (radius - ||c||):
@@ -169,7 +169,7 @@ def _minimizer_in_ball(engine: Engine, loss: Loss, domain: Domain, problem: Prob
     return center
 
 
-def _center(engine: Engine, loss: Loss, domain: Domain, problem: Problem) -> tuple[Floats, Floats]:
+def _center(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem) -> tuple[Floats, Floats]:
     """The minimizer over all of space, ball or not, and the Hessian of S + (lambda/2) ||w||^2 there."""
     passes = engine.smooth()
     view = passes.view(row_norm=problem.row_norm or math.inf)
@@ -179,7 +179,7 @@ def _center(engine: Engine, loss: Loss, domain: Domain, problem: Problem) -> tup
     return center, hessian + problem.total * np.eye(center.size)
 
 
-def _interval(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
+def _interval(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     assert problem.radius is not None
     point = posterior.log_concave_on_interval(
@@ -192,19 +192,19 @@ def _interval(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: f
     return np.array([point])
 
 
-def _gaussian(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
+def _gaussian(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     center, hessian = _center(engine, loss, domain, problem)
     return posterior.gaussian_in_ball(center, posterior.factor_of(k * hessian), problem.radius or math.inf, draws)
 
 
-def _rejection(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
+def _rejection(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     center = _minimizer_in_ball(engine, loss, domain, problem, k)
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     radius = problem.radius or math.inf
     return posterior.strongly_log_concave(energy, gradient, center, k * problem.total, radius, draws)
 
 
-def _chain(engine: Engine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
+def _chain(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     center, hessian = _center(engine, loss, domain, problem)
     energy, gradient = _energy(engine.smooth(), loss, problem, k)
     radius = problem.radius or math.inf

@@ -9,17 +9,21 @@ v in [0, L], and it adds L - 2 v, within +-L. Both the sum of L and that of v co
 losses, the first as the badness of a score for which every record is bad.
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.curator.known_answers.gradients import check_value_kernels
 from discreet.curator.lattice.lattice import place_weights
 from discreet.curator.queries.candidates import ValueQuery
-from discreet.curator.session import Session
 from discreet.errors import PlanViolation
 from discreet.losses.base import Loss, least, nothing, value, values
 from discreet.losses.sigmoid import exp
 from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from discreet.curator.session import Session
 
 QUERY = "noisy_score"
 
@@ -119,7 +123,7 @@ def noisy_score(session: Session, w: Floats, *, error: float = 1.0) -> float:
     unit = session.unit(release, 0.5)
     drawn = session.noise(release, unit, 1)
     limits, found = (
-        ValueQuery((point,), score, unit.bound, float(unit.bound)).over(session.engine)
+        session.engine.total(ValueQuery((point,), score, unit.bound, float(unit.bound)))
         for score in (bad._replace(floor=1.0), bad)
     )
     exact = limits - 2 * found
