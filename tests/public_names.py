@@ -14,6 +14,7 @@ PACKAGES = (
     "discreet.losses",
     "discreet.models",
     "discreet.penalties",
+    "discreet.scale",
     "discreet.schema",
     "discreet.solvers",
     "discreet.testing",

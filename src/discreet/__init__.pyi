@@ -4,6 +4,7 @@ from discreet import datasets as datasets
 from discreet import losses as losses
 from discreet import models as models
 from discreet import penalties as penalties
+from discreet import scale as scale
 from discreet import schema as schema
 from discreet import solvers as solvers
 from discreet import testing as testing

@@ -33,6 +33,7 @@ from discreet.curator.records.containers import two_dimensional as two_dimension
 from discreet.curator.records.recoding import Recoding as Recoding
 from discreet.curator.records.split import Part as Part
 from discreet.curator.records.split import split as split
+from discreet.curator.records.storage import limited as limited
 from discreet.curator.records.stream import RecordStream as RecordStream
 from discreet.curator.records.stream import gathered as gathered
 from discreet.curator.records.stream import is_stream as is_stream

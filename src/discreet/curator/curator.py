@@ -15,7 +15,7 @@ from discreet.curator.queries import candidates, counts, gradients, greedy, mini
 from discreet.curator.queries import coordinates as coordinate_queries
 from discreet.curator.queries.coordinates import CoordinateRun
 from discreet.curator.queries.minimizers import Problem
-from discreet.curator.records.recoding import Recoding
+from discreet.curator.records.recoding import Recoding, placement
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.ledger.reservation import Reservation
@@ -307,11 +307,12 @@ class Curator:
         """
         return self._ask(sampling.sample_minimizer, problem, sampler=sampler)
 
-    def recode(self, recoding: Recoding, *, loss: Loss | None = None) -> None:
+    def recode(self, recoding: Recoding, *, loss: Loss | None = None, once: bool = False) -> None:
         """Put every record through a map, onto a new lattice; later questions live there. Free.
 
         Each recoding starts from the records as they were admitted, not from an earlier recoding. ``domain`` becomes
-        the new one; ``loss``, where given, replaces the loss (for a target on another scale).
+        the new one; ``loss``, where given, replaces the loss (for a target on another scale). ``once`` says that one
+        question will be asked of the recoded records: they are then made on the way, and not kept.
 
         Privacy
         -------
@@ -330,8 +331,11 @@ class Curator:
                 raise Unsupported(
                     "only the targets of losses of residuals, such as squared and Huber, can be centered and scaled"
                 )
-            session.engine = session.admitted.recoded(recoding, session.admitted_domain, numeric_target=numeric)
-            session.domain = recoding.domain(session.admitted_domain)
+            admitted, public = session.admitted, session.admitted_domain
+            kind = {"sparse": admitted.is_sparse, "grouped": admitted.is_grouped, "numeric_target": numeric}
+            placed = placement(recoding, public, **kind)
+            session.engine = admitted.recoded(placed, once=once)
+            session.domain = recoding.domain(public)
             session.loss = session.loss if loss is None else loss
 
     def public_coins(self, sides: int, count: int) -> Integers:

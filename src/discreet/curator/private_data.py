@@ -15,11 +15,12 @@ from discreet.bounds import Bounds, Domain
 from discreet.budget import Neighbors
 from discreet.curator.claims import Claim, promise
 from discreet.curator.curator import Curator
-from discreet.curator.engines import engine_for
+from discreet.curator.engines import opened as engine_of
 from discreet.curator.known_answers.gradients import check_planned
 from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
+from discreet.curator.records.storage import Storage, rows_per_part, storage_for
 from discreet.curator.records.stream import Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
@@ -94,6 +95,7 @@ class PrivateData:
         self.__target_kinds = [] if is_stream(X) else containers.target_kinds(y)
         self.__groups = groups
         self.__checked: dict[str, Any] | None = None
+        self.__storage: Storage | None = None
         self.__n: dict[bool, int | None] = {}
         self.__charges: list[tuple[PricedPlan, Reservation | None]] = []  # by ``reserve``, not opened yet: at most one
         self.__ledger = account_of(ledger, dataset)
@@ -219,13 +221,15 @@ class PrivateData:
 
     def __admitted(self, loss: Loss, reservation: Reservation | None, opened: "_Opened") -> admission.Records:
         if self.__stream is None:
-            records = admission.admit(self.__X, self.__targets(loss), self.scaling, self.__groups)
+            targets = self.__targets(loss)
+            records = admission.admit(self.__X, targets, self.scaling, self.__groups, storage=self.__storage)
             self.recognize(reservation)
             return records
         sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), self.__stream.shape[0])
         watch = None if sketcher is None else sketcher.see
         drive = exhaust if self.__stream.checks is None or opened.is_adaptive else self.__checking(opened)
-        records = admit_stream(self.__stream, self.__target_scaling(loss), self.scaling, watch, drive)
+        placed = self.__target_scaling(loss)
+        records = admit_stream(self.__stream, placed, self.scaling, watch, drive, storage=self.__storage)
         if reservation is not None and sketcher is not None:
             reservation.ledger.recognize(reservation.dataset, sketcher.result())
         return records
@@ -300,7 +304,7 @@ class PrivateData:
             self.__buy(opened)
             records = self.__admitted(loss, reservation, opened)
         return Curator(
-            engine_for(records),
+            engine_of(records),
             domain,
             loss,
             priced=priced,
@@ -343,6 +347,17 @@ class PrivateData:
             return admission.TargetScaling(signed=loss.n_outputs == 1)
         return admission.TargetScaling(self.__target_range(), self.target_scale(loss))
 
+    def __kept(self, neighbors: Neighbors) -> dict[str, Any]:
+        """Return where encoded rows will be kept and in how many parts, decided once, where that tells no private n."""
+        if self.unit == "person" or not neighbors.n_is_public or containers.is_sparse(self.__X):
+            return {}
+        n, width = int(self.__X.shape[0]), self.n_columns + self.scaling.intercept
+        if self.__storage is None:
+            self.__storage = storage_for(admission.bytes_of(n, width, self.scaling.grid))
+        if not self.__storage.on_disk:
+            return {}
+        return {"kept": "scratch files", "parts": -(-n // rows_per_part(width))}
+
     def facts(self, priced: PricedPlan) -> dict[str, Any]:
         """Return the unit and the declared facts, and of which columns something is or will be estimated."""
         asked = {release.query for release in priced.plan.releases}
@@ -351,6 +366,7 @@ class PrivateData:
             **self.bounds.to_dict(),
             "n": self.public_n(priced.budget.neighbors),
             **self.declared,
+            **self.__kept(priced.budget.neighbors),
         }
         if self.__stream is not None and self.__stream.purchase is not None and QUERY in asked:
             found[BOUGHT] = list(self.__stream.purchase.names)

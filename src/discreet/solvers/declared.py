@@ -76,7 +76,7 @@ class Declared(Stage):
         features = max(1, len(start.center))
         typical = TYPICAL_ROW * math.sqrt(features)
         if self.releases(domain, curator.loss):
-            curator.recode(replace(start, row_norm=1.0))
+            curator.recode(replace(start, row_norm=1.0), once=True)
             mean = min(1.0, max(1.0 / math.hypot(1.0, typical), float(curator.noisy_mean(clip=1.0, n=n)[-1])))
             typical = max(LEAST_ROW, math.sqrt(1.0 / mean**2 - 1.0))
         ends, norm = domain.target_range, math.hypot(1.0, length)

@@ -63,7 +63,7 @@ def calibrate(
     contributions of norm 1.
     """
     two = _coordinates(recoding, v, middle, spread)
-    curator.recode(two)
+    curator.recode(two, once=True)
     theta = SHARE * np.array([spread, middle])
     noise = deviation * REACH / n
     gradient = curator.noisy_gradient(theta, clip=REACH) / n

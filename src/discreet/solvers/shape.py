@@ -92,12 +92,12 @@ def seen_shape(curator: "Curator", n: float) -> Shape:
     start, squares = declared_shape(curator.domain), planned(curator, "noisy_mean_squares")
     center, clip = start.center, SQUARES * math.sqrt(curator.domain.n_features)
     if can_center(curator.domain):
-        curator.recode(Recoding(start.center, start.scale, 1.0, 1.0))
+        curator.recode(Recoding(start.center, start.scale, 1.0, 1.0), once=True)
         mean = curator.noisy_mean(clip=1.0, n=n)
         middle = mean[:-1] / max(mean[-1], LEAST_CONSTANT / math.sqrt(mean.size))
         center = start.center + start.scale * np.clip(middle, -1.0, 1.0)
     noise = noise_of(curator, squares.query, clip, curator.budget.neighbors.sum_factor**0.5) / n
-    curator.recode(Recoding(center, start.scale, 0.0))
+    curator.recode(Recoding(center, start.scale, 0.0), once=True)
     found = curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
     kept = np.clip(np.maximum(found, 0.0) + NOISE_IN_SCALE * noise, LEAST_SCALE**2, 1.0)
     visible = np.maximum(kept - NOISE_IN_SCALE * noise, 0.5 * noise) / kept

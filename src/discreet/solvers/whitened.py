@@ -144,7 +144,7 @@ class Whitened(Stage):
             curator, n, constant=self.constant, row_norm=self.row_norm, target_share=self.target_share
         )  # fmt: skip
         recoding = rows.recoding
-        curator.recode(recoding)
+        curator.recode(recoding, once=True)
         clip = curator.domain.row_norm**2 if quiet else 1.0
         second = curator.noisy_second_moment(clip=clip, n=n)
         factor = curator.budget.neighbors.sum_factor**0.5

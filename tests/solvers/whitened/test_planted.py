@@ -154,14 +154,16 @@ def test_outer_products_clipped_by_the_norm_and_not_its_square(monkeypatch):
 
 
 def _planted_recode(monkeypatch, bug):
-    """``recoded`` with a bug, where the curator and the tests look for it."""
-    honest = recoding_module.recoded
+    """``Placement.of``, through which every recoded record goes, with a bug."""
+    honest = recoding_module.Placement.of
 
-    def planted(records, recoding, admitted, *, numeric_target):
-        return bug(honest, records, recoding, admitted, numeric_target)
+    def planted(self, records, *, threads=None):
+        def mapped(rows, recoding, admitted, *, numeric_target):
+            return honest(replace(self, recoding=recoding, numeric_target=numeric_target), rows, threads=threads)
 
-    for place in (curator_module, test_recoding):
-        monkeypatch.setattr(place, "recoded", planted)
+        return bug(mapped, records, self.recoding, None, self.numeric_target)
+
+    monkeypatch.setattr(recoding_module.Placement, "of", planted)
 
 
 def _at_the_exact_mean(honest, records, recoding, admitted, numeric):

@@ -98,7 +98,7 @@ def test_a_refused_map_changes_nothing_and_is_refused_before_records_are_read():
     class Unread:
         """Records that must not be looked at; how they are stored is a fact of their container."""
 
-        sparse = None
+        is_sparse = is_grouped = False
 
         def __getattr__(self, name):
             raise AssertionError(f"read {name}")

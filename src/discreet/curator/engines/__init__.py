@@ -1,6 +1,6 @@
 """Engines hold the private integer copy in the layout that kernels read. They add no noise; questions sum over them."""
 
-from discreet.curator.engines.base import LocalEngine
+from discreet.curator.engines.base import Engine, LocalEngine
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.records.admission import Records
@@ -11,3 +11,10 @@ def engine_for(records: Records, *, threads: int | None = None) -> LocalEngine:
     if records.sparse is None:
         return DenseEngine(records, threads=threads)
     return SparseEngine(records, threads=threads)
+
+
+def opened(records: Records) -> Engine:
+    """Return what a curator asks of its records: one engine where memory holds them, parts where they are on disk."""
+    from discreet.curator.engines.parts import PartedEngine
+
+    return PartedEngine(records) if records.storage.on_disk else engine_for(records)

@@ -14,9 +14,8 @@ from discreet.curator.records.admission import Records, rows_of_units
 from discreet.typing import Floats, Integers
 
 if TYPE_CHECKING:
-    from discreet.bounds import Domain
     from discreet.curator.certified.float_passes import Smooth
-    from discreet.curator.records.recoding import Recoding
+    from discreet.curator.records.recoding import Placement
 
 
 class ExactSum(ABC):
@@ -53,8 +52,8 @@ class Engine(ABC):
         """Return the exact sum over all records, each counted once."""
 
     @abstractmethod
-    def recoded(self, recoding: Recoding, admitted: Domain, *, numeric_target: bool) -> Engine:
-        """Return an engine of the same records through a map; ``admitted`` is what is public of them now."""
+    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
+        """Return an engine of the same records through a map; ``once`` says that one question will be asked of it."""
 
     @abstractmethod
     def whole(self) -> LocalEngine:
@@ -75,10 +74,12 @@ class LocalEngine(Engine):
     def total(self, question: ExactSum) -> Integers:
         return question.over(self)
 
-    def recoded(self, recoding: Recoding, admitted: Domain, *, numeric_target: bool) -> LocalEngine:
-        from discreet.curator.records.recoding import recoded
+    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
+        from discreet.curator.engines.parts import PartedEngine
 
-        return type(self)(recoded(self.records, recoding, admitted, numeric_target=numeric_target))
+        if once or self.records.storage.on_disk:
+            return PartedEngine(self.records, threads=self.workers.threads).recoded(placement, once=once)
+        return type(self)(placement.of(self.records), threads=self.workers.threads)
 
     def whole(self) -> LocalEngine:
         return self

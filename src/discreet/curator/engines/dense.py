@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from discreet.curator.certified.float_passes import DenseSmooth
 from discreet.curator.engines.base import Limits, LocalEngine
-from discreet.curator.kernels.gradients import tile_margins
+from discreet.curator.kernels.gradients import cut_tiles, tile_margins
 from discreet.curator.records.admission import Records
 from discreet.typing import Floats, Integers
 
 _TILE_BYTES = 1 << 18
-_MOST_TILE_ROWS = 2048
+MOST_TILE_ROWS = 2048
 
 
 def _tile_rows(n: int, n_columns: int, itemsize: int) -> int:
     """Return the rows per tile, so that it fits the second-level cache: a power of two between 64 and 2048."""
-    fitting = max(64, min(_MOST_TILE_ROWS, _TILE_BYTES // (n_columns * itemsize)))
+    fitting = max(64, min(MOST_TILE_ROWS, _TILE_BYTES // (n_columns * itemsize)))
     needed = max(64, 1 << (n - 1).bit_length()) if n > 0 else 64
     return min(1 << (fitting.bit_length() - 1), needed)
 
@@ -58,7 +58,7 @@ class DenseEngine(LocalEngine):
         records = self.records
         shares = None if records.shares is None else np.maximum(self.tiled(records.shares), 1)
         limits = Limits(self.tiled(records.norms), self.tiled(records.sums), shares)
-        return Tiles(self._cut(), self.tiled(records.targets), self.tiled(self.weights), limits, shares)
+        return Tiles(self.cells, self.tiled(records.targets), self.tiled(self.weights), limits, shares)
 
     def tiled(self, column: NDArray[Any]) -> NDArray[Any]:
         """Return a row vector cut like the tiles, padded with zeros: null records."""
@@ -67,14 +67,26 @@ class DenseEngine(LocalEngine):
         padded[: len(column)] = column
         return padded.reshape(count, self._tile_rows)
 
-    def _cut(self) -> NDArray[Any]:
+    @property
+    def cells_shape(self) -> tuple[int, int, int]:
+        """Tiles, columns, and rows per tile."""
+        return -(-len(self.rows) // self._tile_rows), self.rows.shape[1], self._tile_rows
+
+    @cached_property
+    def cells(self) -> NDArray[Any]:
+        """The rows' entries in tiles, where the records are kept; the last tile ends with null records."""
+        cells = self.records.storage.empty(self.cells_shape, self.rows.dtype)
+        self.cut_into(cells)
+        return cells
+
+    def cut_into(self, cells: NDArray[Any]) -> None:
+        """Fill tiles with the rows."""
         rows, size = self.rows, self._tile_rows
-        count = -(-len(rows) // size)
-        tiles = np.zeros((count, rows.shape[1], size), dtype=rows.dtype)
-        for t in range(count):
-            part = rows[t * size : (t + 1) * size]
-            tiles[t, :, : len(part)] = part.T
-        return tiles
+
+        def part(first: int, last: int) -> None:
+            cut_tiles(rows[first * size : last * size], cells[first:last])
+
+        self.workers.each(part, len(cells), rows.size)
 
     @cached_property
     def _smooth(self) -> DenseSmooth:

@@ -26,6 +26,23 @@ BLOCK = 64
 _LEAN = {"cache": True, "nogil": True, "_nrt": False}
 
 
+@njit(cache=True, nogil=True)
+def cut_tiles(rows, cells):
+    """Copy rows into tiles, column by column, and fill the last tile up with null records."""
+    n, p = rows.shape
+    size = cells.shape[2]
+    for t in range(cells.shape[0]):
+        first, tile = t * size, cells[t]
+        count = min(size, n - first)
+        for start in range(0, count, 32):  # so few rows that their cache lines stay at hand for all columns
+            stop = min(start + 32, count)
+            for j in range(p):
+                for k in range(start, stop):
+                    tile[j, k] = rows[first + k, j]
+        if count < size:
+            tile[:, count:] = 0
+
+
 @njit(**_LEAN)
 def tile_margins(tile, w, margins):
     """Exact integer margins of one tile's records."""

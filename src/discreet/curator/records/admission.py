@@ -17,6 +17,7 @@ from discreet.bounds import Bounds
 from discreet.curator.kernels import encode
 from discreet.curator.lattice.lattice import COARSE, FINE, Grid
 from discreet.curator.records.containers import are_numbers, as_array, cells_of, is_sparse, kinds_of, one_dimensional
+from discreet.curator.records.storage import MEMORY, Storage, storage_for
 from discreet.errors import Unsupported
 from discreet.scalars import is_name, is_nothing, is_plain, real_number
 from discreet.typing import Booleans, Floats, Integers
@@ -104,10 +105,31 @@ class Records:
     shares: Integers | None
     n_columns: int
     grid: Grid
+    storage: Storage = MEMORY
 
     @property
     def n_rows(self) -> int:
         return len(self.targets)
+
+    def part(self, first: int, last: int) -> "Records":
+        """Return units ``first`` to ``last - 1`` alone, without a copy; what is made of them stays in memory."""
+        a, b = (first, last) if self.starts is None else (int(self.starts[first]), int(self.starts[last]))
+        cut, sparse = slice(a, b), self.sparse
+        if sparse is not None:
+            indptr, indices, data = sparse
+            ends = slice(int(indptr[a]), int(indptr[b]))
+            sparse = indptr[a : b + 1] - indptr[a], indices[ends], data[ends]
+        return Records(
+            None if self.rows is None else self.rows[cut],
+            sparse,
+            self.targets[cut],
+            self.norms[cut],
+            self.sums[cut],
+            None if self.starts is None else self.starts[first : last + 1] - a,
+            None if self.shares is None else self.shares[cut],
+            self.n_columns,
+            self.grid,
+        )
 
     @property
     def n_units(self) -> int:
@@ -227,11 +249,12 @@ def taken(X: Any, rows: Integers) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def admit(X: Any, targets: Floats, scaling: Scaling, groups: Any = None) -> Records:
+def admit(X: Any, targets: Floats, scaling: Scaling, groups: Any = None, *, storage: Storage | None = None) -> Records:
     """Clip, scale and round every record onto the integer grid: the private copy that engines read.
 
     ``targets`` hold NaN where a record must become null. Rows are encoded one by one; what a record
-    becomes depends on that record and on declared facts only.
+    becomes depends on that record and on declared facts only. ``storage`` is where dense rows are kept; None: where
+    there is room.
     """
     n, n_columns = X.shape
     if targets.shape != (n,) or n_columns != len(scaling.scale):
@@ -250,11 +273,17 @@ def admit(X: Any, targets: Floats, scaling: Scaling, groups: Any = None) -> Reco
     if is_sparse(X):
         sparse = _encode_sparse(X, valid, declared, scaling, norms, sums)
         return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid)
-    rows = np.empty((n, width), dtype=scaling.grid.dtype)
+    storage = storage or storage_for(bytes_of(n, width, scaling.grid))
+    rows = storage.empty((n, width), scaling.grid.dtype)
     for first, last, block in blocks(X, n, n_columns):
         part = slice(first, last)
         encode.encode_rows(block, valid[part], *declared, rows[part], norms[part], sums[part])
-    return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid)
+    return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage)
+
+
+def bytes_of(n: int, width: int, grid: Grid) -> int:
+    """Return how much room dense records take: their rows, and a target and two norms for each."""
+    return n * (width * np.dtype(grid.dtype).itemsize + 3 * 8)
 
 
 def encoding_of(scaling: Scaling) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ a record with far-out features count less instead of pulling more. x is always t
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -133,51 +134,84 @@ class Recoding:
         return np.concatenate([slopes, last[None] if w.ndim == 2 else [last]])
 
 
-def recoded(records: Records, recoding: Recoding, admitted: Domain, *, numeric_target: bool) -> Records:
-    """Return the records through the map, rounded to as many fractional bits as 16-bit integers hold."""
-    from discreet.curator.engines.threads import Workers  # engines are heavy, and solvers import this file
+@dataclass(frozen=True, repr=False)
+class Placement:
+    """A recoding of some kind of records, with the grid that its images are rounded to: the same for every part."""
 
-    recoding.check(admitted, sparse=records.sparse is not None)
-    seen = recoding.domain(admitted)
-    largest = float(seen.feature_bounds.max(initial=0.0))
-    if not largest <= LARGEST:
-        raise Unsupported("the recoded features are too large for the lattice: use larger scales, or a reach")
-    most = _MOST_BITS if records.shares is None and admitted.neighbors.n_is_public else _FEWER_BITS
-    bits = most if largest == 0 else min(most, math.floor(math.log2(LARGEST / largest)))
-    grid = Grid(bits, np.int16)
-    longest = math.floor(seen.row_norm * grid.one)
-    n = records.n_rows
-    norms, sums, factors = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n)
-    limits = (recoding.constant, recoding.row_norm)
-    onto = (float(grid.one), longest)
-    unit, inverse = 1.0 / records.grid.one, 1.0 / recoding.scale
-    rows, sparse = records.rows, records.sparse
-    if sparse is not None:
-        indptr, indices, data = sparse
-        diagonal = np.ones(admitted.n_features) if recoding.matrix is None else recoding.matrix
-        out = np.empty(data.size, dtype=grid.dtype)
+    recoding: Recoding
+    grid: Grid
+    n_columns: int
+    longest: int
+    numeric_target: bool
+
+    def of(self, records: Records, *, threads: int | None = None) -> Records:
+        """Return the records through the map; each row's image depends on that row and on the map alone."""
+        n, storage, recoding = records.n_rows, records.storage, self.recoding
+        norms, sums = storage.empty(n, np.int64), storage.empty(n, np.int64)
+        factors = storage.empty(n, np.float64)
+        onto = (recoding.constant, recoding.row_norm), (float(self.grid.one), self.longest), (norms, sums, factors)
+        if records.sparse is not None:
+            rows, sparse = None, self._sparse(records, *onto)
+        else:
+            rows, sparse = self._dense(records, *onto, threads=threads), None
+        targets = records.targets
+        if self.numeric_target:
+            moved = storage.empty(n, np.float64)
+            np.subtract(targets, recoding.target_center, out=moved)
+            np.divide(moved, recoding.target_scale, out=moved)
+            targets = np.multiply(moved, factors, out=moved)
+        return replace(
+            records, rows=rows, sparse=sparse, targets=targets, norms=norms, sums=sums,
+            n_columns=self.n_columns, grid=self.grid,
+        )  # fmt: skip
+
+    def _sparse(self, records: Records, limits: Any, onto: Any, facts: Any) -> Any:
+        assert records.sparse is not None
+        indptr, indices, data = records.sparse
+        matrix, inverse = self.recoding.matrix, 1.0 / self.recoding.scale
+        diagonal = np.ones(records.n_columns) if matrix is None else matrix
+        out = np.empty(data.size, dtype=self.grid.dtype)
+        unit = 1.0 / records.grid.one
         recode_sparse_rows(
-            indptr, indices, data, records.norms, unit, inverse, *limits, diagonal, *onto, out, norms, sums, factors
-        )
-        new_rows, new_sparse = None, (indptr, indices, out)
-    else:
+            indptr, indices, data, records.norms, unit, inverse, *limits, diagonal, *onto, out, *facts
+        )  # fmt: skip
+        return indptr, indices, out
+
+    def _dense(self, records: Records, limits: Any, onto: Any, facts: Any, *, threads: int | None) -> Any:
+        from discreet.curator.engines.threads import Workers  # engines are heavy, and solvers import this file
+
+        rows, recoding = records.rows, self.recoding
         assert rows is not None
         matrix = np.empty((0, 0)) if recoding.matrix is None else recoding.matrix
         matrix = np.ascontiguousarray(np.diag(matrix) if matrix.ndim == 1 else matrix)
-        new_rows, new_sparse = np.empty((n, seen.n_features), dtype=grid.dtype), None
+        out = records.storage.empty((records.n_rows, self.n_columns), self.grid.dtype)
+        unit, inverse = 1.0 / records.grid.one, 1.0 / recoding.scale
 
         def part(first: int, last: int) -> None:
             cut = slice(first, last)
             recode_rows(
                 rows[cut], records.norms[cut], unit, recoding.center, inverse, *limits, matrix, *onto,
-                new_rows[cut], norms[cut], sums[cut], factors[cut],
+                out[cut], *(fact[cut] for fact in facts),
             )  # fmt: skip
 
-        Workers().each(part, n, n * (matrix.size or seen.n_features))
-    targets = records.targets
-    if numeric_target:
-        targets = (targets - recoding.target_center) / recoding.target_scale * factors
-    return replace(
-        records, rows=new_rows, sparse=new_sparse, targets=targets, norms=norms, sums=sums,
-        n_columns=seen.n_features, grid=grid,
-    )  # fmt: skip
+        Workers(threads).each(part, records.n_rows, records.n_rows * (matrix.size or self.n_columns))
+        return out
+
+
+def placement(recoding: Recoding, admitted: Domain, *, sparse: bool, grouped: bool, numeric_target: bool) -> Placement:
+    """Check a recoding against what is public of the records, and round to as many bits as 16-bit integers hold."""
+    recoding.check(admitted, sparse=sparse)
+    seen = recoding.domain(admitted)
+    largest = float(seen.feature_bounds.max(initial=0.0))
+    if not largest <= LARGEST:
+        raise Unsupported("the recoded features are too large for the lattice: use larger scales, or a reach")
+    most = _FEWER_BITS if grouped or not admitted.neighbors.n_is_public else _MOST_BITS
+    bits = most if largest == 0 else min(most, math.floor(math.log2(LARGEST / largest)))
+    grid = Grid(bits, np.int16)
+    return Placement(recoding, grid, seen.n_features, math.floor(seen.row_norm * grid.one), numeric_target)
+
+
+def recoded(records: Records, recoding: Recoding, admitted: Domain, *, numeric_target: bool) -> Records:
+    """Return the records through the map, onto a new grid."""
+    sparse, grouped = records.sparse is not None, records.shares is not None
+    return placement(recoding, admitted, sparse=sparse, grouped=grouped, numeric_target=numeric_target).of(records)

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
 from discreet.curator.records import admission
+from discreet.curator.records.storage import Storage, storage_for
 from discreet.errors import Unsupported
 from discreet.typing import Floats, Integers
+
+_ORDERED_ROWS = 1 << 16
 
 Watch = Callable[[int, int, Floats], None]
 """Shown the features of rows first to last as they are read."""
@@ -154,15 +157,18 @@ def admit_stream(
     scaling: admission.Scaling,
     watch: Watch | None = None,
     drive: Callable[[Iterator[Block]], None] = exhaust,
+    storage: Storage | None = None,
 ) -> admission.Records:
     """Admit a stream as ``admission.admit`` does: one pass, and never more than a block of it as numbers.
 
     ``drive`` takes the blocks to their end, each of which is admitted on the way: it may count what passes by.
+    ``storage`` is where the encoded rows are kept; None: where there is room.
     """
     n, n_columns = stream.shape
     declared, width = admission.encoding_of(scaling), n_columns + scaling.intercept
-    rows = np.empty((n, width), dtype=scaling.grid.dtype)
-    targets, norms, sums = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    storage = storage or storage_for(admission.bytes_of(n, width, scaling.grid))
+    rows = storage.empty((n, width), scaling.grid.dtype)
+    targets, norms, sums = (storage.empty(n, dtype) for dtype in (np.float64, np.int64, np.int64))
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
 
     def admitted() -> Iterator[Block]:
@@ -183,11 +189,18 @@ def admit_stream(
 
     drive(admitted())
     if persons is None:
-        return admission.Records(rows, None, targets, norms, sums, None, None, width, scaling.grid)
+        return admission.Records(rows, None, targets, norms, sums, None, None, width, scaling.grid, storage)
     order, starts, shares = admission.grouping(persons, n)
-    return admission.Records(
-        rows[order], None, targets[order], norms[order], sums[order], starts, shares, width, scaling.grid
-    )
+    rows, targets, norms, sums = (_ordered(column, order, storage) for column in (rows, targets, norms, sums))
+    return admission.Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage)
+
+
+def _ordered(column: NDArray[Any], order: Integers, storage: Storage) -> NDArray[Any]:
+    """Return rows in another order, a block at a time."""
+    out = storage.empty(column.shape, column.dtype)
+    for first in range(0, len(order), _ORDERED_ROWS):
+        out[first : first + _ORDERED_ROWS] = column[order[first : first + _ORDERED_ROWS]]
+    return out
 
 
 def rows_of_each(persons: Integers) -> Integers:

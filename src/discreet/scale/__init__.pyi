@@ -1,0 +1,1 @@
+from discreet.curator import limited as limited
