@@ -12,9 +12,9 @@ import discreet
 from tests.public_names import PACKAGES, callables, names, public
 
 LISTED = [(package, name) for package in PACKAGES for name in names(package)]
-SUBPACKAGES = set(
-    ["accounting", "audit", "datasets", "losses", "models", "penalties", "scale", "schema", "solvers", "testing"]
-)
+SUBPACKAGES = {
+    "accounting", "audit", "datasets", "losses", "models", "penalties", "scale", "schema", "solvers", "testing",
+}  # fmt: skip
 
 
 @pytest.mark.whole
