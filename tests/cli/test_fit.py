@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from discreet.curator.tables.memory import available_memory
+from discreet.curator.records.machine import available_memory
 from discreet.curator.tables.table_stream import TableStream
 from discreet.models.registry import MODELS
 from discreet.models.solver_choice import solver_names
@@ -450,7 +450,18 @@ LITTLE, PLENTY = 360 << 20, 1 << 40
 @pytest.fixture
 def left(monkeypatch):
     """Set how much memory this machine has left."""
-    return lambda size: monkeypatch.setattr("discreet.curator.tables.memory.available_memory", lambda: size)
+
+    def said(size):
+        monkeypatch.setattr("discreet.curator.records.machine.available_memory", lambda: size)
+        monkeypatch.setattr("discreet.curator.tables.memory.available_memory", lambda: size)
+
+    return said
+
+
+@pytest.fixture
+def free(monkeypatch):
+    """Set how much room the disk has left."""
+    return lambda size: monkeypatch.setattr("discreet.curator.tables.memory.free_disk", lambda folder: size)
 
 
 def declared_rows(place, rows):
@@ -458,17 +469,38 @@ def declared_rows(place, rows):
     return ("fit", "table.csv", "-s", "rows.toml", "--epsilon", "0.1", "--delta", "1e-5", "--public")
 
 
-def test_a_fit_that_would_not_fit_into_memory_is_refused_before_the_charge(ok, refused, place, left):
+def test_a_fit_that_would_not_fit_into_memory_is_kept_on_disk(ok, place, left):
+    """The same claims, the files' names nowhere, nothing left over."""
+    words = ("fit", "table.csv", "-s", "schema.toml", "--no-checks", "--no-report", "--public", "--json")
+    scratch = place / "scratch"
+    scratch.mkdir()
+    left(1)
+    found = json.loads(ok(*words, "-o", "new", "--scratch", str(scratch)).stdout)["certificate"]
+    assert found["assumed_public"]["kept"] == "scratch files"
+    assert found["assumed_public"]["parts"] == 1
+    assert list(scratch.iterdir()) == []
+    left(PLENTY)
+    again = json.loads(ok(*words, "-o", "newer", "--memory", "0B").stdout)["certificate"]
+    assert again["assumed_public"] == found["assumed_public"]
+    plain = json.loads(ok(*words, "-o", "plain").stdout)["certificate"]["assumed_public"]
+    assert plain == {key: value for key, value in found["assumed_public"].items() if key not in ("kept", "parts")}
+
+
+def test_a_fit_for_which_there_is_no_room_is_refused_before_the_charge(refused, place, left, free):
     words = ("fit", "table.csv", "-s", "schema.toml", "--epsilon", "0.1", "-o", "new", "--no-report", *LEDGER)
-    left(1 << 20)
+    left(1)
+    free(1000)
     before = charges()
     told = refused(*words)
+    assert "scratch files" in told
+    assert "--scratch" in told
+    assert "Nothing was charged" in told
+    told = refused(*words, "--memory", "1TB")
     assert "of memory" in told
     assert "Nothing was charged" in told
+    assert "such as 500MB or 4GB" in refused(*words, "--memory", "much")
     assert charges() == before
     assert not (place / "new").exists()
-    ok(*words, "--ignore-memory")
-    assert charges() == before + 1
 
 
 @pytest.mark.parametrize("size", [None, PLENTY])
@@ -481,17 +513,18 @@ def test_a_machine_that_has_enough_or_does_not_say(ok, place, left, size):
 
 
 @pytest.mark.parametrize("rows", [3, 400])
-def test_a_private_number_of_rows_decides_nothing(ok, refused, place, left, rows):
+def test_a_private_number_of_rows_decides_nothing(ok, refused, place, left, free, rows):
     """Under add_remove: the same answers for tables of any length, from what is declared or not at all."""
     write_table(place / "table.csv", rows)
     left(LITTLE)
+    free(LITTLE)
     neighbors = ("--neighbors", "add_remove", "--no-report")
     ok("fit", "table.csv", "-s", "schema.toml", "--delta", "1e-5", "-o", f"a{rows}", "--public", *neighbors)
     dry = ("fit", "table.csv", "-s", "schema.toml", "--delta", "1e-5", "--dry-run", *neighbors)
     assert "memory: not estimated, since the number of rows is private" in ok(*dry).stdout
     assert json.loads(ok(*dry, "--json").stdout)["memory"]["needed"] is None
     told = refused(*declared_rows(place, 10**7), *neighbors, "-o", "new")
-    assert "2.0 GB" in told
+    assert "980 MB" in told
 
 
 def test_with_persons_the_number_of_rows_is_private(ok, place, left):
@@ -502,7 +535,7 @@ def test_with_persons_the_number_of_rows_is_private(ok, place, left):
 
 
 def test_out_of_memory_after_the_charge_says_that_it_stands(refused, place, monkeypatch):
-    def out(*_):
+    def out(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr("discreet.curator.private_data.admit_stream", out)

@@ -43,6 +43,32 @@ MUTANTS = (
         _MOVES,
     ),
     Mutant(
+        "a part counted twice",
+        "Where records are asked part by part, the first of a thread's parts is added twice.",
+        (
+            Edit(
+                "curator/engines/parts.py",
+                "for at in range(first + 1, last):",
+                "for at in range(first, last):",
+            ),
+        ),
+        ("tests/curator/engines/test_parts.py::test_every_record_is_counted_once[dense]",),
+        "once",
+    ),
+    Mutant(
+        "a sample that is not cut with its part",
+        "Each part takes the whole sample for its own: other records than those that were drawn.",
+        (
+            Edit(
+                "curator/queries/gradients.py",
+                "return replace(self, units=self.units[start:stop] - first)",
+                "return replace(self, units=self.units[start:stop] - first // 2)",
+            ),
+        ),
+        ("tests/curator/engines/test_parts.py::test_a_total_is_the_sum_over_all_records[False-dense-700]",),
+        "sample",
+    ),
+    Mutant(
         "clip row by row for persons",
         "Each of a person's rows may contribute as much as a whole person.",
         (

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
-from discreet.cli.memory import memory_text
+from discreet.cli.memory import memory_facts, memory_text
 from discreet.plugins import load_plugins
 from discreet.registry import declared_in
 
 if TYPE_CHECKING:
+    from discreet.curator import Needs
     from discreet.models.fitting import Quote
     from discreet.models.table_model import TableModel
     from discreet.schema.schema import Schema
@@ -109,11 +110,11 @@ def quoted(quote: "Quote") -> dict[str, Any]:
     }
 
 
-def show_quote(quote: "Quote", as_json: bool, memory: dict[str, int | None] | None = None) -> None:
-    """Print a plan and its price, and what memory it takes."""
+def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None) -> None:
+    """Print a plan and its price, and what memory and disk it takes."""
     found = quoted(quote)
     if as_json:
-        typer.echo(json.dumps(found if memory is None else {**found, "memory": memory}, indent=2))
+        typer.echo(json.dumps(found if needs is None else {**found, "memory": memory_facts(needs)}, indent=2))
         return
     from rich.table import Table
 
@@ -133,6 +134,6 @@ def show_quote(quote: "Quote", as_json: bool, memory: dict[str, int | None] | No
     console.print(grid)
     for note in found["notes"]:
         console.print(note, style="dim")
-    if memory is not None:
-        console.print(memory_text(memory), style="dim")
+    if needs is not None:
+        console.print(memory_text(needs), style="dim")
     console.print("\nNothing was charged. Rows (or persons) were counted at most, and not looked at.")

@@ -10,7 +10,7 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.choices import ModelName, SolverName, model_named, show_quote
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
-from discreet.cli.memory import check_memory, memory_facts
+from discreet.cli.memory import check_memory
 from discreet.cli.options import (
     AllowLargeDelta,
     AsJson,
@@ -63,9 +63,12 @@ def fit(
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Make a page about it, in some seconds.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
-    ignore_memory: Annotated[
-        bool, typer.Option("--ignore-memory", help="Begin even if the rows will hardly fit into memory.")
-    ] = False,
+    memory: Annotated[
+        str | None, typer.Option(help="How much memory the rows may take, such as 4GB. Larger tables are kept on disk.")
+    ] = None,
+    scratch: Annotated[
+        Path | None, typer.Option(help="The folder for scratch files. Default: the system's for temporary files.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -78,9 +81,9 @@ def fit(
 
     - `discreet fit table.csv --schema schema.toml --epsilon 1 --out model`
 
-    The table is read in blocks, so the file may be larger than memory, but its encoded rows have to fit: about 120
-    bytes per row and 6 per row and feature. `--dry-run` tells how much that is, and a fit that would not fit is refused
-    before it is charged, where the number of rows is public.
+    The table may be larger than memory: it is read in blocks, and encoded rows that memory does not hold are kept in
+    scratch files that nobody else can open and that go with the command. `--dry-run` tells how much memory and disk
+    that takes; a fit for which there is no room is refused before it is charged, where the number of rows is public.
 
     The folder is made whole or not at all: model.discreet, schema.toml, certificate.json, report.html, and the sums of
     these files. With a ledger (`discreet budget`), the fit is charged before the first row is read, and refused where
@@ -90,6 +93,8 @@ def fit(
     Next: `discreet inspect model`, `discreet verify model`, `discreet predict model new.csv`, `discreet score model
     held-out.csv --private --epsilon 0.1`.
     """
+    from discreet.curator import limited, needs_of
+
     refuse_both(public, ledger, dataset)
     declared, source = _declared(schema, table)
     check_budget(epsilon, delta, neighbors, declared.rows)
@@ -101,14 +106,14 @@ def fit(
                 "loss": loss, "allow_large_delta": allow_large_delta}  # fmt: skip
     chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
-    memory = memory_facts(declared, source, neighbors)
-    if dry_run:
-        show_quote(chosen.quote(source), as_json, memory)
-        return
-    if not ignore_memory:
-        check_memory(memory)
-    title = (title or _title(chosen, table)) if report else ""
-    _show(_fitted(chosen, source, out, charge_id, title), out, as_json)
+    with limited(memory, scratch):
+        needs = needs_of(declared, source, neighbors)
+        if dry_run:
+            show_quote(chosen.quote(source), as_json, needs)
+            return
+        check_memory(needs)
+        title = (title or _title(chosen, table)) if report else ""
+        _show(_fitted(chosen, source, out, charge_id, title), out, as_json)
 
 
 def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:

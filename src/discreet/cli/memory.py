@@ -1,39 +1,44 @@
-"""Whether a fit will fit into memory: told before anything is charged."""
+"""How much memory and disk a fit will take: told, and refused where it is not there, before anything is charged."""
 
 from typing import TYPE_CHECKING, Any
 
-from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
 
 if TYPE_CHECKING:
-    from discreet.schema.schema import Schema
+    from discreet.curator import Needs
 
 
-def memory_facts(schema: "Schema", source: Any, neighbors: Neighbors) -> dict[str, int | None]:
-    """Bytes that the fit will take, by an estimate from public facts, and bytes that this machine has left."""
-    from discreet.curator import available_memory, needed_memory
+def memory_facts(needs: "Needs") -> dict[str, Any]:
+    """Return bytes that the fit will take, by an estimate from public facts, and bytes that this machine has left."""
+    disk = {"needed": needs.disk, "available": needs.free, "folder": str(needs.folder)}
+    return {"needed": needs.memory, "available": needs.available, "disk": disk}
 
-    return {"needed": needed_memory(schema, source, neighbors), "available": available_memory()}
 
-
-def memory_text(facts: dict[str, int | None]) -> str:
-    """The same in words."""
-    needed, available = facts["needed"], facts["available"]
-    has = "" if available is None else f"; this machine has {_size(available)} left"
-    if needed is None:
+def memory_text(needs: "Needs") -> str:
+    """Return the same in words."""
+    has = "" if needs.available is None else f"; this machine has {_size(needs.available)} left"
+    if needs.memory is None or needs.disk is None:
         return f"memory: not estimated, since the number of rows is private{has}"
-    return f"memory: about {_size(needed)}{has}"
+    memory = f"memory: about {_size(needs.memory)}{has}"
+    if not needs.disk:
+        return memory
+    free = "" if needs.free is None else f", which has {_size(needs.free)} left"
+    return f"{memory}\ndisk: about {_size(needs.disk)} of scratch files in {needs.folder}{free}"
 
 
-def check_memory(facts: dict[str, int | None]) -> None:
-    """Refuse a fit that would run out of memory after it was charged."""
-    needed, available = facts["needed"], facts["available"]
-    if needed is not None and available is not None and needed > available:
+def check_memory(needs: "Needs") -> None:
+    """Refuse a fit that would run out of room after it was charged."""
+    if needs.fits or needs.memory is None:
+        return
+    if needs.disk:
         raise Refused(
-            f"the fit would take about {_size(needed)} of memory, and this machine has {_size(available)} left: use a "
-            "larger one, declare fewer columns or categories, or begin all the same with --ignore-memory. Nothing was "
-            "charged"
+            f"the encoded rows would take about {_size(needs.disk)} of scratch files in {needs.folder}, which has less "
+            "room: give another folder with --scratch, or more memory with --memory. Nothing was charged"
         )
+    raise Refused(
+        f"the fit would take about {_size(needs.memory)} of memory, which this machine does not have: leave --memory "
+        "out, and encoded rows are kept on disk. Nothing was charged"
+    )
 
 
 def _size(count: int) -> str:

@@ -40,8 +40,8 @@ from discreet.curator.records.stream import is_stream as is_stream
 from discreet.curator.session import doubts as doubts
 from discreet.curator.session import idealized as idealized
 from discreet.curator.tables.layout import Layout as Layout
-from discreet.curator.tables.memory import available_memory as available_memory
-from discreet.curator.tables.memory import needed_memory as needed_memory
+from discreet.curator.tables.memory import Needs as Needs
+from discreet.curator.tables.memory import needs_of as needs_of
 from discreet.curator.tables.sources import DeclaredSource as DeclaredSource
 from discreet.curator.tables.sources import FrameSource as FrameSource
 from discreet.curator.tables.sources import Keeping as Keeping

@@ -353,7 +353,7 @@ class PrivateData:
             return {}
         n, width = int(self.__X.shape[0]), self.n_columns + self.scaling.intercept
         if self.__storage is None:
-            self.__storage = storage_for(admission.bytes_of(n, width, self.scaling.grid))
+            self.__storage = storage_for(n, width, self.scaling.grid)
         if not self.__storage.on_disk:
             return {}
         return {"kept": "scratch files", "parts": -(-n // rows_per_part(width))}

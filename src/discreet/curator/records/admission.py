@@ -273,17 +273,12 @@ def admit(X: Any, targets: Floats, scaling: Scaling, groups: Any = None, *, stor
     if is_sparse(X):
         sparse = _encode_sparse(X, valid, declared, scaling, norms, sums)
         return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid)
-    storage = storage or storage_for(bytes_of(n, width, scaling.grid))
+    storage = storage or storage_for(n, width, scaling.grid)
     rows = storage.empty((n, width), scaling.grid.dtype)
     for first, last, block in blocks(X, n, n_columns):
         part = slice(first, last)
         encode.encode_rows(block, valid[part], *declared, rows[part], norms[part], sums[part])
     return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage)
-
-
-def bytes_of(n: int, width: int, grid: Grid) -> int:
-    """Return how much room dense records take: their rows, and a target and two norms for each."""
-    return n * (width * np.dtype(grid.dtype).itemsize + 3 * 8)
 
 
 def encoding_of(scaling: Scaling) -> tuple[Any, ...]:

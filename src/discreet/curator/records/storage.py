@@ -17,6 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.lattice.lattice import Grid
+from discreet.curator.records import machine
 from discreet.errors import Unsupported
 
 
@@ -67,17 +69,34 @@ MEMORY = InMemory()
 
 @dataclass(frozen=True)
 class Limits:
-    """How much memory the encoded rows of a fit may take, and where they are kept beyond that."""
+    """How much memory the encoded rows of a fit may take, and where they are kept beyond that.
 
-    memory: int | None = None
-    folder: Path | None = None
+    ``memory`` is None where this machine decides.
+    """
+
+    memory: int | None
+    folder: Path
 
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_SHARE = 2
-"""Encoded rows may take one part in so many of the memory that is left: recoded copies take as much again."""
+_PER_ROW, _COPIES = 120, 3
+"""In memory, a row takes so many bytes for its target and norms, and its features several times what they take on the
+lattice, since solvers work on recoded copies: measured on tables of 5 10^5 to 4 10^6 rows with 5 and 40 features."""
 
-_limits: ContextVar[Limits] = ContextVar("discreet_limits")
+ON_DISK = 200 << 20
+"""What passes over scratch files take of memory, whatever their size: blocks as they are read, and parts."""
+
+_limits: ContextVar[tuple[int | None, Path | None]] = ContextVar("discreet_limits")
+
+
+def bytes_in_memory(n: int, width: int, grid: Grid) -> int:
+    """Return how much memory the encoded rows of a fit take, with what solvers make of them."""
+    return n * (_PER_ROW + _COPIES * width * np.dtype(grid.dtype).itemsize)
+
+
+def bytes_on_disk(n: int, width: int, grid: Grid) -> int:
+    """Return how much room scratch files take: the rows, a recoded copy, and its tiles; targets, norms and factors."""
+    return n * (3 * width * np.dtype(grid.dtype).itemsize + 7 * 8)
 
 
 def size_of(text: str) -> int:
@@ -95,11 +114,11 @@ def size_of(text: str) -> int:
 
 def current_limits() -> Limits:
     """Return the limits in force: those of ``limited``, else of DISCREET_MEMORY and DISCREET_SCRATCH."""
-    found = _limits.get(Limits())
-    memory, folder = os.environ.get("DISCREET_MEMORY", ""), os.environ.get("DISCREET_SCRATCH", "")
+    memory, folder = _limits.get((None, None))
+    said, place = os.environ.get("DISCREET_MEMORY", ""), os.environ.get("DISCREET_SCRATCH", "")
     return Limits(
-        size_of(memory) if found.memory is None and memory else found.memory,
-        found.folder or Path(folder or tempfile.gettempdir()),
+        size_of(said) if memory is None and said else memory,
+        folder or Path(place or tempfile.gettempdir()),
     )
 
 
@@ -110,7 +129,7 @@ def limited(memory: int | str | None = None, folder: str | Path | None = None) -
     Parameters
     ----------
     memory : int, str or None, default=None
-        Bytes, or a size such as ``"4GB"``. None: half of what this machine has left.
+        Bytes, or a size such as ``"4GB"``. None: what this machine has left.
     folder : str, path or None, default=None
         Where scratch files are made. None: the system's folder for temporary files.
 
@@ -120,28 +139,22 @@ def limited(memory: int | str | None = None, folder: str | Path | None = None) -
     >>> with limited(memory="500MB"):
     ...     pass  # model.fit(...): larger tables are kept on disk
     """
-    before = _limits.get(Limits())
     given = size_of(memory) if isinstance(memory, str) else memory
-    where = before.folder if folder is None else Path(folder)
-    token = _limits.set(Limits(before.memory if given is None else given, where))
+    before = _limits.get((None, None))
+    wanted = before[0] if given is None else given, before[1] if folder is None else Path(folder)
+    token = _limits.set(wanted)
     try:
         yield
     finally:
         _limits.reset(token)
 
 
-def storage_for(size: int) -> Storage:
-    """Return where ``size`` bytes of encoded rows are kept: in memory as long as they fit."""
+def storage_for(n: int, width: int, grid: Grid) -> Storage:
+    """Return where ``n`` encoded rows are kept: in memory as long as it holds them and what solvers make of them."""
     limits = current_limits()
-    allowed = limits.memory
-    if allowed is None:
-        from discreet.curator.tables.memory import available_memory
-
-        left = available_memory()
-        allowed = None if left is None else left // _SHARE
-    if allowed is None or size <= allowed:
+    allowed = machine.available_memory() if limits.memory is None else limits.memory
+    if allowed is None or bytes_in_memory(n, width, grid) <= allowed:
         return MEMORY
-    assert limits.folder is not None
     return OnDisk(limits.folder)
 
 

@@ -166,7 +166,7 @@ def admit_stream(
     """
     n, n_columns = stream.shape
     declared, width = admission.encoding_of(scaling), n_columns + scaling.intercept
-    storage = storage or storage_for(admission.bytes_of(n, width, scaling.grid))
+    storage = storage or storage_for(n, width, scaling.grid)
     rows = storage.empty((n, width), scaling.grid.dtype)
     targets, norms, sums = (storage.empty(n, dtype) for dtype in (np.float64, np.int64, np.int64))
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None

@@ -1,70 +1,58 @@
-"""How much memory a fit of a table will take, from public facts, and how much this machine has left.
+"""How much memory and disk a fit of a table will take, from public facts.
 
-Files are read in blocks, but their encoded rows stay in memory. Measured on Parquet files of 5 10^5 to 4 10^6 rows
-with 5 and 40 features: a process takes about 350 MB before it has a row; each row 120 bytes (its target, its norms, and
-what is read ahead), and each of its features three times what the lattice stores (2 bytes, rarely 4), since solvers
-work on a recoded copy.
+Files are read in blocks, and their encoded rows are kept in memory as long as it holds them, else in scratch files.
+Measured on Parquet files of 5 10^5 to 4 10^6 rows with 5 and 40 features: a process takes about 350 MB before it has a
+row. The rest is counted in ``records/storage.py``.
 
 *Privacy.* The estimate is a function of declared facts, of the number of features, and of the number of rows only where
 neighbors agree on it: it is not made where persons have several rows, nor under ``add_remove`` unless ``rows`` is
 declared.
 """
 
-import os
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.budget import Neighbors
 from discreet.curator.records.admission import scaling_for
+from discreet.curator.records.machine import available_memory, free_disk
+from discreet.curator.records.storage import ON_DISK, bytes_in_memory, bytes_on_disk, current_limits, storage_for
 from discreet.curator.tables.layout import Layout
 from discreet.curator.tables.sources import Source
 from discreet.schema.schema import Schema
 
-BASE, PER_ROW, COPIES = 350 << 20, 120, 3
+BASE = 350 << 20
 
 
-def needed_memory(schema: Schema, source: Source, neighbors: Neighbors) -> int | None:
-    """Return about how many bytes a fit will take at most, None where the number of rows is private."""
-    if schema.person is not None:
-        return None
+@dataclass(frozen=True)
+class Needs:
+    """What a fit will take at most, and what this machine has left, in bytes.
+
+    ``memory`` and ``disk`` are None where the number of rows is private.
+    """
+
+    memory: int | None
+    disk: int | None
+    available: int | None
+    free: int | None
+    folder: Path
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room, as far as anything is known."""
+        enough = [(self.memory, self.available)] if not self.disk else [(self.disk, self.free)]
+        return all(needed is None or left is None or needed <= left for needed, left in enough)
+
+
+def needs_of(schema: Schema, source: Source, neighbors: Neighbors) -> Needs:
+    """Return about what a fit will take at most."""
+    folder = current_limits().folder
+    left = available_memory(), free_disk(folder)
     rows = source.count() if neighbors.n_is_public else schema.rows
-    if rows is None:
-        return None
+    if rows is None or schema.person is not None:
+        return Needs(None, None, *left, folder)
     layout = Layout(schema)
-    values = len(layout.features) + 1
     grid = scaling_for(layout.bounds, len(layout.features), None, True).grid
-    return BASE + rows * (PER_ROW + COPIES * values * int(grid.dtype().itemsize))
-
-
-def available_memory() -> int | None:
-    """Return how many bytes this process may still take, None where the system does not say."""
-    found = [_free(), _left_to_container(), _left_to_process()]
-    return min((left for left in found if left is not None), default=None)
-
-
-def _free() -> int | None:
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) << 10
-    return None
-
-
-def _left_to_container() -> int | None:
-    """What the limit of a container leaves; files that it has read are given up on demand."""
-    with suppress(OSError, ValueError, StopIteration):
-        group = Path("/sys/fs/cgroup")
-        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
-        stat = (group / "memory.stat").read_text().splitlines()
-        cached = int(next(line for line in stat if line.startswith("inactive_file ")).split()[1])
-        return max(0, limit - used + cached)
-    return None
-
-
-def _left_to_process() -> int | None:
-    with suppress(ImportError, OSError, ValueError):
-        import resource
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        return None if limit == resource.RLIM_INFINITY else max(0, limit - pages * os.sysconf("SC_PAGE_SIZE"))
-    return None
+    room = rows, len(layout.features) + 1, grid
+    if storage_for(*room).on_disk:
+        return Needs(BASE + ON_DISK, bytes_on_disk(*room), *left, folder)
+    return Needs(BASE + bytes_in_memory(*room), 0, *left, folder)

@@ -1,0 +1,90 @@
+"""Where encoded rows are kept: in memory, or in files that have no name and go with the process."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.curator.lattice.lattice import COARSE
+from discreet.curator.records import machine
+from discreet.curator.records.storage import (
+    MEMORY,
+    OnDisk,
+    bytes_in_memory,
+    current_limits,
+    limited,
+    rows_per_part,
+    size_of,
+    storage_for,
+)
+from discreet.errors import Unsupported
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("0", 0), ("17B", 17), ("500 MB", 500 * 10**6), ("4gb", 4 * 10**9), ("1.5KB", 1500)]
+)
+def test_sizes(text, size):
+    assert size_of(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "much", "4XB", "-1GB", "inf", "nanGB", "1e300TB"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(Unsupported, match="such as 500MB or 4GB"):
+        size_of(text)
+
+
+def test_a_scratch_file_has_no_name_and_no_reader(tmp_path):
+    array = OnDisk(tmp_path).empty((100, 7), np.int16)
+    assert list(tmp_path.iterdir()) == []
+    array[:] = np.arange(700).reshape(100, 7)
+    assert array.sum() == sum(range(700))
+    assert type(array) is np.ndarray  # compiled code knows these
+    open_here = {fd: _link(fd) for fd in os.listdir("/proc/self/fd")}
+    mapped = {fd: name for fd, name in open_here.items() if name.startswith(str(tmp_path))}
+    assert mapped
+    assert all(name.endswith("(deleted)") for name in mapped.values())
+    assert {os.stat(f"/proc/self/fd/{fd}").st_mode & 0o777 for fd in mapped} == {0o600}
+
+
+def _link(fd):
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return ""
+
+
+def test_an_empty_array_needs_no_file(tmp_path):
+    assert OnDisk(tmp_path / "none").empty((0, 7), np.int16).shape == (0, 7)
+
+
+def test_a_folder_without_room_is_refused_in_words(tmp_path):
+    for folder, size in ((tmp_path / "missing", 10), (tmp_path, 1 << 60)):
+        with pytest.raises(Unsupported, match="DISCREET_SCRATCH") as refusal:
+            OnDisk(folder).empty(size, np.int8)
+        assert str(folder) not in str(refusal.value)
+
+
+def test_memory_decides_unless_it_is_said(monkeypatch, tmp_path):
+    room = bytes_in_memory(1000, 8, COARSE)
+    monkeypatch.setattr(machine, "available_memory", lambda: room)
+    assert storage_for(1000, 8, COARSE) is MEMORY
+    assert storage_for(1001, 8, COARSE).on_disk
+    with limited(memory=room + 1000):
+        assert storage_for(1001, 8, COARSE) is MEMORY
+    monkeypatch.setattr(machine, "available_memory", lambda: None)
+    assert storage_for(10**12, 8, COARSE) is MEMORY
+    monkeypatch.setenv("DISCREET_MEMORY", "1KB")
+    monkeypatch.setenv("DISCREET_SCRATCH", str(tmp_path))
+    assert storage_for(1000, 8, COARSE) == OnDisk(tmp_path)
+    with limited(memory="1GB"):
+        assert storage_for(1000, 8, COARSE) is MEMORY
+        with limited(folder="elsewhere"):
+            assert current_limits().folder == Path("elsewhere")
+            assert current_limits().memory == 10**9
+
+
+def test_parts_are_neither_tiny_nor_huge():
+    assert rows_per_part(1) == 1 << 17
+    assert rows_per_part(10**6) == 1 << 10
+    assert 1 << 10 < rows_per_part(100) < 1 << 17
