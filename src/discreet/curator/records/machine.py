@@ -19,15 +19,36 @@ def _free() -> int | None:
     return None
 
 
+_GROUPS = Path("/sys/fs/cgroup")
+_LIMITS = (
+    ("memory.max", "memory.current", "inactive_file "),  # version 2 of Linux' control groups
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "),  # version 1
+)
+
+
 def _left_to_container() -> int | None:
-    """What the limit of a container leaves; files that it has read are given up on demand."""
-    with suppress(OSError, ValueError, StopIteration):
-        group = Path("/sys/fs/cgroup")
-        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
-        stat = (group / "memory.stat").read_text().splitlines()
-        cached = int(next(line for line in stat if line.startswith("inactive_file ")).split()[1])
-        return max(0, limit - used + cached)
-    return None
+    """Return what the limit of a container leaves; files that it has read are given up on demand."""
+    left: list[int] = []
+    for group in _groups():
+        for limit, used, cached in _LIMITS:
+            with suppress(OSError, ValueError, StopIteration):
+                most, taken = (int((group / name).read_text()) for name in (limit, used))
+                stat = (group / "memory.stat").read_text().splitlines()
+                given_up = int(next(line for line in stat if line.startswith(cached)).split()[1])
+                left.append(max(0, most - taken + given_up))
+    return min(left, default=None)
+
+
+def _groups() -> list[Path]:
+    """Return the folders that may hold this process' limits: its own control group's, and those above."""
+    found = [_GROUPS, _GROUPS / "memory"]
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
+            _, kinds, path = line.split(":", 2)
+            if kinds in ("", "memory"):
+                own = _GROUPS / kinds / path.lstrip("/")
+                found += [own, *own.parents[: len(own.relative_to(_GROUPS).parts)]]
+    return list(dict.fromkeys(found))
 
 
 def _left_to_process() -> int | None:

@@ -1,0 +1,1 @@
+"""Tables that memory does not hold: from disk, and on a cluster."""
