@@ -22,11 +22,21 @@ def _factor(squares, row_norm):
 
 
 @njit(inline="always")
-def _placed(z, one, longest, row):
+def _squares_of_four(z, squares):
+    """The squared norms of four rows, each added up in the order of its entries: four sums wait less than one."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for k in range(z.shape[1]):
+        s0 += z[0, k] * z[0, k]
+        s1 += z[1, k] * z[1, k]
+        s2 += z[2, k] * z[2, k]
+        s3 += z[3, k] * z[3, k]
+    squares[0], squares[1], squares[2], squares[3] = s0, s1, s2, s3
+
+
+@njit(inline="always")
+def _placed(z, length, one, longest, row):
     """Round a row of doubles onto the grid and shrink it there; its norm (ceiling) and L1 norm."""
-    squares, total, most, length = int64(0), int64(0), float(min(longest, LARGEST)), 0.0
-    for k in range(z.size):
-        length += z[k] * z[k]
+    squares, total, most = int64(0), int64(0), float(min(longest, LARGEST))
     scale = one * _factor(length, float(longest) / one)
     for k in range(z.size):
         x = z[k] * scale
@@ -40,20 +50,26 @@ def _placed(z, one, longest, row):
 
 
 @njit(inline="always")
-def _through(u, matrix, factor, z):
-    """z = factor * (matrix^T u), four features at a time."""
+def _four_through(u, matrix, z):
+    """z = u matrix for four rows, four features at a time: every entry is added up in the same order in every row."""
     z[:] = 0.0
-    j = 0
-    while j + 4 <= u.size:
-        x0, x1, x2, x3 = u[j] * factor, u[j + 1] * factor, u[j + 2] * factor, u[j + 3] * factor
-        w0, w1, w2, w3 = matrix[j], matrix[j + 1], matrix[j + 2], matrix[j + 3]
-        for k in range(z.size):
-            z[k] += ((x0 * w0[k] + x1 * w1[k]) + x2 * w2[k]) + x3 * w3[k]
+    p, j = u.shape[1], 0
+    while j + 4 <= p:
+        a0, a1, a2, a3 = u[0, j], u[0, j + 1], u[0, j + 2], u[0, j + 3]
+        b0, b1, b2, b3 = u[1, j], u[1, j + 1], u[1, j + 2], u[1, j + 3]
+        c0, c1, c2, c3 = u[2, j], u[2, j + 1], u[2, j + 2], u[2, j + 3]
+        d0, d1, d2, d3 = u[3, j], u[3, j + 1], u[3, j + 2], u[3, j + 3]
+        for k in range(z.shape[1]):
+            w0, w1, w2, w3 = matrix[j, k], matrix[j + 1, k], matrix[j + 2, k], matrix[j + 3, k]
+            z[0, k] += ((a0 * w0 + a1 * w1) + a2 * w2) + a3 * w3
+            z[1, k] += ((b0 * w0 + b1 * w1) + b2 * w2) + b3 * w3
+            z[2, k] += ((c0 * w0 + c1 * w1) + c2 * w2) + c3 * w3
+            z[3, k] += ((d0 * w0 + d1 * w1) + d2 * w2) + d3 * w3
         j += 4
-    while j < u.size:
-        x0, w0 = u[j] * factor, matrix[j]
-        for k in range(z.size):
-            z[k] += x0 * w0[k]
+    while j < p:
+        for r in range(4):
+            for k in range(z.shape[1]):
+                z[r, k] += u[r, j] * matrix[j, k]
         j += 1
 
 
@@ -68,28 +84,31 @@ def recode_rows(
     """
     n, p = rows.shape
     last = center.size
-    u, z = np.empty(p), np.empty(out.shape[1])
-    for i in range(n):
-        row = out[i]
-        if found[i] == 0:
-            row[:] = 0
-            norms[i], sums[i], factors[i] = 0, 0, 0.0
-            continue
-        squares = 0.0
-        for j in range(last):
-            u[j] = (float(rows[i, j]) * unit - center[j]) * inverse[j]
-            squares += u[j] * u[j]
-        if p > last:
-            u[last] = constant
-            squares += constant * constant
-        factor = _factor(squares, row_norm)
-        if matrix.size == 0:
+    u, z, squares = np.zeros((4, p)), np.zeros((4, out.shape[1])), np.empty(4)
+    for start in range(0, n, 4):
+        count = min(4, n - start)
+        for r in range(count):
+            row, v = rows[start + r], u[r]
+            for j in range(last):
+                v[j] = (float(row[j]) * unit - center[j]) * inverse[j]
+            if p > last:
+                v[last] = constant
+        _squares_of_four(u, squares)
+        for r in range(count):
+            factors[start + r] = _factor(squares[r], row_norm)
             for j in range(p):
-                z[j] = u[j] * factor
-        else:
-            _through(u, matrix, factor, z)
-        norms[i], sums[i] = _placed(z, one, longest, row)
-        factors[i] = factor
+                u[r, j] *= factors[start + r]
+        if matrix.size > 0:
+            _four_through(u, matrix, z)
+        image = z if matrix.size > 0 else u
+        _squares_of_four(image, squares)
+        for r in range(count):
+            i = start + r
+            if found[i] == 0:
+                out[i, :] = 0
+                norms[i], sums[i], factors[i] = 0, 0, 0.0
+            else:
+                norms[i], sums[i] = _placed(image[r], squares[r], one, longest, out[i])
 
 
 @njit(cache=True, nogil=True)
@@ -116,7 +135,9 @@ def recode_sparse_rows(
             z[e - first] = x
             squares += x * x
         factor = _factor(squares, row_norm)
+        length = 0.0
         for e in range(end - first):
             z[e] *= factor * diagonal[indices[first + e]]
-        norms[i], sums[i] = _placed(z, one, longest, row)
+            length += z[e] * z[e]
+        norms[i], sums[i] = _placed(z, length, one, longest, row)
         factors[i] = factor
