@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -106,17 +107,23 @@ def coefficient_limits(reach: Integers, shares: Integers | None, bound: int) -> 
 
 
 class Limits:
-    """The rows' coefficient limits, kept for the bound last asked (a clip rarely changes)."""
+    """The rows' coefficient limits, kept for the bound last asked (a clip rarely changes); ``cut`` lays them out."""
 
-    def __init__(self, norms: Integers, sums: Integers, shares: Integers | None) -> None:
+    def __init__(
+        self,
+        norms: Integers,
+        sums: Integers,
+        shares: Integers | None,
+        cut: Callable[[NDArray[np.int32]], NDArray[np.int32]] = lambda rows: rows,
+    ) -> None:
         self._reach = {False: norms, True: sums}
-        self._shares = shares
+        self._shares, self._cut = shares, cut
         self._kept: tuple[tuple[int, bool], NDArray[np.int32]] | None = None
 
     def of(self, bound: int, use_l1: bool) -> NDArray[np.int32]:
         kept = self._kept  # read and replaced as one, so that threads cannot mix a key with another's limits
         if kept is None or kept[0] != (bound, use_l1):
-            kept = (bound, use_l1), coefficient_limits(self._reach[use_l1], self._shares, bound)
+            kept = (bound, use_l1), self._cut(coefficient_limits(self._reach[use_l1], self._shares, bound))
             self._kept = kept
         return kept[1]
 

@@ -57,7 +57,7 @@ class DenseEngine(LocalEngine):
         """The rows in tiles, cut when they are first asked for."""
         records = self.records
         shares = None if records.shares is None else np.maximum(self.tiled(records.shares), 1)
-        limits = Limits(self.tiled(records.norms), self.tiled(records.sums), shares)
+        limits = Limits(records.norms, records.sums, records.shares, cut=self.tiled)
         return Tiles(self.cells, self.tiled(records.targets), self.tiled(self.weights), limits, shares)
 
     def tiled(self, column: NDArray[Any]) -> NDArray[Any]:
