@@ -10,8 +10,10 @@ from discreet.curator.lattice.lattice import COARSE
 from discreet.curator.records import machine
 from discreet.curator.records.storage import (
     MEMORY,
+    TIGHT_MEMORY,
     OnDisk,
     bytes_in_memory,
+    bytes_of_rows,
     current_limits,
     limited,
     rows_per_part,
@@ -70,6 +72,12 @@ def test_memory_decides_unless_it_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "available_memory", lambda: room)
     assert storage_for(1000, 8, COARSE) is MEMORY
     assert storage_for(1001, 8, COARSE).on_disk
+    many = 10**7
+    monkeypatch.setattr(machine, "available_memory", lambda: bytes_in_memory(many, 8, COARSE) - 1)
+    assert storage_for(many, 8, COARSE) is TIGHT_MEMORY
+    monkeypatch.setattr(machine, "available_memory", lambda: bytes_of_rows(many, 8, COARSE) - 1)
+    assert storage_for(many, 8, COARSE).on_disk
+    monkeypatch.setattr(machine, "available_memory", lambda: room)
     with limited(memory=room + 1000):
         assert storage_for(1001, 8, COARSE) is MEMORY
     monkeypatch.setattr(machine, "available_memory", lambda: None)

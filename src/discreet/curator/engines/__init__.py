@@ -14,7 +14,8 @@ def engine_for(records: Records, *, threads: int | None = None) -> LocalEngine:
 
 
 def opened(records: Records) -> Engine:
-    """Return what a curator asks of its records: one engine where memory holds them, parts where they are on disk."""
+    """Return what a curator asks of its records: one engine where memory holds copies of them, parts where not."""
     from discreet.curator.engines.parts import PartedEngine
 
-    return PartedEngine(records) if records.storage.on_disk else engine_for(records)
+    roomy = records.storage.holds_copies and not records.storage.on_disk
+    return engine_for(records) if roomy else PartedEngine(records)

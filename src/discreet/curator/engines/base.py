@@ -78,7 +78,7 @@ class LocalEngine(Engine):
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
         from discreet.curator.engines.parts import PartedEngine
 
-        if once or self.records.storage.on_disk:
+        if once:
             return PartedEngine(self.records, threads=self.workers.threads).recoded(placement, once=once)
         return type(self)(placement.of(self.records), threads=self.workers.threads)
 

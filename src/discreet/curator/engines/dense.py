@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,14 @@ def _tile_rows(n: int, n_columns: int, itemsize: int) -> int:
     fitting = max(64, min(MOST_TILE_ROWS, _TILE_BYTES // (n_columns * itemsize)))
     needed = max(64, 1 << (n - 1).bit_length()) if n > 0 else 64
     return min(1 << (fitting.bit_length() - 1), needed)
+
+
+def _tiled(tile_rows: int, column: NDArray[Any]) -> NDArray[Any]:
+    """Return a row vector in tiles, the last one padded with zeros."""
+    count = -(-len(column) // tile_rows)
+    padded = np.zeros(count * tile_rows, dtype=column.dtype)
+    padded[: len(column)] = column
+    return padded.reshape(count, tile_rows)
 
 
 class Tiles(NamedTuple):
@@ -57,15 +65,12 @@ class DenseEngine(LocalEngine):
         """The rows in tiles, cut when they are first asked for."""
         records = self.records
         shares = None if records.shares is None else np.maximum(self.tiled(records.shares), 1)
-        limits = Limits(records.norms, records.sums, records.shares, cut=self.tiled)
+        limits = Limits(records.norms, records.sums, records.shares, cut=partial(_tiled, self._tile_rows))
         return Tiles(self.cells, self.tiled(records.targets), self.tiled(self.weights), limits, shares)
 
     def tiled(self, column: NDArray[Any]) -> NDArray[Any]:
         """Return a row vector cut like the tiles, padded with zeros: null records."""
-        count = -(-self.records.n_rows // self._tile_rows)
-        padded = np.zeros(count * self._tile_rows, dtype=column.dtype)
-        padded[: len(column)] = column
-        return padded.reshape(count, self._tile_rows)
+        return _tiled(self._tile_rows, column)
 
     @property
     def cells_shape(self) -> tuple[int, int, int]:

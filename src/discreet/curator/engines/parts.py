@@ -94,7 +94,7 @@ class PartedEngine(Engine):
         return first if self._records.starts is None else int(self._records.starts[first])
 
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
-        if once:
+        if once or not self._records.storage.holds_copies:
             return PartedEngine(self._records, threads=self._workers.threads, placement=placement)
         return PartedEngine(placement.of(self._records), threads=self._workers.threads)
 

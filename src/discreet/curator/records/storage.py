@@ -25,16 +25,26 @@ from discreet.errors import Unsupported
 class Storage(Protocol):
     """Gives out arrays that are not filled yet."""
 
-    on_disk: bool
+    @property
+    def on_disk(self) -> bool:
+        """Whether arrays are in scratch files."""
+        ...
+
+    @property
+    def holds_copies(self) -> bool:
+        """Whether there is room for recoded copies: without it, rows are recoded in every pass."""
+        ...
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """Return an array of this shape and type with unspecified values."""
         ...
 
 
+@dataclass(frozen=True)
 class InMemory:
     """Arrays of this process."""
 
+    holds_copies: bool = True
     on_disk = False
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -47,7 +57,7 @@ class OnDisk:
     """Arrays that are mapped from nameless scratch files in ``folder``; each goes with its last reference."""
 
     folder: Path
-    on_disk = True
+    on_disk = holds_copies = True
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """Return an array in a scratch file; the system keeps in memory what there is room for."""
@@ -64,7 +74,7 @@ class OnDisk:
             ) from None
 
 
-MEMORY = InMemory()
+MEMORY, TIGHT_MEMORY = InMemory(), InMemory(holds_copies=False)
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,8 @@ _PER_ROW, _COPIES = 120, 3
 """In memory, a row takes so many bytes for its target and norms, and its features several times what they take on the
 lattice, since solvers work on recoded copies: measured on tables of 5 10^5 to 4 10^6 rows with 5 and 40 features."""
 
+ONE_PASS = 64 << 20
+"""What a pass that goes part by part takes of memory, whatever the number of rows."""
 ON_DISK = 200 << 20
 """What passes over scratch files take of memory, whatever their size: blocks as they are read, and parts."""
 
@@ -92,6 +104,11 @@ _limits: ContextVar[tuple[int | None, Path | None]] = ContextVar("discreet_limit
 def bytes_in_memory(n: int, width: int, grid: Grid) -> int:
     """Return how much memory the encoded rows of a fit take, with what solvers make of them."""
     return n * (_PER_ROW + _COPIES * width * np.dtype(grid.dtype).itemsize)
+
+
+def bytes_of_rows(n: int, width: int, grid: Grid) -> int:
+    """Return how much memory encoded rows take without a copy: their entries, targets and norms, and one pass."""
+    return n * (width * np.dtype(grid.dtype).itemsize + 5 * 8) + ONE_PASS
 
 
 def bytes_on_disk(n: int, width: int, grid: Grid) -> int:
@@ -150,12 +167,15 @@ def limited(memory: int | str | None = None, folder: str | Path | None = None) -
 
 
 def storage_for(n: int, width: int, grid: Grid) -> Storage:
-    """Return where ``n`` encoded rows are kept: in memory as long as it holds them and what solvers make of them."""
+    """Return where ``n`` encoded rows are kept.
+
+    In memory with what solvers make of them as long as it holds both, then without recoded copies, then on disk.
+    """
     limits = current_limits()
     allowed = machine.available_memory() if limits.memory is None else limits.memory
     if allowed is None or bytes_in_memory(n, width, grid) <= allowed:
         return MEMORY
-    return OnDisk(limits.folder)
+    return TIGHT_MEMORY if bytes_of_rows(n, width, grid) <= allowed else OnDisk(limits.folder)
 
 
 _PART_VALUES = 1 << 21

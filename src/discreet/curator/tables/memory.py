@@ -15,7 +15,14 @@ from pathlib import Path
 from discreet.budget import Neighbors
 from discreet.curator.records.admission import scaling_for
 from discreet.curator.records.machine import available_memory, free_disk
-from discreet.curator.records.storage import ON_DISK, bytes_in_memory, bytes_on_disk, current_limits, storage_for
+from discreet.curator.records.storage import (
+    ON_DISK,
+    bytes_in_memory,
+    bytes_of_rows,
+    bytes_on_disk,
+    current_limits,
+    storage_for,
+)
 from discreet.curator.tables.layout import Layout
 from discreet.curator.tables.sources import Source
 from discreet.schema.schema import Schema
@@ -53,6 +60,8 @@ def needs_of(schema: Schema, source: Source, neighbors: Neighbors) -> Needs:
     layout = Layout(schema)
     grid = scaling_for(layout.bounds, len(layout.features), None, True).grid
     room = rows, len(layout.features) + 1, grid
-    if storage_for(*room).on_disk:
+    kept = storage_for(*room)
+    if kept.on_disk:
         return Needs(BASE + ON_DISK, bytes_on_disk(*room), *left, folder)
-    return Needs(BASE + bytes_in_memory(*room), 0, *left, folder)
+    rows = bytes_in_memory(*room) if kept.holds_copies else bytes_of_rows(*room)
+    return Needs(BASE + rows, 0, *left, folder)
