@@ -26,8 +26,8 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
+from discreet.solvers.center_and_scale import noise_of
 from discreet.solvers.registry import register_part
-from discreet.solvers.shape import noise_of
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace
 from discreet.typing import Floats
 
@@ -96,17 +96,16 @@ class NewtonDescent:
         hessian = penalty.hessian
         values, vectors = np.linalg.eigh(moment.matrix if hessian is None else moment.matrix + hessian)
         floored = np.maximum(values, max(self.floor * moment.edge, 1e-12 * max(float(values[-1]), 1e-300)))
-        curved = self._unclipped(curator.loss) * np.where(values >= moment.edge, np.maximum(values, 0.0), 0.0)
-        w, variances = np.zeros(domain.n_features), np.zeros(domain.n_features)
+        w, used = np.zeros(domain.n_features), []
         for _ in progress(range(self.n_steps)):
             g = curator.noisy_gradient(w, clip=clip) / n
             q = vectors.T @ (g if hessian is None else g + penalty.gradient(w))
-            weights = filter_weights(q, floored, noise * clip, moment.edge)
-            w = w - vectors @ (weights * q)
-            variances = (1.0 - curved * weights) ** 2 * variances + (weights * noise * clip) ** 2
+            used.append(filter_weights(q, floored, noise * clip, moment.edge))
+            w = w - vectors @ (used[-1] * q)
             if hessian is None:
                 w = penalty.metric_prox(w, (vectors * floored) @ vectors.T)
-        return Solution(w, DirectionsTrace(vectors, variances))
+        curved = self._unclipped(curator.loss) * np.where(values >= moment.edge, np.maximum(values, 0.0), 0.0)
+        return Solution(w, DirectionsTrace.of_steps(vectors, used, curved, noise, clip))
 
     def _unclipped(self, loss: Loss) -> float:
         """Return the share of Gaussian residuals, as wide as the target, that neither clip nor Huber's width cuts."""
