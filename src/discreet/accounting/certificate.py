@@ -28,7 +28,7 @@ FORMAT = 3
 UNITS = ("record", "person")
 ARITHMETICS = ("exact lattice", "idealized")
 LATER = ("trace", "created", "ledger")
-"""The fields that are not known before records are read; ``BOUGHT`` is the fourth thing that is not."""
+"""The fields that are not known before records are read; ``ESTIMATED_RANGES`` is the fourth thing that is not."""
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ transcripts in a set S that the account can produce and that have l(y) = l. Then
 sum_l [e^epsilon Q(Y_l in S_l) + share_l delta] = e^epsilon Q(Y in S) + delta. QED (Fits that run side by side change
 nothing: divergences add up answer by answer, in whatever order they come.)
 
-A first fit that is too dear for every share may still be within the whole cap. Nothing has been released by then, so
-that its choice owes nothing to the data, and the account may be settled on one filter with all of delta: ``epsilon``
+A first fit that is too expensive for every share may still be within the whole cap. Nothing has been released by then,
+so that its choice owes nothing to the data, and the account may be settled on one filter with all of delta: ``epsilon``
 and ``delta`` are added up from there on.
 
 Charges are rounded up and caps down, to multiples of 2^-40 (delta: 2^-50 of the cap's), and added as integers. The

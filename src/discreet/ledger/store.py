@@ -140,10 +140,10 @@ FROZEN = ("entry", "release", "known", "ledger")
 def charge_accounts(least: str) -> str:
     """The statement by which an entry moves its account, and its parts; ``least`` is the dialect's minimum."""
     moved = ", ".join(f"{c}_spent = {least}({c}_spent + NEW.{c}, {NEVER})" for c in CURRENCIES)
-    dear = " AND ".join(f"NEW.{c} > {c}_cap" for c in CURRENCIES[:3])
-    dear += " AND (NEW.epsilon > epsilon_cap OR NEW.delta > 0)"
+    expensive = " AND ".join(f"NEW.{c} > {c}_cap" for c in CURRENCIES[:3])
+    expensive += " AND (NEW.epsilon > epsilon_cap OR NEW.delta > 0)"
     return (
-        f"UPDATE account SET adds = CASE WHEN charges = 0 AND {dear} THEN 1 ELSE adds END, "
+        f"UPDATE account SET adds = CASE WHEN charges = 0 AND {expensive} THEN 1 ELSE adds END, "
         f"charges = charges + 1, {moved} WHERE name = NEW.dataset OR parent = NEW.dataset;"
     )
 

@@ -29,7 +29,7 @@ class Verified:
 
 
 def verified(entries: Sequence[Entry], accounts: Iterable[Account], *, prices: bool) -> Verified:
-    """Replay the entries, compare with the accounts as they stand; LedgerError names the first thing amiss."""
+    """Replay the entries, compare with the accounts as they stand; LedgerError names the first thing that is wrong."""
     head = _chained(entries)
     found = _replayed(entries, _Prices() if prices else None)
     stated = {account.name: account for account in accounts}

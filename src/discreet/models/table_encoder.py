@@ -54,7 +54,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         if self.schema.private_columns:
             raise Unsupported(
                 f"the range of {', '.join(self.schema.private_columns)} is private, and a transformer has no budget to "
-                "buy it from: use TableModel, or declare the range"
+                "estimate it from: use TableModel, or declare the range"
             )
         return Layout(self.schema)
 

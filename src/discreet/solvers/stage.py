@@ -1,4 +1,4 @@
-"""A stage: estimate the shape of the data privately, recode every record by it, run any iterative solver there.
+"""A stage: estimate center, scale or covariance privately, recode every record, run any iterative solver there.
 
     1. z = a map of each record, made of released values (``Curator.recode``)
     2. v = what the inner solver finds on the recoded records
@@ -34,7 +34,7 @@ from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.penalties.rescaled import Quadratic, Rescaled
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
-from discreet.solvers.shape import TARGET_SHARE, Target, affine, shares_to_noise
+from discreet.solvers.center_and_scale import TARGET_SHARE, Target, affine, shares_to_noise
 from discreet.solvers.uncertainty.stage_noise import StageTrace
 from discreet.solvers.uncertainty.whitened_noise import Spectrum
 from discreet.typing import Floats
@@ -140,7 +140,7 @@ class Stage(ABC):
             raise Unsupported(f"recoded coordinates know no {type(loss).__name__} loss: use solver='gd'")
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Estimate the shape, recode the records, solve, and map the coefficients back."""
+        """Estimate the map, recode the records, solve, and map the coefficients back."""
         n, admitted = public_count(curator), curator.domain
         seen = self.estimate(curator, n)
         recoding, loss = seen.recoding, curator.loss

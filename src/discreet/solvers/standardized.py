@@ -1,6 +1,6 @@
 """Run a solver on standardized features: centered and scaled by a private estimate of their means and spreads.
 
-    1. m = noisy mean of rows of length 1, the center; s2 = noisy mean squares about it, the scales (``shape``)
+    1. m = noisy mean of rows of length 1, the center; s2 = noisy mean squares about it, the scales
     2. z = shrink_1( ((x - m) / s, constant) / length ),  length: a typical row's; v = what the inner solver finds
     3. w = the same predictor of the features as they were
 
@@ -23,8 +23,8 @@ from discreet.accounting.plan import Release
 from discreet.bounds import Domain, Typical
 from discreet.losses.base import Loss
 from discreet.solvers.base import check_positive
+from discreet.solvers.center_and_scale import feature_releases, standard_rows, target_releases
 from discreet.solvers.registry import register_part
-from discreet.solvers.shape import shape_releases, standard_rows, target_releases
 from discreet.solvers.stage import Estimate, Stage, check_shares
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class Standardized(Stage):
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List the target's moments for numbers, a mean where features can be centered, and mean squares."""
-        shape = shape_releases(domain, mean=self.mean_share, scale=self.scale_share)
-        return (*target_releases(loss, self.target_share), *shape)
+        features = feature_releases(domain, mean=self.mean_share, scale=self.scale_share)
+        return (*target_releases(loss, self.target_share), *features)
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Estimate centers and scales; rows have a typical length of 1."""

@@ -31,10 +31,16 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solution, Solver, check_positive
+from discreet.solvers.center_and_scale import (
+    feature_releases,
+    noise_of,
+    shares_to_noise,
+    standard_rows,
+    target_releases,
+)
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.probability_calibration import calibrate
 from discreet.solvers.registry import SHORT_STEP, AuditCase, register
-from discreet.solvers.shape import noise_of, shape_releases, shares_to_noise, standard_rows, target_releases
 from discreet.solvers.stage import Estimate, SecondMoment, Stage, check_shares, quadratic
 from discreet.solvers.uncertainty.stage_noise import CalibratedTrace
 from discreet.solvers.uncertainty.traces import Noise
@@ -114,9 +120,9 @@ class Whitened(Stage):
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List a target's moments for numbers, a mean where features can be centered, mean squares, a second moment."""
-        shape = shape_releases(domain, mean=self.mean_share, scale=self.scale_share)
+        features = feature_releases(domain, mean=self.mean_share, scale=self.scale_share)
         moment = Release("noisy_second_moment", 1, relative_noise=shares_to_noise(self.moment_share))
-        return (*target_releases(loss, self.target_share), *shape, moment)
+        return (*target_releases(loss, self.target_share), *features, moment)
 
     def _inner(self, domain: Domain, loss: Loss, penalty: Penalty) -> list[Release]:
         """Return the inner solver's releases, with one gradient more where probabilities are calibrated."""

@@ -122,7 +122,7 @@ def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Bud
     """The largest budget of a run at which the selection costs no more than ``total``.
 
     Runs with Gaussian noise only are exactly mu-GDP, and mu follows from the total; where another kind of candidate
-    has a dearer curve at some order, all runs get less until the price is met. ``domains`` are what is public of
+    has a costlier curve at some order, all runs get less until the price is met. ``domains`` are what is public of
     the part that each candidate will be fitted on.
     """
     with remembered_prices():
