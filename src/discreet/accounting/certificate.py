@@ -24,7 +24,7 @@ from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
 
-FORMAT = 3
+FORMAT = 1
 UNITS = ("record", "person")
 ARITHMETICS = ("exact lattice", "idealized")
 LATER = ("trace", "created", "ledger")

@@ -90,7 +90,7 @@ def check(
     source = table_of(table, found) if table else None
     problems = found.problems(None if source is None else source.names)
     if source is not None:
-        problems += misfits(found, source, [name for name in found.needed if source.names.count(name) == 1])
+        problems += misfits(found, source.stored, [name for name in found.needed if source.names.count(name) == 1])
     if as_json:
         echo_json({"ready": not problems, "problems": problems, **_made(found)})
     elif problems:

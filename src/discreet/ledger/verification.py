@@ -18,8 +18,8 @@ from discreet.ledger.privacy_filters import Amounts
 class Verified:
     """A ledger that holds together: how many entries and data sets it has, and the hash of the last entry.
 
-    ``whole`` says of a certificate whether all of it was compared, and is None without one. An entry of an earlier
-    version, or of a charge by hand, holds the releases, the budget and the unit alone.
+    ``whole`` says of a certificate whether all of it was compared, and is None without one. An entry of a charge
+    by hand holds the releases, the budget and the unit alone.
     """
 
     entries: int

@@ -40,7 +40,7 @@ class TableStream(RecordStream):
         self._source, self._schema, self._with_target = source, schema, with_target
         self._needed = schema.needed if with_target else tuple(schema.columns)
         source.check(self._needed)
-        check_types(schema, source, self._needed)
+        check_types(schema, source.stored, self._needed)
         self._layout, self._declared = Layout(schema), schema
         self._estimated: dict[str, Any] | None = None
         self._person = schema.person if with_target else None
