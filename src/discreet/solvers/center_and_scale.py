@@ -156,15 +156,15 @@ class StandardRows:
 
 
 def standard_rows(
-    curator: "Curator", n: float, *, constant: float | None, row_norm: float | None, target_share: float | None
+    curator: "Curator", n: float, *, constant: float | None, relative_row_norm: float | None, target_share: float | None
 ) -> StandardRows:
-    """Estimate target, centers and scales, in this order; rows are shrunk to ``row_norm`` or their typical length."""
+    """Estimate target, centers and scales, in this order; rows are shrunk to a given or their typical norm."""
     admitted, quiet = curator.domain, curator.noise_multiplier == 0
     target = estimate_target(curator, n) if _target_share(curator.loss, target_share) else Target()
     found = estimate_features(curator, n)
     features = math.sqrt(found.square_length)
-    if row_norm is not None:
-        longest = row_norm * math.sqrt(len(found.recoding.center) + 1.0)
+    if relative_row_norm is not None:
+        longest = relative_row_norm * math.sqrt(len(found.recoding.center) + 1.0)
     else:
         longest = features * math.hypot(1.0, (constant or 1.0 / features) if admitted.intercept else 0.0)
     recoding = replace(

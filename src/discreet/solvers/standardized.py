@@ -42,7 +42,7 @@ class Standardized(Stage):
         Any iterative solver with a fixed plan, such as ``CoordinateDescent()``.
     constant : float or None, default=0.5
         The intercept's constant feature in units of the features' length; None: that of one standardized feature.
-    row_norm : float or None, default=None
+    relative_row_norm : float or None, default=None
         Rows longer than this many standard deviations per column are shrunk; None: than their typical length.
     mean_share, scale_share : float, default=0.04 and 0.08
         Shares of mu^2 for means and scales; the steps get the rest.
@@ -57,14 +57,14 @@ class Standardized(Stage):
     """
 
     constant: float | None = 0.5
-    row_norm: float | None = None
+    relative_row_norm: float | None = None
     mean_share: float = 0.04
     scale_share: float = 0.08
     target_share: float | None = None
     name: ClassVar[str] = "standardized"
 
     def __post_init__(self) -> None:
-        check_positive(self, "constant", "row_norm", open_too=True)
+        check_positive(self, "constant", "relative_row_norm", open_too=True)
         check_shares(self.mean_share, self.scale_share, target=self.target_share)
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
@@ -75,7 +75,7 @@ class Standardized(Stage):
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Estimate centers and scales; rows have a typical length of 1."""
         rows = standard_rows(
-            curator, n, constant=self.constant, row_norm=self.row_norm, target_share=self.target_share
+            curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm, target_share=self.target_share
         )  # fmt: skip
         quiet, recoding = curator.noise_multiplier == 0, rows.recoding
         squares = np.append(np.full(len(recoding.center), rows.longest**-2), recoding.constant**2)

@@ -79,7 +79,7 @@ def newton_for(domain: Domain, loss: Loss, budget: Budget) -> Whitened:
         inner = NewtonDescent(n_steps=4 if loss.quadratic else LIMIT_NEWTON, floor=1e-9)
     else:
         inner = NewtonDescent(relative_clip=residual_clip(domain, budget))
-    return Whitened(inner, constant=None, row_norm=0.8, calibrate_probabilities=False, **NUMBERS)
+    return Whitened(inner, constant=None, relative_row_norm=0.8, calibrate_probabilities=False, **NUMBERS)
 
 
 def descent_for(domain: Domain, loss: Loss, budget: Budget, form: str) -> Whitened | Standardized:
