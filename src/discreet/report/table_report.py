@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from discreet.accounting.cell_counts import CHECKED, ESTIMATED_RANGES
 from discreet.models.intervals import LEVEL, deviations
+from discreet.models.selection.search_price import facts_of
 from discreet.report.model_report import Coefficient, Fact, ModelReport, Score, cost_forecast
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ def report_of(
     """The report; ``spent`` is the ledger's statement after the fit, ``scores`` what else was released."""
     estimator, certificate = model.estimator_, model.certificate_
     n = certificate.assumed_public.get("n")
-    shape = model.indicators_
-    ahead = None if n is None else cost_forecast(estimator, int(n), estimator.n_features_in_, indicators=shape)
+    ahead = (
+        None if n is None else cost_forecast(estimator, int(n), estimator.n_features_in_, indicators=model.indicators_)
+    )
     extra = [query for fact, query in _EXTRA.items() if fact in certificate.assumed_public]
     return ModelReport(
         title=title,
@@ -39,9 +41,7 @@ def report_of(
 
 
 def _units(model: "TableModel") -> str:
-    what = {"logistic": "log-odds", "poisson": "logarithm of the mean"}
-    name = type(model.estimator_).__name__.lower()
-    effect = next((word for key, word in what.items() if key in name), "the prediction")
+    effect = facts_of(model.estimator_).loss.margin_name
     classes: Sequence[object] = getattr(model.estimator_, "classes_", ())
     target = model.schema_.target
     of = f" of {target.column} = {classes[1]}" if target is not None and len(classes) == 2 else ""

@@ -24,8 +24,8 @@ One vocabulary, with one meaning and one type in every solver. None, where it is
 ``regularization: float | None``  mu of (mu/2) ||w||^2, added to the penalty's own
 ``loss_bound: float | None``      bound on a record's loss, where losses are compared
 ``geometry: Geometry``            clips and smoothness of coordinates
-``floor: float``                  what keeps noisy eigenvalues from 0, in units of their noise's edge: added (whitening),
-                                  or the least (Newton steps)
+``floor: float``                  what keeps noisy eigenvalues from 0, in units of their noise's edge: added
+                                  (whitening), or the least (Newton steps)
 ``selection: str``                mechanism of a private choice
 ``calibration: str``              ``"tight"``: exact prices; else a publication's noise, which is more
 ``*_share: float``                share of the budget, in units of mu^2
