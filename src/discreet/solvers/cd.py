@@ -271,9 +271,9 @@ class CoordinateDescent:
         mu = mu_of(budget.epsilon, budget.delta) * 2 / budget.neighbors.sum_factor
         start = 0.5 * radius**2 * smoothness.sum() + radius * float(slopes.sum())
         upper = 4 * math.sqrt(float(np.sum(slopes**2 / smoothness)) * p * start) / (domain.n * mu)
-        spread = float(slopes.min() / slopes.max())
+        ratio = float(slopes.min() / slopes.max())
         lower = (
-            spread * math.sqrt(p) * float(np.linalg.norm(slopes)) * radius * math.sqrt(p) / (domain.n * budget.epsilon)
+            ratio * math.sqrt(p) * float(np.linalg.norm(slopes)) * radius * math.sqrt(p) / (domain.n * budget.epsilon)
         )
         zeros = radius * float(slopes.sum())
         return RiskBound(min(upper, zeros), min(lower, zeros), explicit=True)

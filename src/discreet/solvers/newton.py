@@ -6,7 +6,7 @@
                 w <- prox of psi in the metric V diag(l) V^T, for penalties with corners
 
 x is the prior variance (times l) under which the noisy q is likeliest, among a grid with 0 in it: empirical Bayes, on
-released numbers only. A direction in which only noise is seen moves by next to nothing, and with no signal at all
+released numbers only. A direction in which there is only noise moves by next to nothing, and with no signal at all
 x = 0: the model predicts the noisy mean. s is the noise's standard deviation, which is public.
 
 Released: T noisy gradients, Gaussian. Privacy: with the stage's releases exactly mu-Gaussian-DP under each relation.
@@ -86,7 +86,7 @@ class NewtonDescent:
 
         The trace holds what the steps' noise became through the filters that were used. A step forgets l d of what was
         there (d: ``filter_weights``), for the share of records whose gradient is not clipped; that share is taken from
-        a Gaussian residual as wide as the target, directions that are not seen forget nothing, and what a penalty's
+        a Gaussian residual as wide as the target, directions within the noise forget nothing, and what a penalty's
         corners swallow is left in.
         """
         domain, n, moment = curator.domain, public_count(curator), curator.moment  # type: ignore[attr-defined]
@@ -118,11 +118,11 @@ class NewtonDescent:
 
 
 def filter_weights(q: Floats, values: Floats, noise: float, edge: float) -> Floats:
-    """Return x / (l x + noise^2), x the variance under which q ~ N(0, l x + noise^2) is likeliest where it is seen."""
+    """Return x / (l x + noise^2), x the variance under which q ~ N(0, l x + noise^2) is likeliest above the edge."""
     if noise == 0:
         return np.asarray(1.0 / values)
-    seen = values >= edge
-    spreads = np.multiply.outer(PRIORS / len(q), values[seen]) + noise**2
-    likelihood = -0.5 * (np.log(spreads) + q[seen] ** 2 / spreads).sum(axis=1)
+    clear = values >= edge
+    variances = np.multiply.outer(PRIORS / len(q), values[clear]) + noise**2
+    likelihood = -0.5 * (np.log(variances) + q[clear] ** 2 / variances).sum(axis=1)
     prior = PRIORS[int(np.argmax(likelihood))] / len(q)
     return np.asarray(prior / (values * prior + noise**2))

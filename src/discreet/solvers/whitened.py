@@ -185,17 +185,17 @@ class Whitened(Stage):
         return super()._penalty(penalty, recoding, admitted)
 
     def _finished(
-        self, curator: "Curator", penalty: Penalty, seen: Estimate, found: Solution, n: float, admitted: Domain
+        self, curator: "Curator", penalty: Penalty, estimate: Estimate, found: Solution, n: float, admitted: Domain
     ) -> Solution:
         """Map the solution back; with one more gradient, bring its margins back to scale."""
-        done = super()._finished(curator, penalty, seen, found, n, admitted)
+        done = super()._finished(curator, penalty, estimate, found, n, admitted)
         quiet = curator.noise_multiplier == 0
-        if quiet or seen.spectrum is None or not self._calibrates(admitted, curator.loss, curator.plan.releases):
+        if quiet or estimate.spectrum is None or not self._calibrates(admitted, curator.loss, curator.plan.releases):
             return done
         assert done.trace is not None
         noise = Noise.of(curator, "noisy_gradient").deviation()
-        margins = margins_of(seen.spectrum, found.coefficients)
-        calibrated = calibrate(curator, seen.recoding, found.coefficients, *margins, penalty, n, noise)
+        margins = margins_of(estimate.spectrum, found.coefficients)
+        calibrated = calibrate(curator, estimate.recoding, found.coefficients, *margins, penalty, n, noise)
         trace = CalibratedTrace(done.trace, calibrated.share, calibrated.deviations)
         return Solution(calibrated.coefficients, trace)
 
@@ -224,13 +224,13 @@ class Whitened(Stage):
 def whitening(second: Floats, edge: float, floor: float) -> tuple[Floats, float, Floats, Floats, Floats]:
     """Return A = (M + floor edge)^{-1/2}, a whitened row's length, the whitened moment's spectrum, M's + floor.
 
-    The length is the root of the directions that are seen. Eigenvalues below the noise's edge are taken for their mean,
-    which the trace tells.
+    The length is the root of the directions above the noise. Eigenvalues below the noise's edge are taken for their
+    mean, which follows from the trace.
     """
     values, vectors = np.linalg.eigh(second)
     kept = np.maximum(values, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(values[-1]), 1e-300))
-    seen = values > edge
-    rest = max(float(np.trace(second)) - float(values[seen].sum()), 0.0) / max(1, int((~seen).sum()))
-    likely = np.where(seen, values, min(edge, rest))
+    clear = values > edge
+    rest = max(float(np.trace(second)) - float(values[clear].sum()), 0.0) / max(1, int((~clear).sum()))
+    likely = np.where(clear, values, min(edge, rest))
     length = math.sqrt(max(1.0, float((np.maximum(likely, 0.0) / kept).sum())))
-    return (vectors / np.sqrt(kept)) @ vectors.T, length, np.where(seen, values / kept, 0.0), vectors, kept
+    return (vectors / np.sqrt(kept)) @ vectors.T, length, np.where(clear, values / kept, 0.0), vectors, kept
