@@ -23,7 +23,7 @@ def main() -> None:
         priced = model.quote(folder / "patients.csv").priced
         print(f"before a row is read: {len(priced.plan.releases)} kinds of release, epsilon {priced.price.epsilon:g}")
         model.fit(folder / "patients.csv")
-        print("bought:", model.schema_.columns["creatinine"])
+        print("estimated:", model.schema_.columns["creatinine"])
         print(model.certificate_, end="\n\n")
 
         for c in model.coefficients(units="original"):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from benchmarks.measures.timing_rows import Goal, Row, at_least, at_most
 from discreet import audit
 from discreet.audit import Audit
-from discreet.audit.solver_cases import BOUNDS, neighbors_of, subjects
+from discreet.audit.solver_cases import BOUNDS, neighbors_of, solver_cases
 from discreet.audit.solver_table import audited
 from discreet.budget import Neighbors
 from discreet.curator import session
@@ -31,7 +31,7 @@ def run(rounds: int) -> Iterator[Row]:
         "the same on a sample of a quarter", lambda: audit.gradient(1.0, 1e-6, mechanism="sampled", runs=RUNS)
     )
     yield from _timed("one release of 2000 features at epsilon = 4", lambda: audit.one_run(4.0, 1e-6, canaries=2000))
-    for subject in subjects():
+    for subject in solver_cases():
         yield from _timed(
             f"{subject.name} at epsilon = 2, {FITS} runs at most",
             lambda subject=subject: audited(subject, RELATION, epsilon=2.0, delta=1e-5, runs=FITS, confidence=0.99),
@@ -64,7 +64,7 @@ def _timed(
 
 def _replayed() -> Iterator[Row]:
     """The deterministic level on the smallest fit."""
-    gd = next(subject for subject in subjects() if subject.name == "gd")
+    gd = next(subject for subject in solver_cases() if subject.name == "gd")
     X, y = neighbors_of(RELATION)[0]
     before = time.perf_counter()
     found = audit.replay(gd.fit(2.0, 1e-5, RELATION), X, y.astype(float), bounds=BOUNDS)

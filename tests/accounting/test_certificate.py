@@ -91,7 +91,7 @@ def test_tampering_is_caught(case):
     [
         lambda stored: stored.update(surprise=1),
         lambda stored: stored.pop("delta"),
-        lambda stored: stored.update(format=1),
+        lambda stored: stored.update(format=2),
         lambda stored: stored.update(epsilon="1"),
         lambda stored: stored.update(delta=None),
         lambda stored: stored.update(neighbors="cousins"),

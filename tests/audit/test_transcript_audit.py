@@ -13,7 +13,7 @@ from discreet.accounting.events import Gaussian
 from discreet.accounting.plan import Plan
 from discreet.accounting.pricing import remembered_prices
 from discreet.audit import transcript_audit
-from discreet.audit.solver_cases import Subject, neighbors_of, subjects
+from discreet.audit.solver_cases import SolverCase, neighbors_of, solver_cases
 from discreet.curator import session
 from discreet.curator.lattice import noise
 from discreet.errors import Unsupported
@@ -21,7 +21,7 @@ from discreet.solvers.gd import GradientDescent
 from discreet.solvers.registry import CANARY_CLIP
 from tests.audit.laws import NEVER, accuracy_of, most_exceptions, mu_of, power
 
-NAMED = {subject.name: subject for subject in subjects()}
+NAMED = {subject.name: subject for subject in solver_cases()}
 EPSILON, DELTA = 8.0, 1e-5
 MU = mu_of(EPSILON, DELTA)
 REPLACE = Neighbors.REPLACE_ONE
@@ -147,7 +147,7 @@ def test_one_release_without_its_noise_is_refuted(monkeypatch):
 
     solver = GradientDescent(n_steps=2, clip=CANARY_CLIP, step_size=1e-4)
     monkeypatch.setattr(noise, "rounded_gaussian", forgetful)
-    assert audited(Subject("two steps", solver), runs=runs).refuted
+    assert audited(SolverCase("two steps", solver), runs=runs).refuted
 
 
 @pytest.mark.statistical

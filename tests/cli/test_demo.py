@@ -61,7 +61,7 @@ def test_says_what_is_synthetic_and_what_is_public(shown):
 
 
 def test_what_is_refused_ends_it(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.report.table_report.outlook", lambda *_, **__: None)
+    monkeypatch.setattr("discreet.report.table_report.cost_forecast", lambda *_, **__: None)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "mine.txt").write_text("mine")
     result = run("demo", "--rows", 400, "--out", tmp_path)
@@ -71,7 +71,7 @@ def test_what_is_refused_ends_it(run, tmp_path, monkeypatch):
 
 
 def test_leaves_alone_what_is_not_its_own(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.report.table_report.outlook", lambda *_, **__: None)
+    monkeypatch.setattr("discreet.report.table_report.cost_forecast", lambda *_, **__: None)
     Ledger.create(tmp_path / "budget.db")
     (tmp_path / "schema.toml").write_text("mine")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -190,8 +190,8 @@ def test_what_is_bought_and_who_is_protected(ok, place):
     (place / "s.toml").write_text('person = "name"\n' + text.replace('"name", ', ""))
     told = ok(*CHECK, "s.toml", "table.csv").stdout
     assert "each person, by name" in told
-    assert "bought from the budget of each fit: the range of age" in told
-    assert json.loads(ok(*CHECK, "s.toml", "--json").stdout)["bought"] == ["age"]
+    assert "estimated from the budget of each fit: the range of age" in told
+    assert json.loads(ok(*CHECK, "s.toml", "--json").stdout)["estimated"] == ["age"]
     (place / "s.toml").write_text(NUMBERS)
     assert "to predict: visits, 0 to 20" in ok(*CHECK, "s.toml").stdout
 

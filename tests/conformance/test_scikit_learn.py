@@ -1,13 +1,14 @@
 """scikit-learn's own checks on every estimator, and the list of those that privacy forbids to pass."""
 
 import functools
+import inspect
 import math
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -15,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+import discreet
 from discreet import (
     Bounds,
     DPElasticNet,
@@ -30,7 +32,8 @@ from discreet import (
     TableModel,
 )
 from discreet.losses import Huber, SmoothedHinge
-from discreet.models import DPClassifier, DPRegressor, TableSearch
+from discreet.models import DPClassifier, DPRegressor, SchemaEncoder, TableSearch
+from discreet.models.base import DPLinearModel
 from discreet.schema import Number, Target
 from discreet.solvers import GradientDescent
 
@@ -75,6 +78,8 @@ TABLES = [
     TableModel(_SCHEMA),
     TableSearch(_SCHEMA, DPRandomizedSearch(DPLogisticRegression(), {"alpha": [1e-3, 1e-2]}, delta=1e-5)),
 ]
+
+ENCODER = SchemaEncoder(_SCHEMA)
 
 # The one table of exclusions: check -> why passing it would break the promise.
 _EVERYONE = {
@@ -167,8 +172,22 @@ def test_scikit_learn_check(estimator, check):
     check(clone(estimator))
 
 
+def test_every_public_estimator_is_checked():
+    """With the solver that "auto" chooses, and without noise; searches with the former, tables by their own checks."""
+    public = {
+        thing
+        for package in (discreet, discreet.models)
+        for thing in (getattr(package, name) for name in dir(package))
+        if inspect.isclass(thing) and issubclass(thing, BaseEstimator) and hasattr(thing, "fit")
+    }
+    arrays = {kind for kind in public if issubclass(kind, DPLinearModel)}
+    assert {type(one) for one in ESTIMATORS} == arrays
+    assert {type(one) for one in DEFAULTS} == arrays | {DPRandomizedSearch}
+    assert {type(one) for one in (*TABLES, ENCODER)} == public - arrays - {DPRandomizedSearch}
+
+
 @pytest.mark.parametrize("name", _WITHOUT_ARRAYS)
-@pytest.mark.parametrize("estimator", TABLES, ids=_name)
+@pytest.mark.parametrize("estimator", [*TABLES, ENCODER], ids=_name)
 def test_scikit_learn_check_of_table_models(estimator, name):
     getattr(estimator_checks, f"check_{name}")(type(estimator).__name__, clone(estimator))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CURRENCIES = ("gaussian", "low", "high", "epsilon", "delta")
+AMOUNT_NAMES = ("gaussian", "low", "high", "epsilon", "delta")
 UNIT, MOST = 2**40, 2**60
 
 
@@ -55,9 +55,9 @@ def faults(now: Snapshot, before: Snapshot | None = None) -> list[str]:
         found.append("a release has no entry")
     for name, account in now.accounts.items():
         charges = [entry[4:9] for entry in now.charges if entry[2] == name]
-        for at, currency in enumerate(CURRENCIES):
-            if account[f"{currency}_spent"] != min(sum(charge[at] for charge in charges), MOST):
-                found.append(f"{currency} is not the sum of the charges")
+        for at, filter in enumerate(AMOUNT_NAMES):
+            if account[f"{filter}_spent"] != min(sum(charge[at] for charge in charges), MOST):
+                found.append(f"{filter} is not the sum of the charges")
         if account["charges"] != len(charges):
             found.append("the charges are miscounted")
         if charges and not is_within(account):
@@ -73,7 +73,8 @@ def faults(now: Snapshot, before: Snapshot | None = None) -> list[str]:
 def is_within(account: dict[str, Any], charge: tuple[int, ...] = (0, 0, 0, 0, 0)) -> bool:
     """Whether an account would be within its cap after one more charge."""
     room = [
-        account[f"{name}_spent"] + more <= account[f"{name}_cap"] for name, more in zip(CURRENCIES, charge, strict=True)
+        account[f"{name}_spent"] + more <= account[f"{name}_cap"]
+        for name, more in zip(AMOUNT_NAMES, charge, strict=True)
     ]
     pure = account["delta_spent"] + charge[4] == 0
     return all(room[3:]) if account["adds"] else any(room[:3]) or (pure and room[3])

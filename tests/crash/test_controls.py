@@ -21,7 +21,7 @@ from discreet.ledger.store import OVER_CAP, OverCap
 from tests.crash.charges import DATASET, charge
 from tests.crash.children import Child
 from tests.crash.killing import Crowd, Folder, Log
-from tests.crash.observing import CURRENCIES, faults, raw, snapshot
+from tests.crash.observing import AMOUNT_NAMES, faults, raw, snapshot
 
 # --- release, then debit ----------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ def check_then_charge(ledger: Ledger, meet: Callable[[], None], *, moves: bool) 
         with ledger._store.writing() as at:
             ledger._append(at, "charge", DATASET, body, charge=cost)
             if moves:
-                moved = ", ".join(f"{name}_spent = {name}_spent + ?" for name in CURRENCIES)
+                moved = ", ".join(f"{name}_spent = {name}_spent + ?" for name in AMOUNT_NAMES)
                 at.run(f"UPDATE account SET charges = charges + 1, {moved}", *astuple(cost))
     except OverCap:
         return False

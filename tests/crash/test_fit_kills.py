@@ -71,7 +71,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     verified("budget", "init", place / "budget.db")
     verified("budget", "grant", "people", "--epsilon", 9, "--delta", 1e-4, "--ledger", place / "budget.db")
     words = (place / "table.csv", "-s", place / "schema.toml", "-o", place / "warm")
-    with patch("discreet.report.table_report.outlook", lambda *_, **__: None):
+    with patch("discreet.report.table_report.cost_forecast", lambda *_, **__: None):
         verified("fit", *words)
     shutil.rmtree(place / "warm")
     return place

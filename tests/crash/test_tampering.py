@@ -16,10 +16,10 @@ from discreet.errors import LedgerError
 from discreet.ledger.chain import Entry
 from discreet.ledger.privacy_filters import Amounts
 from tests.crash.charges import DATASET, charge
-from tests.crash.observing import CURRENCIES, raw, snapshot
+from tests.crash.observing import AMOUNT_NAMES, raw, snapshot
 from tests.crash.test_kills import model, records
 
-COLUMNS = ("seq", "kind", "dataset", "charge_id", *CURRENCIES, "body", "prev", "hash")
+COLUMNS = ("seq", "kind", "dataset", "charge_id", *AMOUNT_NAMES, "body", "prev", "hash")
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +205,7 @@ def rewritten(connection: sqlite3.Connection, change: Callable[[list[Entry]], li
         connection.execute(f"INSERT INTO entry VALUES ({', '.join('?' * 12)})", values)
         if sealed.kind == "charge" and sealed.dataset == DATASET:
             spent, charges = spent + sealed.charge, charges + 1
-    settings = ", ".join(f"{name}_spent = {getattr(spent, name)}" for name in CURRENCIES)
+    settings = ", ".join(f"{name}_spent = {getattr(spent, name)}" for name in AMOUNT_NAMES)
     connection.execute(f"UPDATE account SET {settings}, charges = {charges} WHERE name = '{DATASET}'")
 
 
@@ -213,7 +213,7 @@ def cheaper(listed: list[Entry]) -> list[Entry]:
     return [replace(e, charge=Amounts(*(v // 2 for v in astuple(e.charge)))) if e.seq == 3 else e for e in listed]
 
 
-def cheaper_in_one_currency(listed: list[Entry]) -> list[Entry]:
+def cheaper_in_one_filter(listed: list[Entry]) -> list[Entry]:
     return [
         replace(e, charge=replace(e.charge, gaussian=e.charge.gaussian - 10**4)) if e.seq == 3 else e for e in listed
     ]
@@ -227,7 +227,7 @@ def free(listed: list[Entry]) -> list[Entry]:
     return [without_events(entry) if entry.seq == 3 else entry for entry in listed]
 
 
-@pytest.mark.parametrize("change", [cheaper, cheaper_in_one_currency])
+@pytest.mark.parametrize("change", [cheaper, cheaper_in_one_filter])
 def test_a_chain_rebuilt_with_smaller_charges_is_found_by_pricing(
     filled: Path, attacker: sqlite3.Connection, change: Callable[[list[Entry]], list[Entry]]
 ) -> None:

@@ -281,9 +281,9 @@ assert "mine" in registered_solvers()
 assert "discreet.solvers.mine" not in sys.modules, "nothing is imported for its name"
 from discreet.models.solver_choice import solver_names
 from discreet.models.persistence import _setting_class
-from discreet.audit.solver_cases import subject_named
+from discreet.audit.solver_cases import solver_case
 from discreet.losses.base import LOSSES
-print("mine" in solver_names(), _setting_class("Mine").__name__, subject_named("mine").name, LOSSES["mine"].__name__)
+print("mine" in solver_names(), _setting_class("Mine").__name__, solver_case("mine").name, LOSSES["mine"].__name__)
 from discreet.cli import main
 sys.argv = ["discreet", "fit", "--help"]
 main()

@@ -18,7 +18,7 @@ from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger import rows
 from discreet.ledger.account import Account
 from discreet.ledger.chain import Entry
-from discreet.ledger.privacy_filters import CURRENCIES, FREE, NEVER, UNIT, Amounts
+from discreet.ledger.privacy_filters import AMOUNT_NAMES, FREE, NEVER, UNIT, Amounts
 from discreet.ledger.store import OverCap
 
 PLAN = Plan([Release("noisy_gradient", 10)])
@@ -185,7 +185,7 @@ def test_the_trigger_alone_moves_accounts_as_python_does(seed):
 
 
 def test_negative_charges_are_refused_by_the_database():
-    for name in CURRENCIES:
+    for name in AMOUNT_NAMES:
         ledger = Ledger(":memory:")
         ledger.grant("a", 1.0, 1e-6)
         with pytest.raises(LedgerError), ledger._store.writing() as at:

@@ -103,7 +103,7 @@ def test_the_best_adaptive_adversary_stays_below_delta(epsilon, delta, responses
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "responses"), ATTACKS)
-def test_with_all_of_delta_for_each_currency_the_adversary_wins(epsilon, delta, responses):
+def test_with_all_of_delta_for_each_filter_the_adversary_wins(epsilon, delta, responses):
     """The negative control: switching between filters by the loss so far is worth something, and shares pay for it."""
     assert attacked(epsilon, delta, responses, (1.0, 1.0)) > 1.02
 

@@ -110,7 +110,7 @@ def test_what_is_released_later_is_listed_and_short() -> None:
     certificate = Certificate(epsilon=1.0, delta=1e-6, neighbors="replace_one", events=())
     later = {"created": "2030-01-01", "trace": (Charge("q", 0.1, 1),), "ledger": None}
     assert replace(certificate, **later).public_digest() == certificate.public_digest()
-    estimated = [{"bought_ranges": {"a": ends}} for ends in ([0, 1], [2, 3])]
+    estimated = [{"estimated_ranges": {"a": ends}} for ends in ([0, 1], [2, 3])]
     one, other = (replace(certificate, assumed_public=facts).public_digest() for facts in estimated)
     assert one == other != certificate.public_digest()
 

@@ -25,7 +25,7 @@ from discreet.ledger.account import Account
 from discreet.ledger.chain import Entry
 from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.postgres import LOCK, SCHEMA, PostgresStore, grants_for
-from discreet.ledger.privacy_filters import CURRENCIES, Amounts
+from discreet.ledger.privacy_filters import AMOUNT_NAMES, Amounts
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tested: no psycopg", exc_type=ImportError)
 
@@ -66,7 +66,7 @@ def insert(at, ledger: Ledger, amounts: Amounts = Amounts(1, 1, 1, 1, 1)) -> Non
     """A well-formed charge that nobody checked."""
     *_, last = ledger.entries()
     entry = Entry.after(last.seq, last.hash, "charge", "census", {}, charge=amounts)
-    columns = ("seq", "kind", "dataset", *CURRENCIES, "body", "prev", "hash")
+    columns = ("seq", "kind", "dataset", *AMOUNT_NAMES, "body", "prev", "hash")
     values = (entry.seq, entry.kind, entry.dataset, *astuple(entry.charge), entry.body, entry.prev, entry.hash)
     at.run(f"INSERT INTO entry ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})", *values)
 
@@ -702,8 +702,8 @@ def test_the_role_cannot_overspend_by_hand(house):
     account = house.owned.account("census")
     with pytest.raises(psycopg.errors.CheckViolation, match="within_the_cap"):
         house.as_role(
-            f"INSERT INTO {SCHEMA}.entry SELECT seq + 1, kind, dataset, NULL, {', '.join(CURRENCIES)}, body, hash, 'x' "
-            f"FROM {SCHEMA}.entry ORDER BY seq DESC LIMIT 1"
+            f"INSERT INTO {SCHEMA}.entry SELECT seq + 1, kind, dataset, NULL, {', '.join(AMOUNT_NAMES)}, body, hash, "
+            f"'x' FROM {SCHEMA}.entry ORDER BY seq DESC LIMIT 1"
         )
     assert house.owned.account("census") == account
 
@@ -711,7 +711,7 @@ def test_the_role_cannot_overspend_by_hand(house):
 def test_the_owners_functions_serve_no_other_table(house):
     """On a table of the role's own, with types of its own, they would run its casts with the owner's rights."""
     house.grant()
-    columns = ", ".join(f"{name} BIGINT" for name in CURRENCIES)
+    columns = ", ".join(f"{name} BIGINT" for name in AMOUNT_NAMES)
     house.server.execute(f"GRANT CREATE ON DATABASE ledgers TO {quoted(house.role)}")
     house.as_role(f"CREATE SCHEMA mine CREATE TABLE entry (dataset TEXT, {columns})")
     try:

@@ -197,7 +197,7 @@ def test_log_moments_of_pure_events_neither_cancel_nor_fall_short(moments, refer
                 assert mpmath.mpf(float(found)) >= exact * (1 - mpmath.mpf(2) ** -52)
 
 
-def test_what_has_no_price_in_a_currency_never_fits_there():
+def test_what_has_no_price_in_a_filter_never_fits_there():
     orders = (15, 45)
     assert charge_of(price_plan([], Budget(1.0, 1e-6)), orders, 1e-6) == FREE
     mixed = charge_of(price_plan([Gaussian(50.0), PureDP(0.01)], Budget(1.0, 1e-6)), orders, 1e-6)
@@ -225,7 +225,7 @@ def test_the_epsilon_that_is_added_holds_at_the_delta_that_is_added(fit_delta):
 
 
 def test_more_delta_than_the_cap_has_no_price_for_adding_up():
-    """In the other currencies it has: their price does not depend on the claim."""
+    """In the other filters it has: their price does not depend on the claim."""
     for fit_delta in (math.nextafter(1e-6, 1) * (1 + 1e-14), 1e-5, 0.5):
         charge = charge_of(price_plan([Gaussian(6.0)], Budget(1e3, fit_delta)), (15, 45), 1e-6)
         assert charge.epsilon == charge.delta == NEVER

@@ -15,7 +15,7 @@ from discreet.budget import Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger.chain import GENESIS, Entry
 from discreet.ledger.fingerprint import Fingerprint
-from discreet.ledger.privacy_filters import CURRENCIES, NEVER, Amounts
+from discreet.ledger.privacy_filters import AMOUNT_NAMES, NEVER, Amounts
 from discreet.ledger.store import OverCap
 
 CAP = {"epsilon": 3.0, "delta": 1e-6}
@@ -516,7 +516,7 @@ def forged(ledger: Ledger, amounts: Amounts, dataset: str = "census") -> Entry:
 
 
 def insert(at, entry: Entry) -> None:
-    columns = ("seq", "kind", "dataset", *CURRENCIES, "body", "prev", "hash")
+    columns = ("seq", "kind", "dataset", *AMOUNT_NAMES, "body", "prev", "hash")
     values = (entry.seq, entry.kind, entry.dataset, *astuple(entry.charge), entry.body, entry.prev, entry.hash)
     at.run(f"INSERT INTO entry ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})", *values)
 
@@ -559,7 +559,7 @@ CHANGES = [
     "DELETE FROM ledger",
     "DELETE FROM account",
     "UPDATE account SET charges = charges - 1",
-    *(f"UPDATE account SET {currency}_spent = {currency}_spent - 1" for currency in CURRENCIES),
+    *(f"UPDATE account SET {filter}_spent = {filter}_spent - 1" for filter in AMOUNT_NAMES),
     "UPDATE account SET gaussian_cap = 0, low_cap = 0, high_cap = 0",
     "INSERT INTO entry SELECT seq + 1, kind, dataset, NULL, -1, 0, 0, 0, 0, body, hash, 'x' FROM entry WHERE seq = 2",
     "INSERT INTO entry SELECT seq + 1, kind, dataset, NULL, 1, 1, 1, 1, 1, body, prev, 'x' FROM entry WHERE seq = 2",

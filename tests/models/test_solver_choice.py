@@ -28,11 +28,11 @@ from discreet.solvers import whitened_defaults as rules
 
 LIMIT = "without noise, full gradients reach the optimum"
 COUNTS = "counts need the declared coordinates"
-SHAPE = "seeing the data's shape first pays for itself"
+ESTIMATE = "estimating the mean and covariance first improves accuracy"
 GREEDY = "greedy steps fail least where there is little signal"
 PROXIMAL = "a proximal step follows a penalty that is not smooth"
 ONE = "one release is cheapest where noise is pure"
-FULL = "full batches have the least noise a pass"
+FULL = "full batches have the least noise per pass"
 WIDE = "second moments would not fit"
 
 SMOOTH = (NoPenalty(), L2(0.1))
@@ -76,7 +76,7 @@ def test_counts():
 def test_numbers_with_signal(loss):
     for penalty in (*SMOOTH, *SEPARABLE):
         for facts in ({}, {"p": 400}, {"relation": "replace_one"}, {"relation": "add_remove", "n": None}):
-            assert chosen(loss, penalty, **facts) == line("whitened", SHAPE)
+            assert chosen(loss, penalty, **facts) == line("whitened", ESTIMATE)
 
 
 @pytest.mark.parametrize("loss", NUMBERS)
@@ -119,9 +119,9 @@ def test_everything_else():
         for loss in CLASSES:
             for facts in ({}, {"n": 10}, {"sparse": True}, {"p": 5000}, {"relation": "replace_one"}, {"n": None}):
                 facts = {**facts, **({"relation": "add_remove"} if facts.get("n", 1) is None else {})}
-                assert chosen(loss, penalty, **facts) == line("whitened", SHAPE)
+                assert chosen(loss, penalty, **facts) == line("whitened", ESTIMATE)
         for loss in NUMBERS:
-            assert chosen(loss, penalty, n=10) == line("whitened", SHAPE)
+            assert chosen(loss, penalty, n=10) == line("whitened", ESTIMATE)
 
 
 # ------------------------------------------------------------------------------- what `whitened` then is
@@ -183,13 +183,13 @@ def notes_of(model, X=None, y=None, n=3000):
 CLASS = {"bounds": 1.0, "classes": (0, 1)}
 NUMBER = {"bounds": 1.0, "target": (0, 1)}
 FITS = {
-    "classes": (DPLogisticRegression(2.0, 1e-6, **CLASS), ("whitened", SHAPE)),
-    "margins": (DPLinearSVC(2.0, 1e-6, **CLASS), ("whitened", SHAPE)),
-    "numbers": (DPLinearRegression(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
-    "ridge": (DPRidge(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
-    "huber": (DPHuberRegressor(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
-    "lasso": (DPLasso(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
-    "net": (DPElasticNet(2.0, 1e-6, **NUMBER), ("whitened", SHAPE)),
+    "classes": (DPLogisticRegression(2.0, 1e-6, **CLASS), ("whitened", ESTIMATE)),
+    "margins": (DPLinearSVC(2.0, 1e-6, **CLASS), ("whitened", ESTIMATE)),
+    "numbers": (DPLinearRegression(2.0, 1e-6, **NUMBER), ("whitened", ESTIMATE)),
+    "ridge": (DPRidge(2.0, 1e-6, **NUMBER), ("whitened", ESTIMATE)),
+    "huber": (DPHuberRegressor(2.0, 1e-6, **NUMBER), ("whitened", ESTIMATE)),
+    "lasso": (DPLasso(2.0, 1e-6, **NUMBER), ("whitened", ESTIMATE)),
+    "net": (DPElasticNet(2.0, 1e-6, **NUMBER), ("whitened", ESTIMATE)),
     "lasso, little signal": (DPLasso(0.01, 1e-6, **NUMBER), ("gcd", GREEDY)),
     "counts": (DPPoissonRegressor(2.0, 1e-6, **NUMBER), ("gd", COUNTS)),
     "l1 classes": (DPLogisticRegression(2.0, 1e-6, penalty="l1", alpha=0.01, **CLASS), ("gd", PROXIMAL)),
@@ -205,7 +205,7 @@ def test_the_reason_stands_in_the_certificate(name):
     model = type(model)(**{**model.get_params(deep=False), "solver": "auto"})
     notes = notes_of(model)
     assert f"auto chose {chose}: {reason}" in notes
-    assert "what was left open follows from declared facts alone" in notes
+    assert "unset parameters were chosen from declared facts only" in notes
     assert str(reason) in str(model.certificate_)
 
 

@@ -9,19 +9,19 @@ import time
 from pathlib import Path
 
 from tests.mutants.catalog import MUTANTS
-from tests.mutants.nursery import Nursery
 from tests.mutants.page import PAGE, write
 from tests.mutants.planting import planted
+from tests.mutants.workers import Workers
 
 
 def run(wanted: list[str]) -> None:
     chosen = [mutant for mutant in MUTANTS if not wanted or any(word in mutant.name for word in wanted)]
-    with Nursery() as nursery, tempfile.TemporaryDirectory() as folder:
+    with Workers() as workers, tempfile.TemporaryDirectory() as folder:
         for index, mutant in enumerate(chosen):
             report, package = Path(folder, f"report{index}"), Path(folder, f"package{index}")
             report.mkdir()
             start = time.monotonic()
-            found = nursery.run(planted(mutant, package), list(mutant.killers), report)
+            found = workers.run(planted(mutant, package), list(mutant.killers), report)
             killer = found.failures[0] if found.failures else None
             fate = "SURVIVED" if killer is None else killer.test
             print(f"{time.monotonic() - start:5.1f} s  {mutant.name}: {fate}", flush=True)

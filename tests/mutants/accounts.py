@@ -87,7 +87,7 @@ MUTANTS = (
         "assert exact <= charged",
     ),
     Mutant(
-        "all of delta for every currency",
+        "all of delta for every filter",
         "Each of the ledger's filters has the whole delta, as if it were the only one.",
         (
             Edit(

@@ -166,7 +166,7 @@ MUTANTS = (
     ),
     Mutant(
         "a count without noise",
-        "Under add_remove the bought number of records is exact.",
+        "Under add_remove the released number of records is exact.",
         (
             Edit(
                 "curator/queries/counts.py",
@@ -174,7 +174,7 @@ MUTANTS = (
                 "return float(session.release(release, unit, exact, exact + 0 * drawn)[0] * unit.step)",
             ),
         ),
-        ("tests/mutants/test_killers.py::test_a_bought_number_has_the_noise_of_its_lattice[noisy_count]",),
+        ("tests/mutants/test_killers.py::test_a_released_number_has_the_noise_of_its_lattice[noisy_count]",),
         "assert abs(noises.var() - 1) <",
     ),
     Mutant(
@@ -187,7 +187,7 @@ MUTANTS = (
                 "return float(session.release(release, unit, exact, exact)[0] * unit.step)",
             ),
         ),
-        ("tests/mutants/test_killers.py::test_a_bought_number_has_the_noise_of_its_lattice[noisy_share_within]",),
+        ("tests/mutants/test_killers.py::test_a_released_number_has_the_noise_of_its_lattice[noisy_share_within]",),
         "assert abs(noises.var() - 1) <",
     ),
     Mutant(

@@ -93,7 +93,7 @@ def test_a_planned_sample_is_drawn():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("query", ["noisy_count", "noisy_share_within"])
-def test_a_bought_number_has_the_noise_of_its_lattice(query):
+def test_a_released_number_has_the_noise_of_its_lattice(query):
     """The variance of 300 noises over 2^m, within six standard errors of 1."""
     count = 300
     data = PrivateData(np.ones((5, 1)), np.ones(5), Bounds(1.0, classes=(0, 1)), fit_intercept=False)

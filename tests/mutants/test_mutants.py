@@ -5,9 +5,9 @@ import pytest
 from tests.mutants import accounts, counts, inputs, noise, prices, sensitivity
 from tests.mutants.catalog import MUTANTS
 from tests.mutants.mutant import ROOT, Edit, Mutant, Stale, edited, killers_of
-from tests.mutants.nursery import Nursery
 from tests.mutants.page import PAGE, page
 from tests.mutants.planting import planted
+from tests.mutants.workers import Workers
 
 CLUMSY = ("NameError", "TypeError", "AttributeError", "ImportError", "ModuleNotFoundError", "SyntaxError", "KeyError")
 """What fails so is broken code, not a bug that was noticed."""
@@ -29,25 +29,25 @@ def with_level(mutant):
 
 
 @pytest.fixture(scope="session")
-def nursery():
-    with Nursery() as made:
+def workers():
+    with Workers() as made:
         yield made
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("half", range(HALVES))
-def test_the_package_as_it_is_passes_all_killers(nursery, tmp_path, half):
+def test_the_package_as_it_is_passes_all_killers(workers, tmp_path, half):
     (tmp_path / "report").mkdir()
     killers = killers_of(MUTANTS)
-    found = nursery.run(planted(None, tmp_path / "package"), killers[half::HALVES], tmp_path / "report")
+    found = workers.run(planted(None, tmp_path / "package"), killers[half::HALVES], tmp_path / "report")
     assert found.code == 0, found.output
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("mutant", [with_level(mutant) for mutant in MUTANTS])
-def test_it_is_killed(nursery, tmp_path, mutant):
+def test_it_is_killed(workers, tmp_path, mutant):
     (tmp_path / "report").mkdir()
-    found = nursery.run(planted(mutant, tmp_path / "package"), list(mutant.killers), tmp_path / "report")
+    found = workers.run(planted(mutant, tmp_path / "package"), list(mutant.killers), tmp_path / "report")
     assert found.code == 1, found.output  # 0: it survived; others: nothing was tested
     assert found.errors == ()
     assert len(found.failures) == 1
@@ -81,12 +81,12 @@ def test_a_text_that_is_not_there_once_is_stale(old):
         edited(Mutant("stale", "", (Edit("budget.py", old, ""),), (), ""))
 
 
-def test_a_mutant_that_changes_nothing_survives(nursery, tmp_path):
+def test_a_mutant_that_changes_nothing_survives(workers, tmp_path):
     """Control: the judge is able to acquit."""
     (tmp_path / "report").mkdir()
     harmless = Mutant("harmless", "", (Edit("budget.py", "return 2 if self is", "return 1 + 1 if self is"),), (), "")
     killers = ["tests/test_budget.py::test_what_a_relation_means"]
-    found = nursery.run(planted(harmless, tmp_path / "package"), killers, tmp_path / "report")
+    found = workers.run(planted(harmless, tmp_path / "package"), killers, tmp_path / "report")
     assert (found.code, found.failures) == (0, ())
 
 

@@ -81,8 +81,8 @@ def test_noise_is_fresh(metric, name):
 def test_a_statistic_of_the_whole_table_is_found(monkeypatch):
     """Bins from the margins themselves, as a careless hand would make them."""
 
-    def quantiles(model, margins, scored, buyer):
-        buyer.bought += 1
+    def quantiles(model, margins, scored, noisy):
+        noisy.released += 1
         return np.unique(np.quantile(margins[scored], np.linspace(0, 1, 9)[1:-1]))
 
     monkeypatch.setattr(roc, "_bins", quantiles)
@@ -91,7 +91,7 @@ def test_a_statistic_of_the_whole_table_is_found(monkeypatch):
 
 
 def test_noise_below_the_price_is_found(monkeypatch):
-    """All three purchases at the noise of one."""
+    """All three releases at the noise of one."""
     honest = PricedPlan.only
 
     def only(self, place, clip):

@@ -110,8 +110,8 @@ def test_a_pipeline_does_not_forget_the_persons():
         make_private_pipeline(Schema(PLAIN.columns, PLAIN.target, person="p"), DPLogisticRegression(epsilon=1.0))
 
 
-def test_a_failure_after_a_purchase_was_an_answer(tmp_path):
-    """What was bought decides whether the range can be used: asked again, it must not be bought again for free."""
+def test_a_failure_after_an_estimate_was_an_answer(tmp_path):
+    """What was estimated decides whether the range can be used: it must not be estimated again for free."""
     ledger = Ledger.create(tmp_path / "ledger.db")
     ledger.grant("x", epsilon=100, delta=1e-3, neighbors="replace_one")
     table = pd.DataFrame({"a": np.ones(4000), "t": "y"})

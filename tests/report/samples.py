@@ -7,7 +7,7 @@ from discreet.accounting.events import Gaussian, NonPrivate
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.ledger.account import Spent
-from discreet.report.forecast_section import Outlook, Simulated
+from discreet.report.forecast_section import CostForecast, Simulated
 from discreet.report.model_report import Coefficient, Fact, ModelReport, Score
 
 EVIL = "</script><script>alert(\"x\")</script><!--<img src='http://example.org/x'>&amp;"
@@ -31,7 +31,7 @@ def certificate(**facts):
     return Certificate(**{**settings, **facts})
 
 
-def outlook(**changes):
+def forecast(**changes):
     places = (0.25, 0.5, 1.0, 2.0, 4.0)
     settings = {
         "n": 30_000,
@@ -43,7 +43,7 @@ def outlook(**changes):
         "steps": ("noisy_mean", "noisy_second_moment", "noisy_gradient"),
         "remarks": ("Simulated on 3 synthetic tables.",),
     }
-    return Outlook(**{**settings, **changes})
+    return CostForecast(**{**settings, **changes})
 
 
 def spent():
@@ -69,11 +69,11 @@ def plain(**changes):
         "level": 0.95,
         "facts": [
             Fact("age", "number from 18 to 110", "declared"),
-            Fact("bmi", "number from 11.9 to 61.2", "bought"),
+            Fact("bmi", "number from 11.9 to 61.2", "estimated"),
             Fact("rows", "30,000", "container"),
         ],
         "spent": spent(),
-        "outlook": outlook(),
+        "forecast": forecast(),
         "scores": [Score("accuracy", 0.786, 0.778, 0.794, 0.95, 0.1, "on 10,000 held-out rows, with noise")],
         "units": "log-odds per unit of the column",
     }
@@ -98,7 +98,8 @@ def hard():
             coefficients.append(Coefficient(name, column, output, value, width, EVIL))
     coefficients += [Coefficient("intercept", "", output, 90.0, 1.0) for output in outputs]
     facts = [
-        Fact(column, f"one of {name}", "bought" if k % 5 == 0 else "declared") for k, (column, name) in enumerate(names)
+        Fact(column, f"one of {name}", "estimated" if k % 5 == 0 else "declared")
+        for k, (column, name) in enumerate(names)
     ]
     made = certificate(unit="person", model=EVIL, notes=(EVIL,), assumed_public={"n": 30_000, EVIL: EVIL})
     scores = [Score(EVIL, 0.5, note=EVIL), Score("R2", -0.2, -0.4, 0.1, 0.9, 0.05, "long words " * 20)]
@@ -108,4 +109,4 @@ def hard():
 def not_private():
     """A model that promises nothing."""
     made = certificate(epsilon=math.inf, events=(NonPrivate(),), accountants={})
-    return plain(certificate=made, outlook=None, spent=None)
+    return plain(certificate=made, forecast=None, spent=None)

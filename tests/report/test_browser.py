@@ -6,7 +6,7 @@ import pytest
 
 from discreet.datasets import hospital
 from discreet.models import DPLogisticRegression
-from discreet.report.model_report import Coefficient, ModelReport, outlook
+from discreet.report.model_report import Coefficient, ModelReport, cost_forecast
 from tests.report import samples
 from tests.report.browser import CHROMIUM, Browser
 
@@ -24,7 +24,7 @@ def fitted():
         Coefficient(name, name, "", float(value), 0.4, "per 1")
         for name, value in zip(table.names, model.coef_[0], strict=True)
     ]
-    return ModelReport("Readmission", model.certificate_, named, outlook=outlook(model, 4_000, 13))
+    return ModelReport("Readmission", model.certificate_, named, forecast=cost_forecast(model, 4_000, 13))
 
 
 @pytest.fixture(scope="module")

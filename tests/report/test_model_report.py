@@ -13,9 +13,9 @@ from discreet.models.intervals import ALL_NOISE, covers, rounded
 from discreet.report import guarantee_section as promises
 from discreet.report.budget_section import plan_section, shares
 from discreet.report.coefficients_section import Coefficient, _rows, coefficient_figure, in_order
-from discreet.report.forecast_curves import outlook_section
+from discreet.report.forecast_curves import curves_section
 from discreet.report.html import number, round_ticks, short
-from discreet.report.model_report import Fact, ModelReport, certificate_in, outlook
+from discreet.report.model_report import Fact, ModelReport, certificate_in, cost_forecast
 from discreet.report.page import POLICY, part
 from tests.report import samples
 
@@ -138,7 +138,7 @@ def test_every_section_says_what_it_was_given():
     html = samples.plain().html()
     for text in (
         *(
-            "bought: released with noise",
+            "estimated: released with noise",
             "number from 11.9 to 61.2",
             "69.0% left",
             "noisy_second_moment",
@@ -158,10 +158,10 @@ def test_every_section_says_what_it_was_given():
     assert "charged to no ledger" in samples.plain(spent=None).html()
 
 
-def test_the_outlook_quotes_no_simulated_score():
+def test_the_forecast_quotes_no_simulated_score():
     """A synthetic table's accuracy is nobody's: only what privacy takes from it may be said."""
-    found = outlook(DPLogisticRegression(bounds=[(-1, 1)] * 4, classes=(0, 1), ledger=False), 3_000)
-    page = outlook_section(found)
+    found = cost_forecast(DPLogisticRegression(bounds=[(-1, 1)] * 4, classes=(0, 1), ledger=False), 3_000)
+    page = curves_section(found)
     assert not re.search(r"8[0-9](\.\d)?%", page.replace("85.0% (the ceiling)", ""))
     assert "points of accuracy, against the same model without privacy on the same rows" in page
     assert not {"score", "non_private", "trivial"} & {field.name for field in fields(found.over_epsilon[0])}
@@ -324,29 +324,29 @@ def test_numbers_are_written_for_people():
     assert round_ticks(-3.2, 10.7) == [0.0, 5.0, 10.0]
 
 
-def test_the_outlook_comes_from_public_facts():
-    found = outlook(DPRidge(epsilon=2.0, bounds=[(-1, 1)] * 3, target=(-1, 1), ledger=False), 5_000)
+def test_the_forecast_comes_from_public_facts():
+    found = cost_forecast(DPRidge(epsilon=2.0, bounds=[(-1, 1)] * 3, target=(-1, 1), ledger=False), 5_000)
     assert (found.n, found.p, found.epsilon, found.score) == (5_000, 3, 2.0, "R2")
     assert [point.at for point in found.over_epsilon] == pytest.approx([0.1, 0.4, 1.0, 2.0, 4.0, 10.0])
     assert [point.at for point in found.over_rows] == [250, 1_000, 2_500, 5_000, 10_000, 25_000]
     assert all(point.least <= point.lost <= point.most for point in found.over_epsilon)
-    read(samples.plain(outlook=found).html())
+    read(samples.plain(forecast=found).html())
 
 
-def test_an_outlook_has_no_simulation_where_it_would_take_long():
+def test_a_forecast_has_no_simulation_where_it_would_take_long():
     model = DPLogisticRegression(bounds=[(-1, 1)] * 3, classes=(0, 1), solver="sgd", ledger=False)
-    found = outlook(model, 5_000)
+    found = cost_forecast(model, 5_000)
     assert found.over_epsilon == ()
-    html = samples.plain(outlook=found).html()
+    html = samples.plain(forecast=found).html()
     assert "No simulation" in html
     assert "lost, over rows" not in html
-    late = outlook(DPRidge(bounds=[(-1, 1)] * 3, target=(-1, 1), ledger=False), 5_000, seconds=0.0)
+    late = cost_forecast(DPRidge(bounds=[(-1, 1)] * 3, target=(-1, 1), ledger=False), 5_000, seconds=0.0)
     assert late.over_rows == ()
     assert late.steps
 
 
-def test_without_privacy_there_is_no_outlook():
-    assert outlook(DPRidge(epsilon=math.inf, bounds=[(-1, 1)], target=(-1, 1)), 100) is None
+def test_without_privacy_there_is_no_forecast():
+    assert cost_forecast(DPRidge(epsilon=math.inf, bounds=[(-1, 1)], target=(-1, 1)), 100) is None
 
 
 def test_what_the_checks_found_is_told_with_its_meaning():

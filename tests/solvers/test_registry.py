@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.audit.solver_cases import subject_named
+from discreet.audit.solver_cases import solver_case
 from discreet.models.solver_choice import solver_names
 from discreet.registry import declared_in
 from discreet.solvers.registry import PARTS, SOLVERS
@@ -24,7 +24,7 @@ def test_a_solver_brings_what_others_ask(name):
     cls = SOLVERS[name]
     assert cls.name == name
     assert SOLVERS.class_named(cls.__name__) is cls
-    assert subject_named(name).level in ("transcript", "model")
+    assert solver_case(name).level in ("transcript", "model")
     assert (ROOT / "docs" / "solvers" / f"{name}.md").exists()
     assert f"solvers/{name}.md" in (ROOT / "mkdocs.yml").read_text()
 

@@ -11,9 +11,9 @@ from typing import Any
 
 CHECKED = "noisy_checks"
 """Among a certificate's facts: the noisy counts."""
-BOUGHT = "bought_ranges"
+ESTIMATED_RANGES = "estimated_ranges"
 """Among a certificate's facts: ranges that were released with noise, under this certificate."""
-ESTIMATED = (BOUGHT, CHECKED)
+ESTIMATED = (ESTIMATED_RANGES, CHECKED)
 """Among a certificate's facts: what was estimated with privacy budget, and not declared."""
 NULL = "null_records"
 _SURE, _MANY = 4.0, 0.02

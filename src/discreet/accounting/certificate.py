@@ -24,11 +24,11 @@ from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
 
-FORMAT = 3
+FORMAT = 1
 UNITS = ("record", "person")
 ARITHMETICS = ("exact lattice", "idealized")
 LATER = ("trace", "created", "ledger")
-"""The fields that are not known before records are read; ``BOUGHT`` is the fourth thing that is not."""
+"""The fields that are not known before records are read; ``ESTIMATED_RANGES`` is the fourth thing that is not."""
 
 
 @dataclass(frozen=True)

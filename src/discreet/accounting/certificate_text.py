@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting.cell_counts import BOUGHT, ESTIMATED, checked_in
+from discreet.accounting.cell_counts import ESTIMATED, ESTIMATED_RANGES, checked_in
 from discreet.accounting.events import TotalVariation
 from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
@@ -43,15 +43,15 @@ def _check_lines(certificate: "Certificate") -> list[str]:
     return [f"  {'Checks' if i == 0 else '':<14}{line}" for i, line in enumerate(lines)]
 
 
-def _bought_lines(certificate: "Certificate") -> list[str]:
-    bought = certificate.assumed_public.get(BOUGHT, {})
-    return [f"  Bought        {name} from {low:.6g} to {high:.6g}" for name, (low, high) in bought.items()]
+def _range_lines(certificate: "Certificate") -> list[str]:
+    ranges = certificate.assumed_public.get(ESTIMATED_RANGES, {})
+    return [f"  Estimated     {name} from {low:.6g} to {high:.6g}" for name, (low, high) in ranges.items()]
 
 
 def summary(certificate: "Certificate") -> str:
     """Return what matters first."""
     title = f"Privacy certificate: {certificate.headline}"
-    found = (*_claim_lines(certificate), *_bought_lines(certificate), *_check_lines(certificate))
+    found = (*_claim_lines(certificate), *_range_lines(certificate), *_check_lines(certificate))
     return _joined((title, "", *found, *_ledger_lines(certificate.ledger), *_coverage_lines(certificate)))
 
 
@@ -79,7 +79,7 @@ def _lines(certificate: "Certificate") -> list[str]:
     lines.append(
         "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
     )
-    lines += [*_bought_lines(certificate), *_check_lines(certificate)]
+    lines += [*_range_lines(certificate), *_check_lines(certificate)]
     lines.append("  Taken as public, not measured")
     public = {name: value for name, value in certificate.assumed_public.items() if name not in ESTIMATED}
     lines += [line for name, value in public.items() for line in _fact_lines(name, value)] or ["    nothing"]

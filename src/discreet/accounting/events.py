@@ -244,7 +244,7 @@ class PoissonSampled(_Released):
     """Each of the inner event's ``count`` releases sees its own, fresh Poisson sample of the records.
 
     The sampling probability is numerator/2^16, exactly. One sample that serves several releases is a
-    different, dearer event. Under ``replace_one`` a record that is not drawn must move the query by at
+    different, costlier event. Under ``replace_one`` a record that is not drawn must move the query by at
     most half its sensitivity (a sum of contributions of norm at most C: 2C against C) for Gaussian
     noise, and by at most its sensitivity for the pure mechanisms.
     """
@@ -287,7 +287,7 @@ class RepeatedSelection(_Released):
     Parameters
     ----------
     runs
-        What a run releases, its score included: one list of events for each kind of run, of which the dearest counts.
+        What a run releases, its score included: one list of events for each kind of run, of which the costliest counts.
     mean
         The mean of the number of runs.
     shape

@@ -256,7 +256,7 @@ def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price
     """Where no distribution can be had: Renyi DP, against zCDP where each event has a rho.
 
     A composition of zCDP events cannot be cheaper than the tight conversion of the sum of their rho by
-    much, nor dearer; sampled events and perturbed minima have no rho here and are left out of the sum, which
+    much, nor costlier; sampled events and perturbed minima have no rho here and are left out of the sum, which
     only lowers it.
     """
     rho = math.fsum(zcdp_of(event) for event in events)

@@ -73,7 +73,7 @@ def _epsilon_of(curve: Floats, delta: float) -> float:
 
 
 def _pure_price(selections: list[RepeatedSelection], others: tuple[Event, ...]) -> tuple[float, dict[str, float]]:
-    """(2 + eta) times the dearest kind of run, and the rest by basic composition; once more in decimals."""
+    """(2 + eta) times the most expensive kind of run, and the rest by basic composition; once more in decimals."""
     total, checked = pure_dp.composed(others), pure_dp.composed_in_decimals(others)
     for event in selections:
         if event.shape is None:

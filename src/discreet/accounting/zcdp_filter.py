@@ -1,4 +1,4 @@
-"""A zCDP filter: what an adaptive run may still buy, in exact integers.
+"""A zCDP filter: what an adaptive run may still spend, in exact integers.
 
 A solver that chooses its noise from earlier answers needs more than composition: a *filter*, which refuses any answer
 that would bring the sum of the rho above a total fixed beforehand. For zCDP such a filter costs nothing: whatever the
@@ -71,7 +71,7 @@ class Filter:
 
     @property
     def left(self) -> Fraction:
-        """What can still be bought, exactly; 0 where there is no total."""
+        """What can still be spent, exactly; 0 where there is no total."""
         return self.total - self.spent if self.is_limited else Fraction(0)
 
     @property
@@ -80,7 +80,7 @@ class Filter:
         return tuple(self._trace)
 
     def affords(self, rho: float) -> bool:
-        """Whether this could be bought now; free to ask, since what was spent follows from released answers."""
+        """Whether this could be charged now; free to ask, since what was spent follows from released answers."""
         needed = self._units(rho)
         return self._total is None or self._spent + needed <= self._total
 

@@ -3,8 +3,8 @@
 Each canary is a record with one feature of its own, whose gradient is longer than the clip, so that it contributes
 exactly the clip to one coordinate of the sum and nothing to the others. One release shows all canaries at once: its
 coordinates are as many independent runs. On the other side every canary is exchanged (blanked, removed). What is
-released goes through the real door, kernels, lattice and noise, at the noise that the real calibration gives a claim
-of (epsilon, delta) for one release; so whatever is wrong with any of them counts.
+released goes through the real admission, kernels, lattice and noise, at the noise that the real calibration gives a
+claim of (epsilon, delta) for one release; so whatever is wrong with any of them counts.
 """
 
 import math

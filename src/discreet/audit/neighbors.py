@@ -1,7 +1,7 @@
 """Worst-case neighbors: pairs of data sets that differ in one record (one person) of the nastiest kinds.
 
-A pair is (data, neighbor). Under ``zero_out`` the null record is written as a row of NaN, which the
-door turns into it; under ``replace_one`` and ``zero_out`` the changed record stands first or last.
+A pair is (data, neighbor). Under ``zero_out`` the null record is written as a row of NaN, which
+admission turns into it; under ``replace_one`` and ``zero_out`` the changed record stands first or last.
 """
 
 from collections.abc import Iterator

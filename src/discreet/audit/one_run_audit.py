@@ -1,6 +1,6 @@
 """Audit by a single release: many canaries, each in or out by a fair coin, and a guess of every coin.
 
-For wide models, where one release is dear. Steinke, Nasr and Jagielski (2023), Theorem 5.2: if the release is
+For wide models, where one release is expensive. Steinke, Nasr and Jagielski (2023), Theorem 5.2: if the release is
 (epsilon, delta)-DP, the number of right guesses of m independent fair coins, of which r are guessed at all, exceeds v
 with a chance of at most
 
@@ -96,8 +96,8 @@ def chance_of(right: int, guessed: int, canaries: int, epsilon: float, delta: fl
     """An upper bound on the chance of so many right guesses under (epsilon, delta)-DP."""
     law = binom(guessed, 1 / (1 + math.exp(-epsilon)))
     below = law.cdf(right - 1 - np.arange(0, right + 1))  # P(B <= v - 1 - i), i = 0..v
-    window = 2 * (below[0] - below[1:]) / np.arange(1, right + 1)
-    return float(law.sf(right - 1) + canaries * delta * (window.max() if right else 0.0))
+    excess = 2 * (below[0] - below[1:]) / np.arange(1, right + 1)
+    return float(law.sf(right - 1) + canaries * delta * (excess.max() if right else 0.0))
 
 
 def least_epsilon(right: int, guessed: int, canaries: int, delta: float, confidence: float) -> float:

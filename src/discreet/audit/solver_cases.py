@@ -1,4 +1,4 @@
-"""Registered solvers as subjects of audits: settings under which a canary shows all it can, and two neighbors.
+"""Registered solvers as cases of audits: settings under which a canary shows all it can, and two neighbors.
 
 One feature, a handful of records, and steps so short that the weights stay near 0: there the canary's gradient is
 longer than the clip, whatever the noise did before, so that it contributes the whole sensitivity to every answer.
@@ -22,7 +22,7 @@ BOUNDS = Bounds(features=1.0, classes=(0, 1), n=None)
 
 
 @dataclass(frozen=True)
-class Subject:
+class SolverCase:
     """A solver, and how it is audited: see ``AuditCase``."""
 
     name: str
@@ -38,7 +38,7 @@ class Subject:
 
 
 def _fit(
-    subject: Subject, epsilon: float, delta: float, relation: Neighbors, X: Any, y: Any, groups: Any = None
+    subject: SolverCase, epsilon: float, delta: float, relation: Neighbors, X: Any, y: Any, groups: Any = None
 ) -> Any:
     bounds = BOUNDS if relation.n_is_public else BOUNDS.with_facts(n=ROWS)
     model = DPLogisticRegression(
@@ -55,15 +55,15 @@ def _fit(
     return model.fit(X, y, groups)
 
 
-def subject_named(name: str) -> Subject:
-    """Return the subject that a registered solver makes, as its own file says."""
+def solver_case(name: str) -> SolverCase:
+    """Return the case that a registered solver makes, as its own file says."""
     case = audit_case(name)
-    return Subject(name, case.solver, case.level, case.alpha, case.effort, case.replays)
+    return SolverCase(name, case.solver, case.level, case.alpha, case.effort, case.replays)
 
 
-def subjects() -> tuple[Subject, ...]:
+def solver_cases() -> tuple[SolverCase, ...]:
     """Return all that can be audited by name."""
-    return tuple(subject_named(name) for name in SOLVERS.names())
+    return tuple(solver_case(name) for name in SOLVERS.names())
 
 
 def neighbors_of(relation: Neighbors) -> tuple[tuple[Any, Any], tuple[Any, Any]]:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from discreet.audit.audit_result import Audit
 from discreet.audit.model_audit import model
-from discreet.audit.solver_cases import Subject, neighbors_of
+from discreet.audit.solver_cases import SolverCase, neighbors_of
 from discreet.audit.transcript_audit import transcript
 from discreet.budget import Neighbors
 
 
 def audited(
-    subject: Subject,
+    subject: SolverCase,
     relation: Neighbors | str,
     *,
     epsilon: float,

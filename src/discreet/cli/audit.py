@@ -22,7 +22,7 @@ from discreet.cli.audit_options import (
     drawable,
     fitted_claim,
     named,
-    subjects,
+    solver_cases,
     sure,
     waiting,
 )
@@ -32,7 +32,7 @@ from discreet.cli.options import AsJson, Relation, echo_json
 
 if TYPE_CHECKING:
     from discreet.audit import Audit
-    from discreet.audit.solver_cases import Subject
+    from discreet.audit.solver_cases import SolverCase
 
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -82,7 +82,7 @@ def replay(
     """
     from discreet.accounting.pricing import remembered_prices
 
-    chosen = [named(one) for one in solver] if solver else [one for one in subjects() if one.replays]
+    chosen = [named(one) for one in solver] if solver else [one for one in solver_cases() if one.replays]
     found: list[Audit] = []
     with remembered_prices(), counted("Replaying", len(chosen) * len(neighbors or Neighbors)) as done:
         for subject in chosen:
@@ -101,7 +101,7 @@ def replay(
 
 
 def _replayed(
-    subject: "Subject", relation: Neighbors, claimed: tuple[float, float], persons: bool, *, quiet: bool
+    subject: "SolverCase", relation: Neighbors, claimed: tuple[float, float], persons: bool, *, quiet: bool
 ) -> "Audit | None":
     """One replay; ``quiet`` leaves out what the solver refuses to serve, instead of saying why."""
     import numpy as np
@@ -154,9 +154,9 @@ def gradient(
 ) -> None:
     """Audit one noisy gradient: canaries at exactly the clip bound. About a second.
 
-    The real door, kernels, lattice and noise answer for records whose clipped gradients are as long as they may be, on
-    either side. A threshold is fixed beforehand, and right guesses are counted. So a clip, a factor, a noise that
-    are off by a tenth are found with 100,000 runs, by a factor 2 with 3,000.
+    The real admission, kernels, lattice and noise answer for records whose clipped gradients are as long as they may
+    be, on either side. A threshold is fixed beforehand, and right guesses are counted. So a clip, a factor, a noise
+    that are off by a tenth are found with 100,000 runs, by a factor 2 with 3,000.
 
     It sees one release. How releases add up in a fit, it does not: use `discreet audit transcript`.
     """

@@ -13,7 +13,7 @@ from discreet.cli.forecast import FORMATS
 from discreet.cli.options import check_claim
 
 if TYPE_CHECKING:
-    from discreet.audit.solver_cases import Subject
+    from discreet.audit.solver_cases import SolverCase
 
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="The claim that is audited.")]
 Delta = Annotated[float, typer.Option("--delta", "-d", help="Its failure probability.")]
@@ -29,23 +29,23 @@ Confidence = Annotated[
 Figure = Annotated[Path | None, typer.Option("--figure", help="Write the picture of the runs: .png, .svg or .pdf.")]
 
 
-def subjects() -> "tuple[Subject, ...]":
+def solver_cases() -> "tuple[SolverCase, ...]":
     """Return all that can be audited by name, plug-ins too."""
-    from discreet.audit.solver_cases import subjects as all_subjects
+    from discreet.audit.solver_cases import solver_cases as all_cases
     from discreet.plugins import load_plugins
 
     load_plugins()
-    return all_subjects()
+    return all_cases()
 
 
-def named(solver: str) -> "Subject":
+def named(solver: str) -> "SolverCase":
     """Return the subject of this name."""
-    from discreet.audit.solver_cases import subject_named
+    from discreet.audit.solver_cases import solver_case
     from discreet.cli.choices import registered_solvers
 
     if solver not in registered_solvers(wanted=solver):
         raise Refused(f"--solver must be one of {', '.join(registered_solvers())}")
-    return subject_named(solver)
+    return solver_case(solver)
 
 
 def claim(epsilon: float, delta: float) -> tuple[float, float]:

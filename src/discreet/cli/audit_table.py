@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.audit_options import Delta, Epsilon, Relations, Solvers, fitted_claim, named, subjects, sure
+from discreet.cli.audit_options import Delta, Epsilon, Relations, Solvers, fitted_claim, named, solver_cases, sure
 from discreet.cli.errors import NO
 from discreet.cli.options import AsJson, echo_json
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from discreet.audit import Audit
-    from discreet.audit.solver_cases import Subject
+    from discreet.audit.solver_cases import SolverCase
 
 _ROW = "{:<12} {:<12} {:<11} {:>7} {:>7} {:>7}  {}"
 
@@ -73,7 +73,7 @@ def table(
 
 
 def _audits(
-    chosen: "list[Subject]",
+    chosen: "list[SolverCase]",
     relations: tuple[Neighbors, ...],
     runs: int,
     settings: dict[str, float],
@@ -84,7 +84,7 @@ def _audits(
     from discreet.errors import DiscreetError
 
     task = bar.add_task("", total=None)
-    for subject in chosen or subjects():
+    for subject in chosen or solver_cases():
         for relation in relations:
             bar.reset(task, description=f"{subject.name}, {relation}", total=None)
 

@@ -153,10 +153,10 @@ def released(events: Iterable[dict[str, Any]]) -> str:
 
 def exported(entry: "Entry") -> dict[str, Any]:
     """All that is hashed, in the order in which it is, and the hash."""
-    from discreet.ledger.privacy_filters import CURRENCIES
+    from discreet.ledger.privacy_filters import AMOUNT_NAMES
 
     facts = {"seq": entry.seq, "kind": entry.kind, "dataset": entry.dataset, "charge_id": entry.charge_id}
-    charge = {name: getattr(entry.charge, name) for name in CURRENCIES}
+    charge = {name: getattr(entry.charge, name) for name in AMOUNT_NAMES}
     return {**facts, **charge, "body": entry.body, "prev": entry.prev, "hash": entry.hash}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
-from discreet.cli.memory import memory_facts, memory_text
+from discreet.cli.memory_check import memory_facts, memory_text
 from discreet.plugins import load_plugins
 from discreet.registry import declared_in
 

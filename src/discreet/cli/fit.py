@@ -10,7 +10,7 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.choices import ModelName, SolverName, model_named, show_quote
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
-from discreet.cli.memory import check_memory
+from discreet.cli.memory_check import check_memory
 from discreet.cli.options import (
     AllowLargeDelta,
     AsJson,

@@ -90,7 +90,7 @@ def check(
     source = table_of(table, found) if table else None
     problems = found.problems(None if source is None else source.names)
     if source is not None:
-        problems += misfits(found, source, [name for name in found.needed if source.names.count(name) == 1])
+        problems += misfits(found, source.stored, [name for name in found.needed if source.names.count(name) == 1])
     if as_json:
         echo_json({"ready": not problems, "problems": problems, **_made(found)})
     elif problems:
@@ -113,7 +113,7 @@ def _made(found: "Schema") -> dict[str, Any]:
         return {"features": [], "row_norm": None}
     layout = Layout(found)
     features = [{"name": f.name, "column": f.column, "range": list(f.range)} for f in layout.features]
-    return {"features": features, "row_norm": layout.bounds.row_norm, "bought": list(found.private_columns)}
+    return {"features": features, "row_norm": layout.bounds.row_norm, "estimated": list(found.private_columns)}
 
 
 def _print(found: "Schema") -> None:
@@ -146,4 +146,4 @@ def _print(found: "Schema") -> None:
     console.print(f"protected: {'each row' if found.person is None else f'each person, by {found.person}'}")
     console.print(f"{len(made['features'])} features; a row's norm is at most {made['row_norm']:.4g}")
     if found.private_columns:
-        console.print(f"bought from the budget of each fit: the range of {', '.join(found.private_columns)}")
+        console.print(f"estimated from the budget of each fit: the range of {', '.join(found.private_columns)}")

@@ -338,17 +338,17 @@ class Curator:
             session.domain = recoding.domain(public)
             session.loss = session.loss if loss is None else loss
 
-    def public_coins(self, sides: int, count: int) -> Integers:
-        """Return ``count`` uniform numbers below ``sides`` that depend on no record: for random schedules. Free.
+    def public_integers(self, below: int, count: int) -> Integers:
+        """Return ``count`` random whole numbers in [0, ``below``) that depend on no record: for random schedules. Free.
 
         Privacy
         -------
         Nothing of the data is in them.
         """
         words = self._session.entropy.words(count)
-        if sides & (sides - 1) == 0:
-            return (words >> np.uint64(65 - sides.bit_length())).astype(np.int64)
-        return ((words >> np.uint64(11)).astype(np.float64) * (2.0**-53 * sides)).astype(np.int64)
+        if below & (below - 1) == 0:
+            return (words >> np.uint64(65 - below.bit_length())).astype(np.int64)
+        return ((words >> np.uint64(11)).astype(np.float64) * (2.0**-53 * below)).astype(np.int64)
 
     def next_round(self) -> None:
         """Begin the next round of an adaptive plan's budget trace. Free."""

@@ -1,8 +1,8 @@
-"""A window for tests and audits: what a mechanism is about to release, before and after its noise.
+"""A hook for tests and audits: what a mechanism is about to release, before and after its noise.
 
 Inside ``observe(observer)`` every release of every curator passes through ``observer``, which sees the
-exact integers and may put other answers in place of the noisy ones (replay). Whoever looks through
-this window sees private data: the curator's certificate is stamped NOT PRIVATE.
+exact integers and may put other answers in place of the noisy ones (replay). An
+observer sees private data: the curator's certificate is stamped NOT PRIVATE.
 """
 
 from collections.abc import Iterator

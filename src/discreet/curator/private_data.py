@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.cell_counts import BOUGHT, CHECKED
+from discreet.accounting.cell_counts import CHECKED, ESTIMATED_RANGES
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.bounds import Bounds, Domain
@@ -176,10 +176,12 @@ class PrivateData:
         if self.__stream is None:
             return plan
         if isinstance(plan, AdaptivePlan):
-            if self.__stream.purchase is not None:
-                raise Unsupported("ranges are bought under a fixed plan: declare them, or use another solver than agd")
+            if self.__stream.estimates is not None:
+                raise Unsupported(
+                    "ranges are estimated under a fixed plan: declare them, or use another solver than agd"
+                )
             return plan
-        for asked in (self.__stream.purchase, self.__stream.checks):
+        for asked in (self.__stream.estimates, self.__stream.checks):
             if asked is not None:
                 plan = replace(plan, releases=(*plan.releases, asked.release(plan, pure=pure)))
         return plan
@@ -251,16 +253,16 @@ class PrivateData:
 
         return drive
 
-    def __buy(self, opened: "_Opened") -> None:
+    def __estimate_ranges(self, opened: "_Opened") -> None:
         """Answer what the stream asks for before its blocks can be made, and go on with the stream that it allows."""
-        if self.__stream is None or self.__stream.purchase is None:
+        if self.__stream is None or self.__stream.estimates is None:
             return
-        purchase = self.__stream.purchase
-        cells, shares = purchase.cells(), None
+        estimates = self.__stream.estimates
+        cells, shares = estimates.cells(), None
         if self.__stream.has_persons:
             cells, shares = in_step(cells, rows_of_each(self.__stream.persons()))
-        found = opened.count(cells, purchase.size, purchase.per_row, shares=shares)
-        self.__X = self.__stream = purchase.settled(found.counts, found.noise_std, opened.n)
+        found = opened.count(cells, estimates.size, estimates.per_row, shares=shares)
+        self.__X = self.__stream = estimates.settled(found.counts, found.noise_std, opened.n)
 
     def check(self, priced: PricedPlan, loss: Loss, *, opens: bool = True) -> None:
         """Refuse what the plan and the containers alone show to be wrong, before anything is charged or read.
@@ -282,7 +284,7 @@ class PrivateData:
     def __check_reading(self, plan: Plan) -> None:
         """Refuse a plan that does not pay for what reading the stream releases."""
         if self.__stream is not None and not isinstance(plan, AdaptivePlan):
-            asked = {QUERY: self.__stream.purchase, CHECKS: self.__stream.checks}
+            asked = {QUERY: self.__stream.estimates, CHECKS: self.__stream.checks}
             if {query for query, what in asked.items() if what is not None} - {r.query for r in plan.releases}:
                 raise PlanViolation("reading this stream is a release of its own: price PrivateData.with_reading(plan)")
 
@@ -301,7 +303,7 @@ class PrivateData:
         reservation, domain = made[1], self.domain(priced.budget.neighbors, loss)
         with settled(None if charged else reservation):
             opened = _Opened(priced, domain.n)
-            self.__buy(opened)
+            self.__estimate_ranges(opened)
             records = self.__admitted(loss, reservation, opened)
         return Curator(
             engine_of(records),
@@ -368,8 +370,8 @@ class PrivateData:
             **self.declared,
             **self.__kept(priced.budget.neighbors),
         }
-        if self.__stream is not None and self.__stream.purchase is not None and QUERY in asked:
-            found[BOUGHT] = list(self.__stream.purchase.names)
+        if self.__stream is not None and self.__stream.estimates is not None and QUERY in asked:
+            found[ESTIMATED_RANGES] = list(self.__stream.estimates.names)
         if self.__checked is not None:
             found[CHECKED] = self.__checked
         elif self.__stream is not None and self.__stream.checks is not None and CHECKS in asked:

@@ -1,4 +1,4 @@
-"""One opened plan at work: what is left of it, its lattice, its noise, its window for tests."""
+"""One opened plan at work: what is left of it, its lattice, its noise, its hook for tests."""
 
 import math
 import os
@@ -214,7 +214,7 @@ class Session:
         norm: str | None = None,
         factor: int | Fraction | None = None,
     ) -> Integers:
-        """What leaves: the noisy integers, unless a test looks through the window."""
+        """What leaves: the noisy integers, unless an observer puts others in their place."""
         observer = current_observer()
         if observer is None:
             return noisy

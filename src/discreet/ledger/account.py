@@ -29,7 +29,7 @@ class Spent:
         What they would cost together at the cap's delta had they been planned together. It is a reading, not a
         promise: the promise is the cap.
     share : float
-        How much of the cap is gone, from 0 to 1, in the currency that has most left.
+        How much of the cap is gone, from 0 to 1, in the filter that has most left.
     left : float
         The epsilon of the largest fit with Gaussian noise at ``left_delta`` that would still be granted; of the
         largest pure fit where that is 0.
@@ -61,7 +61,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Account:
-    """The state of one data set. ``adds`` says that epsilons are added up (see ``currency``)."""
+    """The state of one data set. ``adds`` says that epsilons are added up (see ``privacy_filters``)."""
 
     name: str
     epsilon: float
@@ -90,7 +90,7 @@ class Account:
         return replace(self, name=name, parent=self.name)
 
     def granted(self, epsilon: float) -> "Account":
-        """With another cap on epsilon; delta and the currencies stay those that it was opened with."""
+        """With another cap on epsilon; delta and the filters stay those that it was opened with."""
         cap = _cap(epsilon, self.delta, self.neighbors)
         return replace(self, epsilon=cap.epsilon, caps=privacy_filters.caps_for(cap.epsilon, self.delta, self.orders))
 

@@ -1,11 +1,11 @@
-"""What a fit costs an account, in whole numbers: the currencies in which a cap may be spent over a lifetime.
+"""What a fit costs an account, in whole numbers: the filters that a cap is kept in over a lifetime.
 
 An account outlives any one fit, and whoever plans the next fit has seen the last one's model. Composition of a fixed
 list does not cover that; a *filter* does, which refuses whatever would cross a limit fixed in advance. Four are kept
 side by side, each with a share of the cap's delta:
 
 =============  ======  ==========================================================================================
-currency       share   a filter because
+filter         share   it is one because
 =============  ======  ==========================================================================================
 ``gaussian``   1/2     Gaussian noise only: the mu^2 add up, also when chosen adaptively (Smith and Thakurta 2022)
 ``low``        1/4     Renyi divergences of one fixed order add up, also when chosen adaptively
@@ -13,18 +13,18 @@ currency       share   a filter because
 ``epsilon``    0       pure fits only: epsilons add up, also when chosen adaptively (Rogers et al. 2016)
 =============  ======  ==========================================================================================
 
-A fit is granted while at least one currency is within its cap.
+A fit is granted while at least one filter is within its cap.
 
 *Theorem.* All that is ever released on the account together is (epsilon, delta)-DP, whoever chooses what.
-*Proof.* Let Y be the transcript, refusals included, and l(Y) the first currency that ends within its cap. What was
-spent never falls, so that this currency was within its cap all along: on {l(Y) = l} the transcript is that of the
-process Y_l which obeys the filter of currency l alone, and Y_l is (epsilon, share_l delta)-DP. Let S_l be the
+*Proof.* Let Y be the transcript, refusals included, and l(Y) the first filter that ends within its cap. What was
+spent never falls, so that this filter was within its cap all along: on {l(Y) = l} the transcript is that of the
+process Y_l which obeys filter l alone, and Y_l is (epsilon, share_l delta)-DP. Let S_l be the
 transcripts in a set S that the account can produce and that have l(y) = l. Then P(Y in S) = sum_l P(Y_l in S_l) <=
 sum_l [e^epsilon Q(Y_l in S_l) + share_l delta] = e^epsilon Q(Y in S) + delta. QED (Fits that run side by side change
 nothing: divergences add up answer by answer, in whatever order they come.)
 
-A first fit that is too dear for every share may still be within the whole cap. Nothing has been released by then, so
-that its choice owes nothing to the data, and the account may be settled on one filter with all of delta: ``epsilon``
+A first fit that is too expensive for every share may still be within the whole cap. Nothing has been released by then,
+so that its choice owes nothing to the data, and the account may be settled on one filter with all of delta: ``epsilon``
 and ``delta`` are added up from there on.
 
 Charges are rounded up and caps down, to multiples of 2^-40 (delta: 2^-50 of the cap's), and added as integers. The
@@ -46,18 +46,18 @@ from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 from discreet.typing import Floats
 
-CURRENCIES = ("gaussian", "low", "high", "epsilon", "delta")
+AMOUNT_NAMES = ("gaussian", "low", "high", "epsilon", "delta")
 GAUSSIAN_SHARE, RENYI_SHARE = 0.5, 0.25
 UNIT, WHOLE_DELTA = 2**40, 2**50
 """Units in an epsilon (or a divergence) of 1; in the cap's delta."""
 LEAST_DELTA = 1e-100
 NEVER = 2**60
-"""More than any cap: what has no price in a currency. Sums stop here, so that they fit 64 bits."""
+"""More than any cap: what has no price in a filter. Sums stop here, so that they fit 64 bits."""
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """One number for each of ``CURRENCIES``: of a charge, of a cap, or of what was spent."""
+    """One number for each of ``AMOUNT_NAMES``: of a charge, of a cap, or of what was spent."""
 
     gaussian: int = 0
     low: int = 0
@@ -109,7 +109,7 @@ def orders_for(epsilon: float, delta: float) -> tuple[int, int]:
 
 
 def caps_for(epsilon: float, delta: float, orders: tuple[int, int]) -> Amounts:
-    """What may be spent in each currency so that all of it is (epsilon, delta)-DP; -1 where nothing may."""
+    """What may be spent in each filter so that all of it is (epsilon, delta)-DP; -1 where nothing may."""
     added = math.floor(Fraction(epsilon) * UNIT)
     if added >= NEVER:
         raise Unsupported("a cap on epsilon must be below 2^20: nothing is protected by so much")

@@ -6,13 +6,13 @@ from typing import Any
 from discreet.budget import Neighbors
 from discreet.ledger.account import Account
 from discreet.ledger.chain import GENESIS, Entry
-from discreet.ledger.privacy_filters import CURRENCIES, Amounts
+from discreet.ledger.privacy_filters import AMOUNT_NAMES, Amounts
 from discreet.ledger.store import Connection
 
-_ENTRY = f"seq, kind, dataset, charge_id, {', '.join(CURRENCIES)}, body, prev, hash"
+_ENTRY = f"seq, kind, dataset, charge_id, {', '.join(AMOUNT_NAMES)}, body, prev, hash"
 _ACCOUNT = (
     "name, parent, neighbors, unit, epsilon, delta, low_order, high_order, "
-    f"{', '.join(f'{c}_cap' for c in CURRENCIES)}, {', '.join(f'{c}_spent' for c in CURRENCIES)}, charges, adds"
+    f"{', '.join(f'{c}_cap' for c in AMOUNT_NAMES)}, {', '.join(f'{c}_spent' for c in AMOUNT_NAMES)}, charges, adds"
 )
 
 
@@ -103,7 +103,7 @@ def add(at: Connection, new: Account) -> None:
 
 def set_caps(at: Connection, changed: Iterable[Account]) -> None:
     """Other caps for accounts that exist."""
-    columns = ", ".join(f"{c}_cap = ?" for c in CURRENCIES)
+    columns = ", ".join(f"{c}_cap = ?" for c in AMOUNT_NAMES)
     for one in changed:
         at.run(
             f"UPDATE account SET epsilon = ?, {columns} WHERE name = ?",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.errors import LedgerError
-from discreet.ledger.privacy_filters import CURRENCIES, NEVER
+from discreet.ledger.privacy_filters import AMOUNT_NAMES, NEVER
 
 MEMORY = ":memory:"
 URL = ("postgresql://", "postgres://")
@@ -106,9 +106,9 @@ def store_for(address: str | Path) -> Store:
 
 def tables() -> list[str]:
     """The tables, in SQL that SQLite and PostgreSQL share."""
-    each = "".join(f"{name} BIGINT NOT NULL CHECK ({name} >= 0), " for name in CURRENCIES)
-    spent = "".join(f"{name}_spent BIGINT NOT NULL, " for name in CURRENCIES)
-    caps = "".join(f"{name}_cap BIGINT NOT NULL, " for name in CURRENCIES)
+    each = "".join(f"{name} BIGINT NOT NULL CHECK ({name} >= 0), " for name in AMOUNT_NAMES)
+    spent = "".join(f"{name}_spent BIGINT NOT NULL, " for name in AMOUNT_NAMES)
+    caps = "".join(f"{name}_cap BIGINT NOT NULL, " for name in AMOUNT_NAMES)
     return [
         "CREATE TABLE ledger (id BIGINT PRIMARY KEY CHECK (id = 1), format BIGINT NOT NULL, name TEXT NOT NULL)",
         "CREATE TABLE entry (seq BIGINT PRIMARY KEY, kind TEXT NOT NULL, dataset TEXT NOT NULL, charge_id TEXT UNIQUE, "
@@ -139,21 +139,21 @@ FROZEN = ("entry", "release", "known", "ledger")
 
 def charge_accounts(least: str) -> str:
     """The statement by which an entry moves its account, and its parts; ``least`` is the dialect's minimum."""
-    moved = ", ".join(f"{c}_spent = {least}({c}_spent + NEW.{c}, {NEVER})" for c in CURRENCIES)
-    dear = " AND ".join(f"NEW.{c} > {c}_cap" for c in CURRENCIES[:3])
-    dear += " AND (NEW.epsilon > epsilon_cap OR NEW.delta > 0)"
+    moved = ", ".join(f"{c}_spent = {least}({c}_spent + NEW.{c}, {NEVER})" for c in AMOUNT_NAMES)
+    expensive = " AND ".join(f"NEW.{c} > {c}_cap" for c in AMOUNT_NAMES[:3])
+    expensive += " AND (NEW.epsilon > epsilon_cap OR NEW.delta > 0)"
     return (
-        f"UPDATE account SET adds = CASE WHEN charges = 0 AND {dear} THEN 1 ELSE adds END, "
+        f"UPDATE account SET adds = CASE WHEN charges = 0 AND {expensive} THEN 1 ELSE adds END, "
         f"charges = charges + 1, {moved} WHERE name = NEW.dataset OR parent = NEW.dataset;"
     )
 
 
 def is_charge() -> str:
     """The condition under which a new entry moves accounts: it costs something."""
-    return " OR ".join(f"NEW.{c} > 0" for c in CURRENCIES)
+    return " OR ".join(f"NEW.{c} > 0" for c in AMOUNT_NAMES)
 
 
 def falls() -> str:
     """The condition under which an account's change would give something back, or its name away."""
-    less = " OR ".join(f"NEW.{c}_spent < OLD.{c}_spent" for c in CURRENCIES)
+    less = " OR ".join(f"NEW.{c}_spent < OLD.{c}_spent" for c in AMOUNT_NAMES)
     return f"{less} OR NEW.charges < OLD.charges OR NEW.name <> OLD.name"

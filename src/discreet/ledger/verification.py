@@ -18,8 +18,8 @@ from discreet.ledger.privacy_filters import Amounts
 class Verified:
     """A ledger that holds together: how many entries and data sets it has, and the hash of the last entry.
 
-    ``whole`` says of a certificate whether all of it was compared, and is None without one. An entry of an earlier
-    version, or of a charge by hand, holds the releases, the budget and the unit alone.
+    ``whole`` says of a certificate whether all of it was compared, and is None without one. An entry of a charge
+    by hand holds the releases, the budget and the unit alone.
     """
 
     entries: int
@@ -29,7 +29,7 @@ class Verified:
 
 
 def verified(entries: Sequence[Entry], accounts: Iterable[Account], *, prices: bool) -> Verified:
-    """Replay the entries, compare with the accounts as they stand; LedgerError names the first thing amiss."""
+    """Replay the entries, compare with the accounts as they stand; LedgerError names the first thing that is wrong."""
     head = _chained(entries)
     found = _replayed(entries, _Prices() if prices else None)
     stated = {account.name: account for account in accounts}

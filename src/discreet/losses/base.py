@@ -85,6 +85,8 @@ class Loss:
         Whether sigmoid(margin) is the predicted probability of the positive class.
     movable_target : bool
         Whether the loss depends on margin - target alone, so that targets may be centered and scaled.
+    margin_name : str
+        What the margin is called where coefficients are explained.
 
     Examples
     --------
@@ -104,6 +106,7 @@ class Loss:
     log_link = False
     sigmoid_link = False
     movable_target = False
+    margin_name = "the prediction"
 
     @property
     def n_outputs(self) -> int:

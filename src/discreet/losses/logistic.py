@@ -46,6 +46,7 @@ class Logistic(_Fields, Loss):
     one_signed = True
     lipschitz = 1.0
     sigmoid_link = True
+    margin_name = "log-odds"
     nonnegative = True
     proven = True
     perturbation_slopes = "logistic"

@@ -37,6 +37,7 @@ class Poisson(_Fields, Loss):
     __slots__ = ()
     task = "regression"
     log_link = True
+    margin_name = "logarithm of the mean"
     lipschitz = float("inf")
     proven = True
 

@@ -52,6 +52,7 @@ class Softmax(_Fields, Loss):
     nonnegative = True
     proven = True
     perturbation_slopes = "softmax"
+    margin_name = "log-odds"
 
     def __new__(cls, n_classes: int) -> Self:
         if int(n_classes) != n_classes or n_classes < 2:

@@ -73,8 +73,8 @@ def intervals(model: "DPLinearModel", level: float) -> Intervals:
     coef_noise, intercept_noise = getattr(model, "coef_noise_", None), getattr(model, "intercept_noise_", None)
     if coef_noise is None or intercept_noise is None:
         raise Unsupported(
-            "what the noise did to these coefficients is not known (this solver makes noisy choices, or the model was "
-            "saved by an earlier version): fit with solver='auto', 'gd', 'cd', 'output' or 'objective'"
+            "what the noise did to these coefficients is not known (this solver makes noisy choices): fit with "
+            "solver='auto', 'gd', 'cd', 'output' or 'objective'"
         )
     width = deviations(level, pure=model.certificate_.delta == 0)
     coef, intercept = model.coef_, model.intercept_

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting.cell_counts import BOUGHT
+from discreet.accounting.cell_counts import ESTIMATED_RANGES
 from discreet.atomic_files import passing, sync
 from discreet.curator import FEATURES, Layout
 from discreet.errors import Unsupported
@@ -130,11 +130,11 @@ def check_files(folder: Path) -> None:
 
 
 def _declared(public: Mapping[str, Any]) -> Any:
-    """The schema in a certificate, with its bought ranges, as plain values."""
+    """The schema in a certificate, with its estimated ranges, as plain values."""
     stored = public.get("schema", {})
-    bought = {name: (low, high) for name, (low, high) in public.get(BOUGHT, {}).items()}
+    estimated = {name: (low, high) for name, (low, high) in public.get(ESTIMATED_RANGES, {}).items()}
     schema = Schema.from_dict(stored)
-    return (schema.with_ranges(bought) if schema.private_columns else schema).to_dict()
+    return (schema.with_ranges(estimated) if schema.private_columns else schema).to_dict()
 
 
 def _sum(path: Path) -> str:

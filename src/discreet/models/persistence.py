@@ -44,7 +44,7 @@ from discreet.penalties.base import PENALTIES
 from discreet.solvers.registry import PARTS, SOLVERS
 from discreet.typing import Floats
 
-FORMAT = 2
+FORMAT = 1
 _HEADER = "header.json"
 _ARRAYS = ("coef.npy", "intercept.npy")
 _NOISE = ("coef_noise.npy", "intercept_noise.npy")

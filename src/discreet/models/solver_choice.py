@@ -12,6 +12,8 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
 from discreet.solvers.registry import SOLVERS, filled, solver_named
 
+ESTIMATE_FIRST = "estimating the mean and covariance first improves accuracy"
+
 
 def solver_names() -> tuple[str, ...]:
     """Return every name that ``solver=`` takes."""
@@ -33,7 +35,7 @@ def choose_solver(
         raise Unsupported(f"solver must be one of {known}, or a solver object such as GradientDescent(n_steps=50)")
     name, why = (solver, f"{solver} was asked for") if solver != "auto" else automatic(domain, loss, penalty, budget)
     made = solver_named(name, domain, loss, penalty, budget)
-    return made, (why, "what was left open follows from declared facts alone")
+    return made, (why, "unset parameters were chosen from declared facts only")
 
 
 def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[str, str]:
@@ -48,13 +50,13 @@ def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> t
         (not budget.is_private, "gd", "without noise, full gradients reach the optimum"),
         (counts, "gd", "counts need the declared coordinates"),
         (numbers and not moved, "gd", "this loss needs the declared coordinates"),
-        (newton and (smooth or penalty.separable), "whitened", "seeing the data's shape first pays for itself"),
+        (newton and (smooth or penalty.separable), "whitened", ESTIMATE_FIRST),
         (numbers and penalty.separable and not smooth, "gcd", "greedy steps fail least where there is little signal"),
         (not smooth, "gd", "a proximal step follows a penalty that is not smooth"),
         (budget.is_pure and one_release, "objective", "one release is cheapest where noise is pure"),
-        (budget.is_pure, "gd", "full batches have the least noise a pass"),
+        (budget.is_pure, "gd", "full batches have the least noise per pass"),
         (numbers and (domain.sparse or domain.n_features > WIDEST), "gd", "second moments would not fit"),
-        (True, "whitened", "seeing the data's shape first pays for itself"),
+        (True, "whitened", ESTIMATE_FIRST),
     )
     name, reason = next((name, reason) for holds, name, reason in table if holds)
     return name, f"auto chose {name}: {reason}"

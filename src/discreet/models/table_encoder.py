@@ -54,7 +54,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         if self.schema.private_columns:
             raise Unsupported(
                 f"the range of {', '.join(self.schema.private_columns)} is private, and a transformer has no budget to "
-                "buy it from: use TableModel, or declare the range"
+                "estimate it from: use TableModel, or declare the range"
             )
         return Layout(self.schema)
 
@@ -86,7 +86,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         self.layout  # noqa: B018  a schema that cannot be laid out fails here
         source = FrameSource(X)
         source.check(self.schema.columns)
-        check_types(self.schema, source, self.schema.columns)
+        check_types(self.schema, source.stored, self.schema.columns)
         self.n_features_in_ = len(source.names)
         self.feature_names_in_ = np.array(source.names, dtype=object)
         return self
@@ -111,7 +111,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         """
         layout, source = self.layout, FrameSource(X)
         source.check(self.schema.columns)
-        check_types(self.schema, source, self.schema.columns)
+        check_types(self.schema, source.stored, self.schema.columns)
         blocks = [layout.encode(batch.columns, batch.rows) for batch in source.batches(list(self.schema.columns))]
         return np.concatenate(blocks) if blocks else np.empty((0, len(layout.features)))
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.accounting.cell_counts import BOUGHT
+from discreet.accounting.cell_counts import ESTIMATED_RANGES
 from discreet.accounting.certificate import Certificate
 from discreet.budget import Neighbors
 from discreet.curator import FrameSource, Layout, Source, TableStream, open_table
@@ -125,8 +125,8 @@ class TableModel(BaseEstimator):
         """
         stream = self.stream(data)
         self.estimator_ = self._unfitted(stream).fit(stream, charge_id=charge_id)
-        bought = self.certificate_.assumed_public.get(BOUGHT, {})
-        self.schema_ = self.schema.with_ranges({name: (low, high) for name, (low, high) in bought.items()})
+        estimated = self.certificate_.assumed_public.get(ESTIMATED_RANGES, {})
+        self.schema_ = self.schema.with_ranges({name: (low, high) for name, (low, high) in estimated.items()})
         return self
 
     def predict(self, data: Any) -> NDArray[Any]:

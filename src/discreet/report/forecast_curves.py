@@ -1,11 +1,11 @@
-"""The curves of an outlook as SVG: what privacy would cost, over epsilon and over the number of rows."""
+"""The curves of a cost forecast as SVG: what privacy would cost, over epsilon and over the number of rows."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from discreet.report.forecast_section import Outlook, Simulated
+from discreet.report.forecast_section import CostForecast, Simulated
 from discreet.report.html import MINUS, number, paragraphs, round_ticks, short
 
 WIDTH, HEIGHT = 400.0, 250.0
@@ -31,34 +31,34 @@ class _Frame:
         return TOP + (HEIGHT - TOP - BOTTOM) * (1 - min(max(share, -0.02), 1.02))
 
 
-def outlook_section(outlook: Outlook) -> str:
+def curves_section(forecast: CostForecast) -> str:
     """Simulated losses, and what they are worth."""
     parts = []
-    if outlook.over_epsilon:
-        panels = "".join(_panel_of(outlook, over_rows=over_rows) for over_rows in (False, True))
+    if forecast.over_epsilon:
+        panels = "".join(_panel_of(forecast, over_rows=over_rows) for over_rows in (False, True))
         said = "Line: mean loss. Band: least to most of the simulated fits. Ring: this model's setting."
-        parts = [paragraphs([_answer(outlook)]), f'<div class="panels">{panels}</div>', paragraphs([said], "note")]
-    return "\n".join([*parts, paragraphs(outlook.remarks, "note")])
+        parts = [paragraphs([_answer(forecast)]), f'<div class="panels">{panels}</div>', paragraphs([said], "note")]
+    return "\n".join([*parts, paragraphs(forecast.remarks, "note")])
 
 
-def _shown(outlook: Outlook, lost: float) -> str:
+def _shown(forecast: CostForecast, lost: float) -> str:
     """A loss, in percentage points or of R2."""
-    shown = f"{100 * lost:.1f}" if outlook.score == "accuracy" else f"{lost:.3f}"
+    shown = f"{100 * lost:.1f}" if forecast.score == "accuracy" else f"{lost:.3f}"
     return shown.replace("-", MINUS)
 
 
-def _unit(outlook: Outlook) -> str:
-    return "points of accuracy" if outlook.score == "accuracy" else "of R²"
+def _unit(forecast: CostForecast) -> str:
+    return "points of accuracy" if forecast.score == "accuracy" else "of R²"
 
 
-def _answer(outlook: Outlook) -> str:
+def _answer(forecast: CostForecast) -> str:
     def near(points: Sequence[Simulated], at: float) -> str:
-        return _shown(outlook, min(points, key=lambda point: abs(math.log(point.at / at))).lost)
+        return _shown(forecast, min(points, key=lambda point: abs(math.log(point.at / at))).lost)
 
-    epsilon, rows = outlook.epsilon, float(outlook.n)
-    asked = near(outlook.over_epsilon, epsilon)
-    others = [near(outlook.over_epsilon, epsilon * by) for by in (0.5, 2)]
-    others += [near(outlook.over_rows, rows * by) for by in (0.5, 2)]
+    epsilon, rows = forecast.epsilon, float(forecast.n)
+    asked = near(forecast.over_epsilon, epsilon)
+    others = [near(forecast.over_epsilon, epsilon * by) for by in (0.5, 2)]
+    others += [near(forecast.over_rows, rows * by) for by in (0.5, 2)]
     moved = (
         f"With half the epsilon it costs {others[0]}, with twice the epsilon {others[1]}, with half the rows "
         f"{others[2]} and with twice the rows {others[3]}."
@@ -66,21 +66,21 @@ def _answer(outlook: Outlook) -> str:
     if set(others) == {asked}:
         moved = "With half or twice the epsilon or the rows it costs the same, to the last digit shown."
     return (
-        f"On synthetic tables of this shape privacy costs such a fit {asked} {_unit(outlook)}, against the same model "
+        f"On synthetic tables of this shape privacy costs such a fit {asked} {_unit(forecast)}, against the same model "
         f"without privacy on the same rows. {moved} The table of this model was not used for this, and how well this "
         "model predicts is not said here: a released score tells."
     )
 
 
-def _panel_of(outlook: Outlook, *, over_rows: bool) -> str:
-    points = outlook.over_rows if over_rows else outlook.over_epsilon
-    everything = (*outlook.over_epsilon, *outlook.over_rows)
+def _panel_of(forecast: CostForecast, *, over_rows: bool) -> str:
+    points = forecast.over_rows if over_rows else forecast.over_epsilon
+    everything = (*forecast.over_epsilon, *forecast.over_rows)
     high = max([0.0, *(point.most for point in everything)])
     low = min([0.0, *(point.least for point in everything)])
     margin = max(LEAST_SPAN - (high - low), 0.0) / 2
     room = 0.1 * (high - low + 2 * margin)
     frame = _Frame(points[0].at, points[-1].at, low - margin - room, high + margin + room)
-    own = float(outlook.n) if over_rows else outlook.epsilon
+    own = float(forecast.n) if over_rows else forecast.epsilon
     asked = min(points, key=lambda point: abs(math.log(point.at / own)))
     line = _path([(frame.x(point.at), frame.y(point.lost)) for point in points])
     band = [(frame.x(point.at), frame.y(point.most)) for point in points]
@@ -92,15 +92,15 @@ def _panel_of(outlook: Outlook, *, over_rows: bool) -> str:
         f'<text class="of-level" x="{LEFT + 4}" y="{level + 13:.1f}">without privacy</text>',
         f'<path class="curve" d="{line}"/>',
         *(f'<circle class="point" cx="{frame.x(p.at):.1f}" cy="{frame.y(p.lost):.1f}" r="3"/>' for p in points),
-        _ring(frame, asked.at, asked.lost, _shown(outlook, asked.lost)),
+        _ring(frame, asked.at, asked.lost, _shown(forecast, asked.lost)),
     ]
-    told = ", ".join(f"{_shown(outlook, p.lost)} at {_at(p.at, over_rows)}" for p in points)
+    told = ", ".join(f"{_shown(forecast, p.lost)} at {_at(p.at, over_rows)}" for p in points)
     ticks = round_ticks(frame.y_low, frame.y_high, 6)
 
     def label(value: float) -> str:
-        return number(100 * value if outlook.score == "accuracy" else value)
+        return number(100 * value if forecast.score == "accuracy" else value)
 
-    what = "Points of accuracy lost" if outlook.score == "accuracy" else "R² lost"
+    what = "Points of accuracy lost" if forecast.score == "accuracy" else "R² lost"
     title = f"{what}, over {'rows' if over_rows else 'epsilon'}"
     return _panel(title, told, frame, body, [point.at for point in points], ticks, label, over_rows)
 

@@ -1,4 +1,4 @@
-"""``outlook``: what privacy would cost with another epsilon, and with another number of rows. From public facts alone.
+"""``cost_forecast``: what privacy would cost with another epsilon or number of rows. From public facts alone.
 
 The estimator is fitted as it is configured on three small synthetic tables, at eleven settings, by
 ``models/forecast/``. Shown is the loss against the same model without privacy, and never a score: that is the
@@ -36,7 +36,7 @@ class Simulated:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class CostForecast:
     """What privacy would cost at other budgets and on other tables.
 
     Parameters
@@ -67,10 +67,10 @@ class _Late(Exception):
     """The simulation takes too long."""
 
 
-def outlook(
+def cost_forecast(
     estimator: Any, n: int, p: int | None = None, *, indicators: "Groups | None" = None, seconds: float = SECONDS
-) -> Outlook | None:
-    """The outlook of an estimator, fitted or not, for a table of n rows and p columns. No data is read.
+) -> CostForecast | None:
+    """Forecast the cost of privacy for an estimator, fitted or not, for n rows and p columns. No data is read.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def outlook(
 
     Returns
     -------
-    Outlook or None
+    CostForecast or None
         None where there is nothing to foresee: epsilon is infinite, or the settings cannot be planned without data.
     """
     from discreet.models.forecast.setting import setting_of
@@ -99,7 +99,7 @@ def outlook(
         found, remarks = _simulation(setting, plan, int(n), seconds)
     except DiscreetError:
         return None
-    return Outlook(
+    return CostForecast(
         n=int(n),
         p=setting.n_columns,
         epsilon=float(estimator.epsilon),

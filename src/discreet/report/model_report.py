@@ -1,7 +1,7 @@
 """``ModelReport``: everything that may be said of one fitted model, on one page.
 
 It is built from plain values: a certificate, named coefficients, declared facts, a ledger's statement, released scores,
-and an outlook from public facts. It never sees a record.
+and a forecast from public facts. It never sees a record.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,17 +15,17 @@ from discreet.models.intervals import ALL_NOISE, all_noise, covers
 from discreet.report.budget_section import account_bar, plan_section, released
 from discreet.report.checks_section import checks_section
 from discreet.report.coefficients_section import Coefficient, coefficient_figure, coefficient_table
-from discreet.report.forecast_curves import outlook_section
-from discreet.report.forecast_section import Outlook, outlook
+from discreet.report.forecast_curves import curves_section
+from discreet.report.forecast_section import CostForecast, cost_forecast
 from discreet.report.guarantee_section import one_of, promise_section
 from discreet.report.html import isolated, number, paragraphs, percent, table
 from discreet.report.page import certificate_in, certificate_section, document, heading, trace_section
 
-__all__ = ["Coefficient", "Fact", "ModelReport", "Outlook", "Score", "certificate_in", "outlook"]
+__all__ = ["Coefficient", "CostForecast", "Fact", "ModelReport", "Score", "certificate_in", "cost_forecast"]
 
 SOURCES = {
     "declared": "declared",
-    "bought": "bought: released with noise",
+    "estimated": "estimated: released with noise",
     "container": "known from the file's form",
 }
 _RELATIONS = {
@@ -44,7 +44,7 @@ class Fact:
     name, text
         What it is about, such as a column's name, and what is said: ``"number from 18 to 110"``.
     source
-        ``"declared"`` by the owner; ``"bought"``: a range found with noise, paid for from the budget and released;
+        ``"declared"`` by the owner; ``"estimated"``: a range found with noise, paid for from the budget and released;
         ``"container"``: known from the form of the table, such as the number of rows.
     """
 
@@ -93,12 +93,12 @@ class ModelReport:
         What was taken as public, column by column. Empty: as the certificate lists it.
     spent
         The ledger's statement of the data set after this fit; None without a ledger.
-    outlook
-        Of ``outlook(estimator, n, p)``; None leaves the section out.
+    forecast
+        Of ``cost_forecast(estimator, n, p)``; None leaves the section out.
     scores
         Scores that may be shown.
     steps
-        Names of the queries, one for each event of the certificate. Empty: those of the outlook's plan where they fit.
+        Names of the queries, one for each event of the certificate. Empty: those of the forecast's plan where they fit.
     """
 
     title: str
@@ -107,7 +107,7 @@ class ModelReport:
     level: float = 0.95
     facts: Sequence[Fact] = ()
     spent: Spent | None = None
-    outlook: Outlook | None = None
+    forecast: CostForecast | None = None
     scores: Sequence[Score] = ()
     units: str = ""
     steps: Sequence[str] = ()
@@ -123,10 +123,10 @@ class ModelReport:
             self._coefficients(),
             self._budget(),
             '<h2 id="plan">Plan and steps</h2>',
-            plan_section(self.certificate, self.steps or (self.outlook.steps if self.outlook else ())),
+            plan_section(self.certificate, self.steps or (self.forecast.steps if self.forecast else ())),
             trace_section(self.certificate),
             self._public(),
-            self._outlook(),
+            self._forecast(),
             certificate_section(self.certificate),
             self._footer(),
         ]
@@ -224,22 +224,24 @@ class ModelReport:
             facts.append(Fact(f"number of {one}s", _plain(made.assumed_public["n"]), "container"))
         rows = [
             f'<tr><th scope="row">{isolated(fact.name)}</th><td class="words">{isolated(fact.text)}</td><td>'
-            f'<span class="badge {"bought" if fact.source == "bought" else ""}">'
+            f'<span class="badge {"estimated" if fact.source == "estimated" else ""}">'
             f"{escape(SOURCES.get(fact.source, fact.source))}</span></td></tr>"
             for fact in facts
         ]
-        said = ["The promise rests on these facts. None of them was measured, except where it says that it was bought."]
-        if any(fact.source == "bought" for fact in facts):
+        said = [
+            "The promise rests on these facts. None of them was measured, except where it says that it was estimated."
+        ]
+        if any(fact.source == "estimated" for fact in facts):
             said.append(
-                "Those marked as bought were found in the table with noise. They are released, and in the price."
+                "Those marked as estimated were found in the table with noise. They are released, and in the price."
             )
         shown = table(["what", "what is said of it", "from"], rows, label="Public facts", kind="wide stacked")
         return '<h2 id="public">Taken as public</h2>\n' + paragraphs(said) + shown
 
-    def _outlook(self) -> str:
-        if self.outlook is None:
+    def _forecast(self) -> str:
+        if self.forecast is None:
             return ""
-        return '<h2 id="outlook">Other budgets, other tables</h2>\n' + outlook_section(self.outlook)
+        return '<h2 id="forecast">Other budgets, other tables</h2>\n' + curves_section(self.forecast)
 
     def _footer(self) -> str:
         made = " ".join(part for part in (self.certificate.library_version, self.certificate.created) if part)

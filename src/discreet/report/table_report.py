@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from discreet.accounting.cell_counts import BOUGHT, CHECKED
+from discreet.accounting.cell_counts import CHECKED, ESTIMATED_RANGES
 from discreet.models.intervals import LEVEL, deviations
-from discreet.report.model_report import Coefficient, Fact, ModelReport, Score, outlook
+from discreet.models.selection.search_price import facts_of
+from discreet.report.model_report import Coefficient, Fact, ModelReport, Score, cost_forecast
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
     from discreet.models.table_model import TableModel
 
-_EXTRA = {BOUGHT: "noisy_counts", CHECKED: "noisy_checks"}
+_EXTRA = {ESTIMATED_RANGES: "noisy_counts", CHECKED: "noisy_checks"}
 """What reading a table releases next to the solver's plan, by the fact that it leaves in the certificate."""
 
 
@@ -21,8 +22,9 @@ def report_of(
     """The report; ``spent`` is the ledger's statement after the fit, ``scores`` what else was released."""
     estimator, certificate = model.estimator_, model.certificate_
     n = certificate.assumed_public.get("n")
-    shape = model.indicators_
-    ahead = None if n is None else outlook(estimator, int(n), estimator.n_features_in_, indicators=shape)
+    ahead = (
+        None if n is None else cost_forecast(estimator, int(n), estimator.n_features_in_, indicators=model.indicators_)
+    )
     extra = [query for fact, query in _EXTRA.items() if fact in certificate.assumed_public]
     return ModelReport(
         title=title,
@@ -31,7 +33,7 @@ def report_of(
         level=LEVEL,
         facts=_facts(model),
         spent=spent,
-        outlook=ahead,
+        forecast=ahead,
         scores=scores,
         units=_units(model),
         steps=(*ahead.steps, *extra) if extra and ahead is not None else (),
@@ -39,9 +41,7 @@ def report_of(
 
 
 def _units(model: "TableModel") -> str:
-    what = {"logistic": "log-odds", "poisson": "logarithm of the mean"}
-    name = type(model.estimator_).__name__.lower()
-    effect = next((word for key, word in what.items() if key in name), "the prediction")
+    effect = facts_of(model.estimator_).loss.margin_name
     classes: Sequence[object] = getattr(model.estimator_, "classes_", ())
     target = model.schema_.target
     of = f" of {target.column} = {classes[1]}" if target is not None and len(classes) == 2 else ""
@@ -71,7 +71,7 @@ def _facts(model: "TableModel") -> list[Fact]:
     from discreet.schema.description import describe
 
     public, schema = model.certificate_.assumed_public, model.schema_
-    bought = public.get(BOUGHT, {})
+    estimated = public.get(ESTIMATED_RANGES, {})
     facts = []
     if schema.target is not None:
         ends = schema.target.range
@@ -84,7 +84,7 @@ def _facts(model: "TableModel") -> list[Fact]:
     for name, kind in schema.columns.items():
         said = describe(kind)
         text = f"{said.text}; if missing: {said.missing}"
-        facts.append(Fact(name, text, "bought" if name in bought else "declared"))
+        facts.append(Fact(name, text, "estimated" if name in estimated else "declared"))
     facts += [Fact(" x ".join(group), "product of columns") for group in schema.interactions]
     if schema.person is not None:
         facts.append(Fact(schema.person, "names the person behind a row"))

@@ -71,12 +71,12 @@ class Number:
 
     @property
     def is_private(self) -> bool:
-        """Whether the range is bought."""
+        """Whether the range is estimated with privacy budget."""
         return self.range == PRIVATE
 
     @property
     def limits(self) -> Range:
-        """The range, or the limits within which it is bought."""
+        """The range, or the limits within which it is estimated."""
         found = self.within if self.range == PRIVATE else self.range
         assert isinstance(found, tuple)
         return found
@@ -222,7 +222,7 @@ class Target:
             object.__setattr__(self, "classes", checked_labels(self.classes, "classes", least=2))
         if self.range is not None:
             if isinstance(self.range, str):
-                raise SchemaError("the target's range cannot be bought: declare it")
+                raise SchemaError("the target's range cannot be estimated: declare it")
             object.__setattr__(self, "range", checked_range(self.range, "the target's range"))
 
 

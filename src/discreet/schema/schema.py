@@ -134,7 +134,7 @@ class Schema:
 
     @property
     def private_columns(self) -> tuple[str, ...]:
-        """Columns whose ranges are bought."""
+        """Columns whose ranges are estimated with privacy budget."""
         return tuple(name for name, kind in self.columns.items() if isinstance(kind, Number) and kind.is_private)
 
     @property

@@ -3,10 +3,10 @@
 A column stored as whole numbers can hold none of the categories "no" and "yes"; every row would be *other*, and the fit
 would learn noise. That is known from the container's types alone, before anything is charged. Text may hold anything,
 so it fits every declaration, as do columns of Python objects; what their cells hold is counted with noise instead
-(``checks.py``).
+(``curator/tables/cell_checks.py``).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,23 +16,25 @@ from discreet.schema.columns import Boolean, ColumnKind, Number, Target
 from discreet.schema.limits import SchemaError
 
 if TYPE_CHECKING:
-    from discreet.curator import Source
     from discreet.schema.schema import Schema
 
+Stored = Callable[[str], Iterable[pa.DataType]]
+"""Maps a column to the types that it is stored as. Tables stay in the curator: this module sees types."""
 
-def misfits(schema: "Schema", source: "Source", columns: Iterable[str] | None = None) -> list[str]:
+
+def misfits(schema: "Schema", stored: Stored, columns: Iterable[str] | None = None) -> list[str]:
     """Return which of these columns (all that a fit reads) are stored as a type that cannot hold its labels."""
     roles: dict[str, ColumnKind | Target] = dict(schema.columns)
     if schema.target is not None:
         roles[schema.target.column] = schema.target
     wanted = [name for name in (schema.needed if columns is None else columns) if name in roles]
-    found = (misfit(name, roles[name], stored) for name in wanted for stored in source.stored(name))
+    found = (misfit(name, roles[name], kind) for name in wanted for kind in stored(name))
     return [problem for problem in dict.fromkeys(found) if problem is not None]
 
 
-def check_types(schema: "Schema", source: "Source", columns: Iterable[str] | None = None) -> None:
+def check_types(schema: "Schema", stored: Stored, columns: Iterable[str] | None = None) -> None:
     """Raise a SchemaError that names all misfits."""
-    if found := misfits(schema, source, columns):
+    if found := misfits(schema, stored, columns):
         raise SchemaError("the schema does not fit the table: " + "; ".join(found))
 
 

@@ -2,7 +2,8 @@
 
 A solver sees noisy answers, never records, so a new one needs no privacy review: whatever it does
 with a curator's answers is covered by the plan that was priced. Parameters share one vocabulary: ``base``. Stages
-(``whitened``, ``standardized``, ``declared``) estimate the data's shape privately and run any iterative solver in it.
+(``whitened``, ``standardized``, ``declared``) estimate centers, scales or the covariance privately, and
+run any iterative solver on records that are recoded by them.
 """
 
 from discreet.lazy_names import lazy_names

@@ -1,6 +1,6 @@
 """What a solver is: a plan made without data, and a computation on a curator's answers.
 
-One vocabulary, with one meaning and one type in every solver:
+One vocabulary, with one meaning and one type in every solver. None, where it is allowed, leaves a choice open:
 
 ================================  =====================================================================================
 ``n_steps: int``                  released gradients, or steps
@@ -19,7 +19,15 @@ One vocabulary, with one meaning and one type in every solver:
 ``sampling_probability``          instead of ``batch_size``: the probability with which a record joins a sample
 ``block_size: int``               coordinates that one step moves
 ``radius: float | None``          ball that iterates are projected onto; None: no projection
-``row_norm: float | None``        rows longer than this are shrunk onto it
+``row_norm: float | None``        rows longer than this are shrunk onto it; None: not, or as a rule says
+``relative_row_norm``             the same bound in standard deviations per column, where a stage estimated these
+``regularization: float | None``  mu of (mu/2) ||w||^2, added to the penalty's own
+``loss_bound: float | None``      bound on a record's loss, where losses are compared
+``geometry: Geometry``            clips and smoothness of coordinates
+``floor: float``                  what keeps noisy eigenvalues from 0, in units of their noise's edge: added
+                                  (whitening), or the least (Newton steps)
+``selection: str``                mechanism of a private choice
+``calibration: str``              ``"tight"``: exact prices; else a publication's noise, which is more
 ``*_share: float``                share of the budget, in units of mu^2
 ================================  =====================================================================================
 """

@@ -15,7 +15,7 @@ Utility (convex, T = 1): E F - F* <= 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = ||w0
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -174,34 +174,32 @@ class CoordinateDescent:
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Run the algorithm from zero. No trace with adaptive clips: the noise's size follows noisy shares."""
-        n, K = public_count(curator), self.inner(curator.domain)
+        n, T, K = public_count(curator), self.n_outer, self.inner(curator.domain)
         M = self.geometry.measure(curator, n)
         problem = _Problem(curator, self.geometry.clips(curator.domain, curator.loss, M), M, penalty, n)
-        w_bar, picked = np.zeros(curator.domain.n_features), []
-        for t in range(self.n_outer):
-            picked.append(self._picks(curator, M, K))
-            parts = progress.parts(range(t * K, (t + 1) * K), self.n_outer * K)
-            theta, mean = self._inner(problem, w_bar, picked[t], parts)
+        w_bar, picks = np.zeros(curator.domain.n_features), []
+        for t in range(T):
+            picks.append(self._picks(curator, M, K))  # j of each inner step
+            theta, mean = w_bar, np.zeros_like(w_bar)
+            for part in progress.parts(range(t * K, (t + 1) * K), T * K):  # of the inner loop, k < K
+                # for each k in it: g = noisy entry j at theta, over n;  theta_j <- prox(theta_j - gamma_j g)
+                theta, average = self._run(problem, theta, picks[t][part.start - t * K : part.stop - t * K])
+                mean += average * (len(part) / K)
             w_bar = mean if self.average == "uniform" else theta
         inside = penalty.prox(w_bar, 0.0)  # a box's ends need not lie on the weights' grid; moves nothing else
         if self.adaptive is not None:
             return Solution(inside)
         noise = Noise.of(curator, "noisy_coordinate_gradient")
-        return Solution(inside, CoordinateTrace(picked, problem.clips, M, self.relative_step, n, noise, self.average))
+        return Solution(inside, CoordinateTrace(picks, problem.clips, M, self.relative_step, n, noise, self.average))
 
-    def _inner(self, at: _Problem, theta: Floats, picks: Picks, parts: Iterable[range]) -> tuple[Floats, Floats]:
-        """Take the K inner steps theta_j <- prox(theta_j - gamma_j g); return the last iterate and their mean."""
-        run = (
-            self._blocks if self.block_size > 1 else self._adaptive_steps if self.adaptive is not None else self._steps
-        )
-        mean, done = np.zeros_like(theta), 0
-        for part in parts:
-            theta, average = run(at, theta, picks[done : done + len(part)])
-            mean += average * (len(part) / len(picks))
-            done += len(part)
-        return theta, mean
+    def _run(self, at: _Problem, theta: Floats, picks: Picks) -> tuple[Floats, Floats]:
+        """Take some of the inner steps; return the last iterate and their mean."""
+        if self.block_size > 1:
+            return self._blocks(at, theta, picks)
+        return self._steps(at, theta, picks) if self.adaptive is None else self._adaptive_steps(at, theta, picks)
 
     def _steps(self, at: _Problem, w: Floats, picks: Picks) -> tuple[Floats, Floats]:
+        """Take single steps, all of them in one compiled call."""
         coordinates = np.concatenate(picks)
         run = at.curator.noisy_coordinate_steps(
             w, coordinates, clips=at.clips, steps=self.relative_step / at.smoothness, penalty=at.penalty, n=at.n
@@ -235,7 +233,7 @@ class CoordinateDescent:
         return w, mean
 
     def _picks(self, curator: "Curator", smoothness: Floats, count: int) -> Picks:
-        """Pick ``count`` blocks of coordinates, by public coins alone."""
+        """Pick ``count`` blocks of coordinates, by public random numbers alone."""
         p, size = smoothness.size, min(self.block_size, smoothness.size)
         if size == 1 and self.schedule != "cyclic":
             return [np.array([j]) for j in self._single(curator, smoothness, count).tolist()]
@@ -250,9 +248,9 @@ class CoordinateDescent:
 
     def _single(self, curator: "Curator", smoothness: Floats, count: int) -> Integers:
         if self.schedule == "uniform":
-            return curator.public_coins(smoothness.size, count)
+            return curator.public_integers(smoothness.size, count)
         weights = np.cumsum(smoothness**self.importance)
-        points = curator.public_coins(1 << 53, count) / 2.0**53 * weights[-1]
+        points = curator.public_integers(1 << 53, count) / 2.0**53 * weights[-1]
         return np.asarray(np.minimum(np.searchsorted(weights, points, side="right"), smoothness.size - 1))
 
     def bound(self, domain: Domain, loss: Loss, budget: Budget, *, radius: float) -> RiskBound:
@@ -273,9 +271,9 @@ class CoordinateDescent:
         mu = mu_of(budget.epsilon, budget.delta) * 2 / budget.neighbors.sum_factor
         start = 0.5 * radius**2 * smoothness.sum() + radius * float(slopes.sum())
         upper = 4 * math.sqrt(float(np.sum(slopes**2 / smoothness)) * p * start) / (domain.n * mu)
-        spread = float(slopes.min() / slopes.max())
+        ratio = float(slopes.min() / slopes.max())
         lower = (
-            spread * math.sqrt(p) * float(np.linalg.norm(slopes)) * radius * math.sqrt(p) / (domain.n * budget.epsilon)
+            ratio * math.sqrt(p) * float(np.linalg.norm(slopes)) * radius * math.sqrt(p) / (domain.n * budget.epsilon)
         )
         zeros = radius * float(slopes.sum())
         return RiskBound(min(upper, zeros), min(lower, zeros), explicit=True)
@@ -331,10 +329,10 @@ def prox_one(penalty: Penalty, x: float, step: float, j: int) -> float:
 
 def _weighted_order(curator: "Curator", weights: Floats) -> Integers:
     """Draw coordinates one after the other in proportion to their weights: by exponential arrival times."""
-    points = (curator.public_coins(1 << 53, weights.size) + 0.5) / 2.0**53
+    points = (curator.public_integers(1 << 53, weights.size) + 0.5) / 2.0**53
     return np.argsort(-np.log(points) / weights, kind="stable")
 
 
 def _permutation(curator: "Curator", size: int) -> Integers:
     """Draw a uniform public permutation."""
-    return np.argsort(curator.public_coins(1 << 62, size), kind="stable")
+    return np.argsort(curator.public_integers(1 << 62, size), kind="stable")

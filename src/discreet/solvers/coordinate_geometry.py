@@ -99,8 +99,8 @@ class Geometry:
         sums = curator.noisy_squared_norms(clip=clip)
         deviation = curator.noise_multiplier * release.relative_noise * self._noise_size(curator, clip)
         floor = np.maximum(2.0 * deviation, 1.0) / n
-        bought = loss.smoothness * np.maximum(sums / n, floor)
-        return np.asarray(np.clip(bought, 1e-12, np.maximum(declared, 1e-12)))
+        estimated = loss.smoothness * np.maximum(sums / n, floor)
+        return np.asarray(np.clip(estimated, 1e-12, np.maximum(declared, 1e-12)))
 
     def _noise_size(self, curator: "Curator", clip: float) -> Floats:
         """Standard deviation of the noise on a sum of squares, at noise multiplier 1."""

@@ -23,8 +23,8 @@ from discreet.bounds import Domain, Typical
 from discreet.curator import Recoding
 from discreet.losses.base import Loss
 from discreet.solvers.base import check_positive
+from discreet.solvers.center_and_scale import declared_coordinates, shares_to_noise
 from discreet.solvers.registry import register_part
-from discreet.solvers.shape import declared_shape, shares_to_noise
 from discreet.solvers.stage import Estimate, Stage, check_shares
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Declared(Stage):
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Return the declared map; a numeric target is taken from the middle of its range."""
-        domain, start, length = curator.domain, declared_shape(curator.domain), 1.0 / self.constant
+        domain, start, length = curator.domain, declared_coordinates(curator.domain), 1.0 / self.constant
         features = max(1, len(start.center))
         typical = TYPICAL_ROW * math.sqrt(features)
         if self.releases(domain, curator.loss):

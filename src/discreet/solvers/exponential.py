@@ -206,9 +206,9 @@ class ExponentialMechanism:
             return made
         best: float | None = default_rules.LIMIT_STRENGTH
         if budget.is_private:
-            seen = replace(domain, n=default_rules.count_of(domain), row_norm=made.row_norm or domain.row_norm)
+            known = replace(domain, n=default_rules.count_of(domain), row_norm=made.row_norm or domain.row_norm)
             radius = made.radius or default_rules.TYPICAL_LENGTH / default_rules.typical_row_norm(domain)
-            best = type(self).for_diameter(seen, loss, radius=radius, budget=budget).regularization
+            best = type(self).for_diameter(known, loss, radius=radius, budget=budget).regularization
         missing = (best or 0.0) - penalty.strong_convexity
         return replace(made, regularization=missing) if missing > 0 else made
 

@@ -99,7 +99,7 @@ class GreedyCoordinateDescent:
         if domain.n_outputs > 1:
             raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
         choices, share = self.n_steps * min(self.block_size, domain.n_features), self.selection_share
-        bought = self.geometry.releases(domain, self.n_steps / (1 - share))
+        norms = self.geometry.releases(domain, self.n_steps / (1 - share))
         if self.calibration == "paper":
             if self.rule != "gs" or penalty.strong_convexity > 0 or self.geometry.clip_rule != "smoothness":
                 raise Unsupported(
@@ -109,12 +109,12 @@ class GreedyCoordinateDescent:
             # the poster adds Lap(Delta / eps') to both: the choice costs 2 eps', the update eps'
             select = Release("select_coordinate", choices, relative_noise=0.5, mechanism="noisy_max")
             update = Release("noisy_coordinate_gradient", self.n_steps, mechanism="laplace")
-            return Plan((select, update, *bought, *count_release(domain)), self._published_noise)
+            return Plan((select, update, *norms, *count_release(domain)), self._published_noise)
         # rho: eps_s^2 / 8 a choice, 1 / (2 z^2) an update; their sums are to be share : 1 - share
         relative = 0.5 * math.sqrt((1 - share) / share * choices / self.n_steps)
         select = Release("select_coordinate", choices, relative_noise=relative, mechanism=self.selection)
         update = Release("noisy_coordinate_gradient", self.n_steps, dimension=self.block_size)
-        return Plan((select, update, *bought, *count_release(domain)))
+        return Plan((select, update, *norms, *count_release(domain)))
 
     def _published_noise(self, budget: Budget) -> float:
         """1/eps' of the poster: sqrt(16 T ln(1/delta)) / epsilon."""

@@ -6,7 +6,7 @@
                 w <- prox of psi in the metric V diag(l) V^T, for penalties with corners
 
 x is the prior variance (times l) under which the noisy q is likeliest, among a grid with 0 in it: empirical Bayes, on
-released numbers only. A direction in which only noise is seen moves by next to nothing, and with no signal at all
+released numbers only. A direction in which there is only noise moves by next to nothing, and with no signal at all
 x = 0: the model predicts the noisy mean. s is the noise's standard deviation, which is public.
 
 Released: T noisy gradients, Gaussian. Privacy: with the stage's releases exactly mu-Gaussian-DP under each relation.
@@ -26,8 +26,8 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
+from discreet.solvers.center_and_scale import noise_of
 from discreet.solvers.registry import register_part
-from discreet.solvers.shape import noise_of
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace
 from discreet.typing import Floats
 
@@ -86,7 +86,7 @@ class NewtonDescent:
 
         The trace holds what the steps' noise became through the filters that were used. A step forgets l d of what was
         there (d: ``filter_weights``), for the share of records whose gradient is not clipped; that share is taken from
-        a Gaussian residual as wide as the target, directions that are not seen forget nothing, and what a penalty's
+        a Gaussian residual as wide as the target, directions within the noise forget nothing, and what a penalty's
         corners swallow is left in.
         """
         domain, n, moment = curator.domain, public_count(curator), curator.moment  # type: ignore[attr-defined]
@@ -96,17 +96,16 @@ class NewtonDescent:
         hessian = penalty.hessian
         values, vectors = np.linalg.eigh(moment.matrix if hessian is None else moment.matrix + hessian)
         floored = np.maximum(values, max(self.floor * moment.edge, 1e-12 * max(float(values[-1]), 1e-300)))
-        curved = self._unclipped(curator.loss) * np.where(values >= moment.edge, np.maximum(values, 0.0), 0.0)
-        w, variances = np.zeros(domain.n_features), np.zeros(domain.n_features)
+        w, used = np.zeros(domain.n_features), []
         for _ in progress(range(self.n_steps)):
             g = curator.noisy_gradient(w, clip=clip) / n
             q = vectors.T @ (g if hessian is None else g + penalty.gradient(w))
-            weights = filter_weights(q, floored, noise * clip, moment.edge)
-            w = w - vectors @ (weights * q)
-            variances = (1.0 - curved * weights) ** 2 * variances + (weights * noise * clip) ** 2
+            used.append(filter_weights(q, floored, noise * clip, moment.edge))
+            w = w - vectors @ (used[-1] * q)
             if hessian is None:
                 w = penalty.metric_prox(w, (vectors * floored) @ vectors.T)
-        return Solution(w, DirectionsTrace(vectors, variances))
+        curved = self._unclipped(curator.loss) * np.where(values >= moment.edge, np.maximum(values, 0.0), 0.0)
+        return Solution(w, DirectionsTrace.of_steps(vectors, used, curved, noise, clip))
 
     def _unclipped(self, loss: Loss) -> float:
         """Return the share of Gaussian residuals, as wide as the target, that neither clip nor Huber's width cuts."""
@@ -119,11 +118,11 @@ class NewtonDescent:
 
 
 def filter_weights(q: Floats, values: Floats, noise: float, edge: float) -> Floats:
-    """Return x / (l x + noise^2), x the variance under which q ~ N(0, l x + noise^2) is likeliest where it is seen."""
+    """Return x / (l x + noise^2), x the variance under which q ~ N(0, l x + noise^2) is likeliest above the edge."""
     if noise == 0:
         return np.asarray(1.0 / values)
-    seen = values >= edge
-    spreads = np.multiply.outer(PRIORS / len(q), values[seen]) + noise**2
-    likelihood = -0.5 * (np.log(spreads) + q[seen] ** 2 / spreads).sum(axis=1)
+    clear = values >= edge
+    variances = np.multiply.outer(PRIORS / len(q), values[clear]) + noise**2
+    likelihood = -0.5 * (np.log(variances) + q[clear] ** 2 / variances).sum(axis=1)
     prior = PRIORS[int(np.argmax(likelihood))] / len(q)
     return np.asarray(prior / (values * prior + noise**2))

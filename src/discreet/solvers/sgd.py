@@ -26,10 +26,10 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, public_count
+from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
 from discreet.solvers.default_rules import BATCH, EPOCHS
 from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
-from discreet.solvers.sampling import check_sampling, drawn, fraction_of
 
 if TYPE_CHECKING:
     from discreet.curator import Curator

@@ -1,4 +1,4 @@
-"""A stage: estimate the shape of the data privately, recode every record by it, run any iterative solver there.
+"""A stage: estimate center, scale or covariance privately, recode every record, run any iterative solver there.
 
     1. z = a map of each record, made of released values (``Curator.recode``)
     2. v = what the inner solver finds on the recoded records
@@ -34,7 +34,7 @@ from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.penalties.rescaled import Quadratic, Rescaled
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
-from discreet.solvers.shape import TARGET_SHARE, Target, affine, shares_to_noise
+from discreet.solvers.center_and_scale import TARGET_SHARE, Target, affine, shares_to_noise
 from discreet.solvers.uncertainty.stage_noise import StageTrace
 from discreet.solvers.uncertainty.whitened_noise import Spectrum
 from discreet.typing import Floats
@@ -140,24 +140,24 @@ class Stage(ABC):
             raise Unsupported(f"recoded coordinates know no {type(loss).__name__} loss: use solver='gd'")
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Estimate the shape, recode the records, solve, and map the coefficients back."""
+        """Estimate the map, recode the records, solve, and map the coefficients back."""
         n, admitted = public_count(curator), curator.domain
-        seen = self.estimate(curator, n)
-        recoding, loss = seen.recoding, curator.loss
+        estimate = self.estimate(curator, n)
+        recoding, loss = estimate.recoding, curator.loss
         rescaled = loss.with_target_scale(recoding.target_scale) if loss.movable_target else None
         curator.recode(recoding, loss=rescaled)
-        inside = cast("Curator", Inside(curator, n, seen))
+        inside = cast("Curator", Inside(curator, n, estimate))
         found = self.solver.solve(inside, self._penalty(penalty, recoding, admitted), progress)
-        return self._finished(curator, penalty, seen, found, n, admitted)
+        return self._finished(curator, penalty, estimate, found, n, admitted)
 
     def _finished(
-        self, curator: "Curator", penalty: Penalty, seen: Estimate, found: Solution, n: float, admitted: Domain
+        self, curator: "Curator", penalty: Penalty, estimate: Estimate, found: Solution, n: float, admitted: Domain
     ) -> Solution:
         """Map the solution back."""
         smooth = penalty.ridge
-        extra = 0.0 if smooth or not admitted.intercept else seen.target.noise  # corners may keep a wrong center
-        trace = StageTrace(found, seen.recoding, admitted, curator.loss, seen.spectrum, extra)
-        w = seen.recoding.coefficients(found.coefficients)
+        extra = 0.0 if smooth or not admitted.intercept else estimate.target.noise  # corners may keep a wrong center
+        trace = StageTrace(found, estimate.recoding, admitted, curator.loss, estimate.spectrum, extra)
+        w = estimate.recoding.coefficients(found.coefficients)
         return Solution(w if smooth else penalty.prox(w, 0.0), trace)  # into a box; moves nothing else
 
     def _penalty(self, penalty: Penalty, recoding: Recoding, admitted: Domain) -> Penalty:

@@ -1,6 +1,6 @@
 """Run a solver on standardized features: centered and scaled by a private estimate of their means and spreads.
 
-    1. m = noisy mean of rows of length 1, the center; s2 = noisy mean squares about it, the scales (``shape``)
+    1. m = noisy mean of rows of length 1, the center; s2 = noisy mean squares about it, the scales
     2. z = shrink_1( ((x - m) / s, constant) / length ),  length: a typical row's; v = what the inner solver finds
     3. w = the same predictor of the features as they were
 
@@ -23,8 +23,8 @@ from discreet.accounting.plan import Release
 from discreet.bounds import Domain, Typical
 from discreet.losses.base import Loss
 from discreet.solvers.base import check_positive
+from discreet.solvers.center_and_scale import feature_releases, standard_rows, target_releases
 from discreet.solvers.registry import register_part
-from discreet.solvers.shape import shape_releases, standard_rows, target_releases
 from discreet.solvers.stage import Estimate, Stage, check_shares
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Standardized(Stage):
         Any iterative solver with a fixed plan, such as ``CoordinateDescent()``.
     constant : float or None, default=0.5
         The intercept's constant feature in units of the features' length; None: that of one standardized feature.
-    row_norm : float or None, default=None
+    relative_row_norm : float or None, default=None
         Rows longer than this many standard deviations per column are shrunk; None: than their typical length.
     mean_share, scale_share : float, default=0.04 and 0.08
         Shares of mu^2 for means and scales; the steps get the rest.
@@ -57,25 +57,25 @@ class Standardized(Stage):
     """
 
     constant: float | None = 0.5
-    row_norm: float | None = None
+    relative_row_norm: float | None = None
     mean_share: float = 0.04
     scale_share: float = 0.08
     target_share: float | None = None
     name: ClassVar[str] = "standardized"
 
     def __post_init__(self) -> None:
-        check_positive(self, "constant", "row_norm", open_too=True)
+        check_positive(self, "constant", "relative_row_norm", open_too=True)
         check_shares(self.mean_share, self.scale_share, target=self.target_share)
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List the target's moments for numbers, a mean where features can be centered, and mean squares."""
-        shape = shape_releases(domain, mean=self.mean_share, scale=self.scale_share)
-        return (*target_releases(loss, self.target_share), *shape)
+        features = feature_releases(domain, mean=self.mean_share, scale=self.scale_share)
+        return (*target_releases(loss, self.target_share), *features)
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Estimate centers and scales; rows have a typical length of 1."""
         rows = standard_rows(
-            curator, n, constant=self.constant, row_norm=self.row_norm, target_share=self.target_share
+            curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm, target_share=self.target_share
         )  # fmt: skip
         quiet, recoding = curator.noise_multiplier == 0, rows.recoding
         squares = np.append(np.full(len(recoding.center), rows.longest**-2), recoding.constant**2)

@@ -41,10 +41,11 @@ from discreet.solvers.base import (
     count_release,
     public_count,
 )
+from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
 from discreet.solvers.gradient_loop import Momentum, Path, check_momentum, clip_for, project, step_for
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
-from discreet.solvers.sampling import check_sampling, drawn, fraction_of
 from discreet.solvers.uncertainty.traces import EpochsTrace, Noise
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -139,30 +140,45 @@ class VarianceReducedDescent:
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Run the epochs from zero."""
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
-        clip, beta = clip_for(domain, loss, self.clip, self.relative_clip, self.radius), _smoothness(domain, loss)
+        C, beta = clip_for(domain, loss, self.clip, self.relative_clip, self.radius), _smoothness(domain, loss)
         eta, q = step_for(domain, loss, self.step_size, self.relative_step), drawn(self.fraction(domain))
-        reaches = np.zeros((self.n_epochs, self.n_inner))
-        path = Path(
-            np.zeros(domain.shape), reaches.size, momentum=self.momentum, average="last", step=eta,
-            strong_convexity=penalty.strong_convexity,
-        )  # fmt: skip
-        anchor = path.w
+        path, D = self._path(domain, eta, penalty), np.zeros((self.n_epochs, self.n_inner))
+        a = path.w
         for s in progress(range(self.n_epochs)):
-            g, total = curator.noisy_gradient(anchor, clip=clip) / n, np.zeros(domain.shape)
-            path.w = anchor
+            g, total = curator.noisy_gradient(a, clip=C) / n, np.zeros(domain.shape)
+            path.w = a
             for t in range(self.n_inner):
                 v, d = path.ahead(), np.zeros(domain.shape)
-                reach = min(2 * clip, beta * float(np.linalg.norm(v - anchor)))
-                if reach > LEAST_REACH:
-                    reaches[s, t] = reach
-                    d = curator.noisy_gradient_change(v, anchor, clip=reach) / (q * n)
+                D[s, t] = _reach(min(2 * C, beta * float(np.linalg.norm(v - a))))
+                if D[s, t] > 0:
+                    d = curator.noisy_gradient_change(v, a, clip=float(D[s, t])) / (q * n)
                 path.move(v, project(penalty.prox(v - eta * (g + d), eta), self.radius))
                 total += path.w
-            anchor = total / self.n_inner if self.average == "uniform" else path.w
-        momenta, shrink = path.momenta.reshape(reaches.shape), 1.0 / (1.0 + eta * penalty.strong_convexity)
+            a = total / self.n_inner if self.average == "uniform" else path.w
+        return Solution(a, self._trace(curator, penalty, path, D, eta=eta, clip=C, n=n, sampled=q * n))
+
+    def _path(self, domain: Domain, eta: float, penalty: Penalty) -> Path:
+        """Return a path from zero, with these settings' momentum over all inner steps."""
+        count, modulus = self.n_epochs * self.n_inner, penalty.strong_convexity
+        start = np.zeros(domain.shape)
+        return Path(start, count, momentum=self.momentum, average="last", step=eta, strong_convexity=modulus)
+
+    def _trace(
+        self,
+        curator: "Curator",
+        penalty: Penalty,
+        path: Path,
+        D: Floats,
+        *,
+        eta: float,
+        clip: float,
+        n: float,
+        sampled: float,
+    ) -> EpochsTrace:
+        """Return what a run did whose changes were sums over ``sampled`` records."""
+        momenta, shrink = path.momenta.reshape(D.shape), 1.0 / (1.0 + eta * penalty.strong_convexity)
         full, change = Noise.of(curator, "noisy_gradient"), Noise.of(curator, "noisy_gradient_change")
-        trace = EpochsTrace(domain.shape, eta, clip, n, q * n, momenta, reaches, full, change, shrink, self.average)
-        return Solution(anchor, trace)
+        return EpochsTrace(path.w.shape, eta, clip, n, sampled, momenta, D, full, change, shrink, self.average)
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""
@@ -196,6 +212,11 @@ class VarianceReducedDescent:
         return AuditCase(
             cls(n_epochs=2, n_inner=2, clip=CANARY_CLIP, step_size=SHORT_STEP, sampling_probability=0.5), "model"
         )
+
+
+def _reach(reach: float) -> float:
+    """Return D, or 0 where the points are the same: then there is no change to ask for."""
+    return reach if reach > LEAST_REACH else 0.0
 
 
 def _smoothness(domain: Domain, loss: Loss) -> float:

@@ -31,10 +31,16 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solution, Solver, check_positive
+from discreet.solvers.center_and_scale import (
+    feature_releases,
+    noise_of,
+    shares_to_noise,
+    standard_rows,
+    target_releases,
+)
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.probability_calibration import calibrate
 from discreet.solvers.registry import SHORT_STEP, AuditCase, register
-from discreet.solvers.shape import noise_of, shape_releases, shares_to_noise, standard_rows, target_releases
 from discreet.solvers.stage import Estimate, SecondMoment, Stage, check_shares, quadratic
 from discreet.solvers.uncertainty.stage_noise import CalibratedTrace
 from discreet.solvers.uncertainty.traces import Noise
@@ -66,7 +72,7 @@ class Whitened(Stage):
         Any iterative solver with a fixed plan, such as ``GradientDescent()``.
     constant : float or None, default=0.5
         The intercept's constant feature in units of the features' length; None: that of one standardized feature.
-    row_norm : float or None, default=None
+    relative_row_norm : float or None, default=None
         Rows longer than this many standard deviations per column are shrunk; None: than their typical length.
     mean_share, scale_share : float, default=0.04 and 0.08
         Shares of mu^2 for means and scales; the steps get the rest.
@@ -88,7 +94,7 @@ class Whitened(Stage):
     """
 
     constant: float | None = 0.5
-    row_norm: float | None = None
+    relative_row_norm: float | None = None
     mean_share: float = 0.04
     scale_share: float = 0.08
     target_share: float | None = None
@@ -99,7 +105,7 @@ class Whitened(Stage):
 
     def __post_init__(self) -> None:
         check_positive(self, "floor")
-        check_positive(self, "constant", "row_norm", open_too=True)
+        check_positive(self, "constant", "relative_row_norm", open_too=True)
         check_shares(self.mean_share, self.scale_share, self.moment_share, target=self.target_share)
 
     @property
@@ -114,9 +120,9 @@ class Whitened(Stage):
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List a target's moments for numbers, a mean where features can be centered, mean squares, a second moment."""
-        shape = shape_releases(domain, mean=self.mean_share, scale=self.scale_share)
+        features = feature_releases(domain, mean=self.mean_share, scale=self.scale_share)
         moment = Release("noisy_second_moment", 1, relative_noise=shares_to_noise(self.moment_share))
-        return (*target_releases(loss, self.target_share), *shape, moment)
+        return (*target_releases(loss, self.target_share), *features, moment)
 
     def _inner(self, domain: Domain, loss: Loss, penalty: Penalty) -> list[Release]:
         """Return the inner solver's releases, with one gradient more where probabilities are calibrated."""
@@ -141,7 +147,7 @@ class Whitened(Stage):
         """Estimate centers, scales and the second moment."""
         admitted, quiet = curator.domain, curator.noise_multiplier == 0
         rows = standard_rows(
-            curator, n, constant=self.constant, row_norm=self.row_norm, target_share=self.target_share
+            curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm, target_share=self.target_share
         )  # fmt: skip
         recoding = rows.recoding
         curator.recode(recoding, once=True)
@@ -179,17 +185,17 @@ class Whitened(Stage):
         return super()._penalty(penalty, recoding, admitted)
 
     def _finished(
-        self, curator: "Curator", penalty: Penalty, seen: Estimate, found: Solution, n: float, admitted: Domain
+        self, curator: "Curator", penalty: Penalty, estimate: Estimate, found: Solution, n: float, admitted: Domain
     ) -> Solution:
         """Map the solution back; with one more gradient, bring its margins back to scale."""
-        done = super()._finished(curator, penalty, seen, found, n, admitted)
+        done = super()._finished(curator, penalty, estimate, found, n, admitted)
         quiet = curator.noise_multiplier == 0
-        if quiet or seen.spectrum is None or not self._calibrates(admitted, curator.loss, curator.plan.releases):
+        if quiet or estimate.spectrum is None or not self._calibrates(admitted, curator.loss, curator.plan.releases):
             return done
         assert done.trace is not None
         noise = Noise.of(curator, "noisy_gradient").deviation()
-        margins = margins_of(seen.spectrum, found.coefficients)
-        calibrated = calibrate(curator, seen.recoding, found.coefficients, *margins, penalty, n, noise)
+        margins = margins_of(estimate.spectrum, found.coefficients)
+        calibrated = calibrate(curator, estimate.recoding, found.coefficients, *margins, penalty, n, noise)
         trace = CalibratedTrace(done.trace, calibrated.share, calibrated.deviations)
         return Solution(calibrated.coefficients, trace)
 
@@ -218,13 +224,13 @@ class Whitened(Stage):
 def whitening(second: Floats, edge: float, floor: float) -> tuple[Floats, float, Floats, Floats, Floats]:
     """Return A = (M + floor edge)^{-1/2}, a whitened row's length, the whitened moment's spectrum, M's + floor.
 
-    The length is the root of the directions that are seen. Eigenvalues below the noise's edge are taken for their mean,
-    which the trace tells.
+    The length is the root of the directions above the noise. Eigenvalues below the noise's edge are taken for their
+    mean, which follows from the trace.
     """
     values, vectors = np.linalg.eigh(second)
     kept = np.maximum(values, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(values[-1]), 1e-300))
-    seen = values > edge
-    rest = max(float(np.trace(second)) - float(values[seen].sum()), 0.0) / max(1, int((~seen).sum()))
-    likely = np.where(seen, values, min(edge, rest))
+    clear = values > edge
+    rest = max(float(np.trace(second)) - float(values[clear].sum()), 0.0) / max(1, int((~clear).sum()))
+    likely = np.where(clear, values, min(edge, rest))
     length = math.sqrt(max(1.0, float((np.maximum(likely, 0.0) / kept).sum())))
-    return (vectors / np.sqrt(kept)) @ vectors.T, length, np.where(seen, values / kept, 0.0), vectors, kept
+    return (vectors / np.sqrt(kept)) @ vectors.T, length, np.where(clear, values / kept, 0.0), vectors, kept

@@ -23,7 +23,7 @@ Shares of mu^2: mean .04, scales .08, second moments .20, steps the rest
     The constant feature in units of the features' length: 1 gave .272/.112/.069/.030, 0.5 gave .245/.102/.066/.031.
     More of it, up to 2 (24 / J), where the signal is weak: a wrong intercept costs more than a wrong slope.
 ``relative_clip`` 0.8 |f'(0)|, so a clip of 0.8 |f'(0)| sqrt(d_eff)
-    d_eff is the number of directions that are seen: the squared length of a whitened row. 0.25 and 0.7 of it (instead
+    d_eff is the number of directions above the noise: the squared length of a whitened row. 0.25 and 0.7 of it (instead
     of 0.4 = 0.8 |f'(0)| for the logistic loss) were worse.
 ``floor`` 0.35 of the noise's edge s sqrt(2 p)
     Added to every eigenvalue: directions below it are shrunk, not cut off (cutting: gap .355 against .117).
@@ -79,7 +79,7 @@ def newton_for(domain: Domain, loss: Loss, budget: Budget) -> Whitened:
         inner = NewtonDescent(n_steps=4 if loss.quadratic else LIMIT_NEWTON, floor=1e-9)
     else:
         inner = NewtonDescent(relative_clip=residual_clip(domain, budget))
-    return Whitened(inner, constant=None, row_norm=0.8, calibrate_probabilities=False, **NUMBERS)
+    return Whitened(inner, constant=None, relative_row_norm=0.8, calibrate_probabilities=False, **NUMBERS)
 
 
 def descent_for(domain: Domain, loss: Loss, budget: Budget, form: str) -> Whitened | Standardized:

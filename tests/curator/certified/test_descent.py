@@ -12,7 +12,7 @@ import pytest
 from discreet.bounds import Bounds
 from discreet.curator.certified import minimize as minimizer
 from discreet.curator.certified.descent import Descent, most_steps
-from discreet.curator.certified.exact import ExactGradient, doubles, whole
+from discreet.curator.certified.exact_gradient import ExactGradient, doubles, whole
 from discreet.curator.certified.float_passes import by_outputs
 from discreet.curator.certified.minimize import Objective, minimize
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared

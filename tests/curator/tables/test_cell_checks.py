@@ -141,7 +141,7 @@ def test_they_go_with_private_ranges():
     schema = Schema({**COLUMNS, "age": Number("private", within=(0, 1e4))}, SCHEMA.target)
     model = TableModel(schema, DPLogisticRegression(5.0, 1e-5, solver="gd")).fit(table_of(400))
     public = model.certificate_.assumed_public
-    assert {"bought_ranges", CHECKED} <= set(public)
+    assert {"estimated_ranges", CHECKED} <= set(public)
     assert model.certificate_.verify().is_private
 
 

@@ -199,7 +199,7 @@ def test_importance_follows_the_smoothness():
 @pytest.mark.parametrize("sides", [1, 2, 3, 7, 64, 1000])
 def test_coins_are_uniform(sides):
     X, y = drawn(Squared(), 5, 1)
-    coins = opened(X, y, Squared(), gradients()).public_coins(sides, 50_000)
+    coins = opened(X, y, Squared(), gradients()).public_integers(sides, 50_000)
     assert 0 <= coins.min() <= coins.max() < sides
     counts = np.bincount(coins, minlength=sides)
     statistic = float(((counts - 50_000 / sides) ** 2 / (50_000 / sides)).sum())

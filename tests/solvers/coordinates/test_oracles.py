@@ -213,7 +213,7 @@ def test_scale_equivariance(sparse):
 
 
 def test_paper_with_bought_smoothness_plans_what_it_buys():
-    """Either the purchase is in the plan, or the combination is refused when planning."""
+    """Either the estimate is in the plan, or the combination is refused when planning."""
     solver = GreedyCoordinateDescent(n_steps=2, rule="gs", calibration="paper", geometry=Geometry(smoothness="private"))
     try:
         plan = solver.plan(domain(3, 50), Logistic(), NoPenalty())

@@ -29,7 +29,7 @@ from discreet.solvers import (
     StochasticGradientDescent,
     VarianceReducedDescent,
     Whitened,
-    shape,
+    center_and_scale,
     stage,
 )
 from discreet.testing import neighbor_pairs, replay, seeded
@@ -206,15 +206,15 @@ def findings(solver, name="logistic", relation="replace_one", words="high"):
 @pytest.mark.parametrize("around", ["whitened", "standardized"])
 def test_a_stage_that_reads_exact_values_is_caught(monkeypatch, around):
     """The center is the records' own mean instead of the noisy one."""
-    solver, honest = STAGES[around](INNER["gd"]), shape.seen_shape
+    solver, honest = STAGES[around](INNER["gd"]), center_and_scale.estimate_features
     assert not findings(solver)
 
     def exact(curator, n):
         found, records = honest(curator, n), curator._session.admitted
         mean = records.rows[:, : len(found.recoding.center)].mean(axis=0) / records.grid.one
-        return shape.Shape(replace(found.recoding, center=mean), found.square_length)
+        return center_and_scale.Standardization(replace(found.recoding, center=mean), found.square_length)
 
-    monkeypatch.setattr(shape, "seen_shape", exact)
+    monkeypatch.setattr(center_and_scale, "estimate_features", exact)
     assert findings(solver)
 
 

@@ -36,7 +36,7 @@ def descent(form="full", n_steps=12, *, momentum=0.7, step=1.0, clip=0.4, averag
 
 def newton(n_steps=3, floor=0.5, **stage):
     """Newton steps as the defaults take them for numbers."""
-    return Whitened(NewtonDescent(n_steps, floor=floor), constant=None, row_norm=0.8, **NUMBERS | stage)
+    return Whitened(NewtonDescent(n_steps, floor=floor), constant=None, relative_row_norm=0.8, **NUMBERS | stage)
 
 
 def budget_of(relation="zero_out", *, pure=False, epsilon=1.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.curator.records.recoding import Recoding
-from discreet.solvers.shape import affine
+from discreet.solvers.center_and_scale import affine
 from tests.solvers.whitened.cases import records_of
 
 P = 4

@@ -13,8 +13,8 @@ from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import GradientDescent, Standardized, Whitened
 from discreet.solvers import whitened_defaults as rules
+from discreet.solvers.center_and_scale import LEAST_SCALE, affine, estimate_features, feature_releases
 from discreet.solvers.default_rules import STEEP, typical_row_norm
-from discreet.solvers.shape import LEAST_SCALE, affine, seen_shape, shape_releases
 from discreet.solvers.stage import quadratic
 from tests.solvers.whitened.cases import bounds_of, descent, opened, records_of
 
@@ -45,11 +45,11 @@ def test_no_scale_is_below_a_tenth_of_what_was_declared():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (500, 3)) * [1.0, 1e-3, 0.0]
     domain = records_of(X, np.ones(500))[1]
-    releases = shape_releases(domain, mean=0.1, scale=0.1)
+    releases = feature_releases(domain, mean=0.1, scale=0.1)
     curator = opened(X, np.ones(500), releases, Budget(math.inf), intercept=True, bounds=bounds_of(Logistic()))
-    shape = seen_shape(curator, 500.0)
-    assert shape.recoding.scale[0] == pytest.approx(X[:, 0].std(), rel=0.05)
-    np.testing.assert_allclose(shape.recoding.scale[1:], LEAST_SCALE)
+    found = estimate_features(curator, 500.0)
+    assert found.recoding.scale[0] == pytest.approx(X[:, 0].std(), rel=0.05)
+    np.testing.assert_allclose(found.recoding.scale[1:], LEAST_SCALE)
 
 
 def a_recoding(kind, intercept=True):

@@ -2,7 +2,7 @@
 
 Whether a minimizer is found may not depend on records: that would be an answer in no price. Newton's method in doubles
 (``minimize.py``) nearly always certifies its point, but nothing proves that it does: rounding may exceed the tolerance,
-and a loss with corners may send it in circles. What it leaves is done here, with ``exact.py``'s gradients.
+and a loss with corners may send it in circles. What it leaves is done here, with ``exact_gradient.py``'s gradients.
 
 Theorem (the end is reached). Let J be lambda-strongly convex, g its gradient, L-Lipschitz, kappa = L / lambda, tau the
 tolerance. Let computed gradients G be off by at most E <= tau / 16, and let a point count as certified where the
@@ -38,9 +38,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.curator.certified.exact import ExactGradient, ExactPoint, Whole, doubles, whole
+from discreet.curator.certified.exact_gradient import ExactGradient, ExactPoint, Whole, doubles, whole
 from discreet.curator.certified.float_passes import Smooth, View, by_outputs
-from discreet.curator.certified.newton import Point, steps_for
+from discreet.curator.certified.newton_steps import Point, steps_for
 from discreet.curator.records.admission import Records
 from discreet.typing import Floats
 

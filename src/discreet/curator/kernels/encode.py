@@ -1,4 +1,4 @@
-"""The door: one record at a time from floating point to the integer grid."""
+"""Admission: one record at a time from floating point to the integer grid."""
 
 import math
 
@@ -32,7 +32,7 @@ def shrink(row, squares, longest):
 
 @njit(cache=True, nogil=True)
 def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows, norms, sums):
-    """Clip, scale and round each row of ``block`` into ``rows``; its norms (ceiling) and L1 norms beside it.
+    """Clip, scale and round each row of ``block`` into ``rows``; its norms (ceiling) and L1 norms next to it.
 
     A row with a value that is not finite, or that ``valid`` strikes out, becomes the null record: zero
     everywhere, in the intercept's column too. ``longest`` >= 0 bounds the norm of a row on the grid (the

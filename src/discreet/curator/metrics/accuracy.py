@@ -10,7 +10,7 @@ import numpy as np
 from discreet.curator.metrics.inverted_tests import kept
 from discreet.curator.metrics.measurement import Measured, half_width
 from discreet.curator.metrics.noise_bounds import Noise
-from discreet.curator.metrics.noisy_sums import Buyer, one_hot
+from discreet.curator.metrics.noisy_sums import NoisySums, one_hot
 from discreet.curator.metrics.predictions import Released
 from discreet.typing import Floats
 
@@ -18,7 +18,7 @@ SHARES = (1.0,)
 SAMPLING = "binomial"
 
 
-def seen(model: Released, margins: Floats, targets: Floats) -> Floats:
+def row_values(model: Released, margins: Floats, targets: Floats) -> Floats:
     """1 for a right row, 0 for a wrong one, NaN for one that cannot be scored."""
     predicted = (margins[:, 0] > 0) if margins.shape[1] == 1 else margins.argmax(axis=1)
     right: Floats = np.equal(predicted, targets).astype(np.float64)
@@ -26,10 +26,10 @@ def seen(model: Released, margins: Floats, targets: Floats) -> Floats:
     return right[:, None]
 
 
-def measure(model: Released, rows: Floats, buyer: Buyer, level: float) -> Measured:
+def measure(model: Released, rows: Floats, noisy: NoisySums, level: float) -> Measured:
     """The noisy share of right rows among those that can be scored."""
     right = rows[:, 0]
-    counts, noise = buyer.sums(one_hot(np.where(np.isnan(right), -1.0, right).astype(np.int64), 2))
+    counts, noise = noisy.release(one_hot(np.where(np.isnan(right), -1.0, right).astype(np.int64), 2))
     value, low, high = share(float(counts[1]), float(counts[0]), noise, 1 - level)
     total = max(float(counts.sum()), 1.0)
     error = half_width(level) * (0.5 if math.isnan(value) else math.sqrt(value * (1 - value))) / math.sqrt(total)

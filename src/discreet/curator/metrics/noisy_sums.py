@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 QUERY = "noisy_mean_squares"
 ROUNDING = 2.0**-19
 """What a number between 0 and 1 may lose on the lattice, where squares keep 20 bits; 0 and 1 lose nothing."""
-_ROOM = 1 + 2.0**-16
+_SLACK = 1 + 2.0**-16
 
 
 def plan_of(shares: tuple[float, ...], *, pure: bool) -> Plan:
@@ -40,13 +40,13 @@ def plan_of(shares: tuple[float, ...], *, pure: bool) -> Plan:
 
 
 @dataclass
-class Buyer:
-    """Buys the sums of a plan one after another, each with the noise that was planned for it."""
+class NoisySums:
+    """Releases the sums of a plan one after another, each with the noise that was planned for it."""
 
     priced: PricedPlan
     groups: Any
     progress: Callable[[int, int], None] | None = None
-    bought: int = 0
+    released: int = 0
     curator: "Curator | None" = field(default=None, repr=False)
 
     @property
@@ -64,19 +64,19 @@ class Buyer:
         assert self.curator is not None
         return self.curator.issued(promised, reservation)
 
-    def sums(self, table: Any, *, length: float = 1.0) -> tuple[Floats, Noise]:
-        """The noisy sum of the squared rows, and its noise; no row of squares is longer than ``length``."""
-        clip = length * _ROOM
-        asked = self.priced.only(self.bought, clip)
+    def release(self, table: Any, *, length: float = 1.0) -> tuple[Floats, Noise]:
+        """Return the noisy sum of the squared rows, and its noise; no row of squares is longer than ``length``."""
+        clip = length * _SLACK
+        asked = self.priced.only(self.released, clip)
         bounds = Bounds(1.0, classes=(0, 1), scale="global")
         data = PrivateData(
             table, np.zeros(table.shape[0]), bounds, groups=self.groups, fit_intercept=False, ledger=False
         )
         self.curator = data.open(asked, Logistic())
         found = self.curator.noisy_mean_squares(clip=clip, n=1.0)
-        self.bought += 1
+        self.released += 1
         if self.progress is not None:
-            self.progress(self.bought, len(self.plan.releases))
+            self.progress(self.released, len(self.plan.releases))
         pure, factor = self.budget.is_pure, self.budget.neighbors.sum_factor
         sensitivity = clip * float(factor if pure or factor == 1 else ROOT_TWO)
         multiplier = asked.noise_multiplier * asked.plan.releases[0].relative_noise

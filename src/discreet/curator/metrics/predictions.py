@@ -1,4 +1,4 @@
-"""From rows to what a score needs of each: the released model's prediction beside the target.
+"""From rows to what a score needs of each: the released model's prediction next to the target.
 
 What a row becomes depends on that row and on released values only, in every bit: products are added column after
 column, each an operation on single numbers. A matrix product would not do: the last bits of a row's result can depend
@@ -21,8 +21,8 @@ from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers
 
-Seen = Callable[[Floats, Floats], Floats]
-"""Of margins (rows, outputs) and targets: the numbers that a metric needs, one row a row; NaN for a null row."""
+RowValues = Callable[[Floats, Floats], Floats]
+"""Maps margins (n, K) and targets (n,) to what a metric needs of each row (n, m); NaN: a row that is not scored."""
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,19 @@ class Released:
 
 
 def read(
-    model: Released, X: Any, y: Any, seen: Seen, reservation: Reservation | None = None
+    model: Released, X: Any, y: Any, values: RowValues, reservation: Reservation | None = None
 ) -> tuple[Floats, Integers | None]:
-    """What ``seen`` makes of each row, in one pass over blocks; and the persons behind the rows of a stream.
+    """Return ``values`` of each row, in one pass over blocks; and the persons behind the rows of a stream.
 
     The features of a stream are shown to the ledger's owner on the way, as a fit would show them.
     """
-    nothing = seen(np.empty((0, len(model.coef))), np.empty(0))  # a table may be empty
+    nothing = values(np.empty((0, len(model.coef))), np.empty(0))  # a table may be empty
     if not is_stream(X):
-        return np.concatenate([nothing, *(seen(*block) for block in _array_blocks(model, X, y))]), None
+        return np.concatenate([nothing, *(values(*block) for block in _array_blocks(model, X, y))]), None
     sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), X.shape[0])
     parts, persons = [nothing], []
     for part, block in in_place(X):
-        parts.append(seen(model.margins(block.features), block.targets))
+        parts.append(values(model.margins(block.features), block.targets))
         if block.persons is not None:
             persons.append(block.persons)
         if sketcher is not None:

@@ -21,19 +21,19 @@ import numpy as np
 from discreet.curator.metrics.inverted_tests import kept
 from discreet.curator.metrics.measurement import Measured, half_width
 from discreet.curator.metrics.noise_bounds import Noise
-from discreet.curator.metrics.noisy_sums import ROUNDING, Buyer
+from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums
 from discreet.curator.metrics.predictions import Released
 from discreet.typing import Floats
 
 SHARES = (1.0,)
 SAMPLING = "as for normal errors"
 MOMENTS = 0.4
-"""The moments' weight beside the error's: within a tenth of the best for R2 between 0.1 and 0.9."""
+"""The moments' weight next to the error's: within a tenth of the best for R2 between 0.1 and 0.9."""
 _MEAN = 0.1
 """The part of alpha that the range of the mean takes."""
 
 
-def seen(model: Released, margins: Floats, targets: Floats) -> Floats:
+def row_values(model: Released, margins: Floats, targets: Floats) -> Floats:
     """u and v of each row; NaN for one that cannot be scored."""
     low, high = model.bounds.target or (0.0, 1.0)
     middle, half = (low + high) / 2, (high - low) / 2 or 1.0
@@ -42,18 +42,18 @@ def seen(model: Released, margins: Floats, targets: Floats) -> Floats:
     return np.asarray(np.clip((np.clip(pair, low, high) - middle) / half, -1.0, 1.0))
 
 
-def measure(model: Released, rows: Floats, buyer: Buyer, level: float) -> Measured:
+def measure(model: Released, rows: Floats, noisy: NoisySums, level: float) -> Measured:
     """1 less the ratio of two noisy sums of squares."""
     u, v = rows[:, 0], rows[:, 1]
     roots = [(1 + u) / 2, (1 - u) / 2, np.sqrt((1 - u * u) / 2)]
     table = np.column_stack([math.sqrt(MOMENTS) * np.column_stack(roots), np.abs(u - v) / 2])
-    pure = buyer.budget.is_pure
-    cells, noise = buyer.sums(table, length=1 + MOMENTS if pure else math.hypot(1.0, MOMENTS))
+    pure = noisy.budget.is_pure
+    cells, noise = noisy.release(table, length=1 + MOMENTS if pure else math.hypot(1.0, MOMENTS))
     p, q, s = (float(cell) / MOMENTS for cell in cells[:3])
     sums = _Sums(p, q, s, 4 * float(cells[3]), noise)
     value, low, high = sums.score(1 - level)
-    spread = 2 * (1 - min(value, 1.0)) / math.sqrt(max(sums.count, 1.0))
-    return Measured(value, low, high, half_width(level) * (math.inf if math.isnan(spread) else spread))
+    deviation = 2 * (1 - min(value, 1.0)) / math.sqrt(max(sums.count, 1.0))
+    return Measured(value, low, high, half_width(level) * (math.inf if math.isnan(deviation) else deviation))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The area under the ROC curve, in three purchases.
+"""The area under the ROC curve, in three releases.
 
 1. A rough histogram of the margins, classes together: its quantiles become the bins.
 2. The histogram of both classes in these bins: g+ = h+ + e+ and g- = h- + e-, with noises e.
@@ -6,8 +6,8 @@
 
        h+' M h-  =  h+' (M g-)  +  (M' g+)' h-  -  g+' M g-  +  e+' M e-,
 
-   and the first two terms are sums over rows of released numbers (M g-)_b and (M' g+)_c: bought together, they cost the
-   noise of four cells instead of that of all bins. What remains is a product of two noises, whose law is public.
+   and the first two terms are sums over rows of released numbers (M g-)_b and (M' g+)_c: asked for together, they cost
+   the noise of four cells instead of that of all bins. What remains is a product of two noises, whose law is public.
 
 The same holds with M - A J for M, J all ones: at the true area A it is 0, and A is kept unless the noise refutes it.
 In a bin any order is possible, so that half of the pairs in equal bins, h+' h-, is added on both sides.
@@ -22,7 +22,7 @@ import numpy as np
 from discreet.curator.metrics.inverted_tests import kept
 from discreet.curator.metrics.measurement import Measured, half_width
 from discreet.curator.metrics.noise_bounds import Noise, Spectrum
-from discreet.curator.metrics.noisy_sums import ROUNDING, Buyer, one_hot
+from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums, one_hot
 from discreet.curator.metrics.predictions import Released
 from discreet.typing import Booleans, Floats, Integers
 
@@ -40,44 +40,44 @@ _PARTS = 0.8, 0.12, 0.08
 """Of alpha: the two sums' noise, the product of noises, the pairs in equal bins."""
 
 
-def seen(model: Released, margins: Floats, targets: Floats) -> Floats:
+def row_values(model: Released, margins: Floats, targets: Floats) -> Floats:
     """Margin and class (0 or 1) of each row; NaN for one that cannot be scored."""
     pair = np.column_stack([margins[:, 0], targets])
     pair[~np.isfinite(pair).all(axis=1)] = np.nan
     return pair
 
 
-def measure(model: Released, rows: Floats, buyer: Buyer, level: float) -> Measured:
+def measure(model: Released, rows: Floats, noisy: NoisySums, level: float) -> Measured:
     """The area, with ties counted half."""
     scored = np.isfinite(rows[:, 0])
     margins, classes = np.where(scored, rows[:, 0], 0.0), np.where(scored, rows[:, 1], 0.0)
-    edges = _bins(model, margins, scored, buyer)
+    edges = _bins(model, margins, scored, noisy)
     bins, size = np.searchsorted(edges, margins, side="right"), len(edges) + 1
-    counts, noise = buyer.sums(one_hot(np.where(scored, bins + size * (classes > 0), -1), 2 * size))
+    counts, noise = noisy.release(one_hot(np.where(scored, bins + size * (classes > 0), -1), 2 * size))
     rough = _Histogram(counts[size:], counts[:size], noise)
-    sums, noise = buyer.sums(rough.table(bins, classes, scored))
+    sums, noise = noisy.release(rough.table(bins, classes, scored))
     return _Area(rough, sums, noise).measured(level)
 
 
-def _bins(model: Released, margins: Floats, scored: Booleans, buyer: Buyer) -> Floats:
+def _bins(model: Released, margins: Floats, scored: Booleans, noisy: NoisySums) -> Floats:
     """Inner edges of bins of about equal mass, as many as the noise to come makes worth having."""
     spans = (model.high - model.low) * np.abs(model.coef[0])
     center = float(model.intercept[0] + ((model.low + model.high) / 2) @ model.coef[0])
     reach = min(REACH * float(np.linalg.norm(spans)) / math.sqrt(12.0), float(spans.sum()) / 2) or 1.0
     grid = np.linspace(center - reach, center + reach, ROUGH + 1)
     cells = np.searchsorted(grid[1:-1], margins, side="right")
-    counts, noise = buyer.sums(one_hot(np.where(scored, cells, -1), ROUGH))
+    counts, noise = noisy.release(one_hot(np.where(scored, cells, -1), ROUGH))
     mass = np.maximum(counts - 0.5 * noise.deviation, 0.0)
     mass = (1 - _UNIFORM) * mass / (float(mass.sum()) or 1.0) + _UNIFORM / ROUGH
-    size = _worth_having(max(float(counts.sum()), 1.0), noise.deviation * _later(buyer))
+    size = _worth_having(max(float(counts.sum()), 1.0), noise.deviation * _later(noisy))
     heights = np.concatenate([[0.0], np.cumsum(mass)]) / float(mass.sum())
     edges: Floats = np.unique(np.interp(np.arange(1, size) / size, heights, grid))
     return edges
 
 
-def _later(buyer: Buyer) -> float:
-    """The second purchase's noise over the first's."""
-    first, second = (release.relative_noise for release in buyer.plan.releases[:2])
+def _later(noisy: NoisySums) -> float:
+    """Return the second release's noise over the first's."""
+    first, second = (release.relative_noise for release in noisy.plan.releases[:2])
     return second / first
 
 

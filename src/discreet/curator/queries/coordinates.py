@@ -255,7 +255,7 @@ def noisy_coordinate_steps(
 def _observed_steps(
     session: Session, release: Release, unit: Unit, program: CoordinateProgram
 ) -> tuple[Floats, Floats]:
-    """The kernel's arithmetic, step by step, so that every sum passes through the window."""
+    """The kernel's arithmetic, step by step, so that every sum passes the observer."""
     w, sums = program.w.copy(), np.zeros(program.w.size)
     for k, j in enumerate(program.coordinates.tolist()):
         query = CoordinateQuery(

@@ -130,7 +130,7 @@ def count_once(
     it; ``n`` is the number of records (persons), None where it is private. Charge the plan before.
     """
     if isinstance(plan, AdaptivePlan):
-        raise Unsupported("private ranges are bought within a fixed plan: declare the ranges, or use another solver")
+        raise Unsupported("private ranges are estimated within a fixed plan: declare the ranges, or use another solver")
     asked = Plan([release for release in plan.releases if release.query == query])
     domain = Domain(np.ones(1), 1.0, n, budget.neighbors)
     session = Session(cast(Engine, _NoEngine()), domain, asked, budget, noise_multiplier)

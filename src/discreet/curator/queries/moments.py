@@ -83,7 +83,9 @@ class MomentQuery(ExactSum):
         """Return the exact sum of outer products c x x^T, c |x_j| |x_k| <= c ||x||^2 <= bound <= 2^40 for each row."""
         rows, p = engine.records.rows, engine.records.n_columns
         if rows is None:
-            raise Unsupported("second moments of sparse records are bought as a diagonal: p^2 numbers would fill them")
+            raise Unsupported(
+                "second moments of sparse records are released as a diagonal: p^2 numbers would fill them"
+            )
         if self.bound > _MOST_BOUND:
             raise Unsupported("the bound of an outer product must not exceed 2^40")
         if self.scale < 1:

@@ -1,14 +1,14 @@
-"""Two parts of the records, by lot: what is fitted on, and what is held out to score with.
+"""Two random parts of the records: what is fitted on, and what is held out to score with.
 
-Where n is public, a set of records (persons) of a fixed size is drawn by lot for the second part; where it is private,
-every record falls into it with probability numerator / 2^16, by a coin of its own. No data touch lot or coins. A
-neighbor differs in one record, hence, whatever the lot, in one part only: mechanisms that see different parts cost the
-dearer of the two, not their sum. *Proof.* Give the records that both neighbors share the same places. Then the other
-part is the same in both, and the law of everything computed from the two parts differs by the one part's mechanism
-alone; divergences are quasi-convex in the law of the lot, which is the same for both. This holds for ``replace_one``
-and ``zero_out``, where the record keeps its place in any lot; and for ``add_remove``: coins are independent, so that
-those of the records that stay have the same law whether or not one more is there, and answers do not depend on the
-order of records.
+Where n is public, a set of records (persons) of a fixed size is drawn at random for the second part; where it is
+private, every record falls into it with probability numerator / 2^16, by a coin of its own. No data touch the draw. A
+neighbor differs in one record, hence, whatever the draw, in one part only: mechanisms that see different parts cost as
+much as the more expensive of the two, not their sum. *Proof.* Give the records that both neighbors share the same
+places. Then the other part is the same in both, and the law of everything computed from the two parts differs by the
+one part's mechanism alone; divergences are quasi-convex in the law of the draw, which is the same for both. This holds
+for ``replace_one`` and ``zero_out``, where the record keeps its place in any draw; and for ``add_remove``: coins are
+independent, so that those of the records that stay have the same law whether or not one more is there, and answers do
+not depend on the order of records.
 """
 
 from dataclasses import dataclass

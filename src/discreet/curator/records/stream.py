@@ -60,7 +60,7 @@ class Counts(Protocol):
         ...
 
 
-class Purchase(Counts, Protocol):
+class Estimates(Counts, Protocol):
     """What is counted before the stream's blocks can be made."""
 
     def cells(self) -> Iterator[Integers]:
@@ -91,7 +91,7 @@ class RecordStream(ABC):
     columns: list[str]
     has_persons: bool = False
     facts: Mapping[str, Any] = MappingProxyType({})
-    purchase: Purchase | None = None
+    estimates: Estimates | None = None
     checks: Checks | None = None
     reading: Reading | None = None
 

@@ -60,7 +60,7 @@ class Encoding(Protocol):
 
 
 def encoding_of(name: str, kind: ColumnKind, missing: frozenset[str]) -> Encoding:
-    """The encoding of a declared column; a private range stands for its limits until it is bought."""
+    """The encoding of a declared column; a private range stands for its limits until it is estimated."""
     if isinstance(kind, Category):
         return CellEncoding(name, kind, missing)
     if isinstance(kind, Number) and kind.knots:

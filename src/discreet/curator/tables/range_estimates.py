@@ -1,4 +1,4 @@
-"""Ranges that are bought: private quantiles of the columns whose range a schema calls private, in one release."""
+"""Ranges that are estimated: private quantiles of the columns whose range a schema calls private, in one release."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BLOCK_CELLS = 1 << 20
 
 
-class RangePurchase:
+class RangeEstimates:
     """Counts on a dyadic tree over each private column's limits, and the ranges that they allow.
 
     A row's cells depend on that row and on the schema; the counts are released by ``queries/counts.py``, which has the
@@ -39,7 +39,7 @@ class RangePurchase:
         self.size, self.per_row = size_of(self._trees), cells_per_record(self._trees)
 
     def release(self, plan: Plan, *, pure: bool) -> Release:
-        """The counts beside a fit's plan, with their share of the budget."""
+        """The counts next to a fit's plan, with their share of the budget."""
         return release_for(plan, pure=pure)
 
     def cells(self) -> Iterator[Integers]:

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.cell_counts import BOUGHT
+from discreet.accounting.cell_counts import ESTIMATED_RANGES
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.curator.tables import cells
 from discreet.curator.tables.cell_checks import TableChecks
 from discreet.curator.tables.cell_states import NOT_ASKED
 from discreet.curator.tables.layout import Layout
-from discreet.curator.tables.range_estimates import RangePurchase
+from discreet.curator.tables.range_estimates import RangeEstimates
 from discreet.curator.tables.sources import BATCH_ROWS, Source
 from discreet.schema.schema import Schema
 from discreet.schema.stored_types import check_types
@@ -40,21 +40,21 @@ class TableStream(RecordStream):
         self._source, self._schema, self._with_target = source, schema, with_target
         self._needed = schema.needed if with_target else tuple(schema.columns)
         source.check(self._needed)
-        check_types(schema, source, self._needed)
+        check_types(schema, source.stored, self._needed)
         self._layout, self._declared = Layout(schema), schema
-        self._bought: dict[str, Any] | None = None
+        self._estimated: dict[str, Any] | None = None
         self._person = schema.person if with_target else None
         self._persons: Integers | None = None
         self.columns = [feature.name for feature in self._layout.features]
         self.shape = source.count(), len(self.columns)
         self.has_persons = self._person is not None
         self.bounds = self._layout.bounds
-        self.purchase = RangePurchase(self) if schema.private_columns else None
+        self.estimates = RangeEstimates(self) if schema.private_columns else None
         self.checks = self._checks = TableChecks(schema) if checks and with_target else None
 
     @property
     def schema(self) -> Schema:
-        """What is declared, with bought ranges where there are any."""
+        """What is declared, with estimated ranges where there are any."""
         return self._schema
 
     @property
@@ -66,12 +66,12 @@ class TableStream(RecordStream):
     def facts(self) -> dict[str, Any]:  # type: ignore[override]
         """The declarations that the guarantee rests on, for the certificate."""
         found: dict[str, Any] = {"schema": self._declared.to_dict(), FEATURES: self.columns}
-        return found if self._bought is None else {**found, BOUGHT: self._bought}
+        return found if self._estimated is None else {**found, ESTIMATED_RANGES: self._estimated}
 
     def settled(self, ranges: dict[str, tuple[float, float]]) -> "TableStream":
-        """The same rows with bought ranges."""
+        """The same rows with estimated ranges."""
         stream = TableStream(self._source, self._schema.with_ranges(ranges), checks=self._checks is not None)
-        stream._bought, stream._declared = {name: list(ends) for name, ends in ranges.items()}, self._schema
+        stream._estimated, stream._declared = {name: list(ends) for name, ends in ranges.items()}, self._schema
         stream._persons, stream.reading = self._persons, self.reading
         return stream
 

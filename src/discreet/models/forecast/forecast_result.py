@@ -142,9 +142,9 @@ class Forecast:
         )
         rows = next((other for other in self.over_n if other.n == 2 * row.n), None)
         budget = next((other for other in self.over_epsilon if math.isclose(other.epsilon, 2 * row.epsilon)), None)
-        bought = [f"twice the rows it would cost {shown(rows.gap)}"] if rows else []
-        bought += [f"twice the epsilon {shown(budget.gap)}"] if budget else []
-        return f"{expected} With {' and with '.join(bought)}." if bought else expected
+        others = [f"twice the rows it would cost {shown(rows.gap)}"] if rows else []
+        others += [f"twice the epsilon {shown(budget.gap)}"] if budget else []
+        return f"{expected} With {' and with '.join(others)}." if others else expected
 
     @property
     def remarks(self) -> tuple[str, ...]:

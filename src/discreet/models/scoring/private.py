@@ -1,4 +1,4 @@
-"""``private_score``: declare, plan, price, charge, read, buy, certify."""
+"""``private_score``: declare, plan, price, reserve, open, answer, certify."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -9,9 +9,9 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.curator import (
     METRICS,
-    Buyer,
     Claim,
     Measured,
+    NoisySums,
     PrivateData,
     Released,
     container_of,
@@ -99,9 +99,9 @@ def private_score(
     known = released(model, X)
     kind, name = metric_of(known, metric, level)
     relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
-    if is_stream(X) and X.purchase is not None:
+    if is_stream(X) and X.estimates is not None:
         raise Unsupported(
-            "the ranges of these columns are to be bought: score with the ranges that the model's fit bought"
+            "the ranges of these columns are to be estimated: score with the ranges that the model's fit estimated"
         )
     if y is None and not is_stream(X):
         raise Unsupported("a score needs the targets: pass y")
@@ -118,9 +118,9 @@ def private_score(
     def answer(reservation: Reservation | None) -> tuple[Measured, Claim, Certify]:
         if not is_stream(X):
             data.recognize(reservation)
-        buyer = Buyer(priced, groups, progress)
-        found = measure_private(name, known, X, y, buyer, level=level, reservation=reservation)
-        return found, claim, buyer.issued
+        noisy = NoisySums(priced, groups, progress)
+        found = measure_private(name, known, X, y, noisy, level=level, reservation=reservation)
+        return found, claim, noisy.issued
 
     found, certificate, _ = Priced(data, known.loss, priced, opens=False).carry_out([claim], answer, label=claim.model)
     return scored(name, found, level, certificate, n, kind.SAMPLING)

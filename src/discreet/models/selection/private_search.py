@@ -34,8 +34,8 @@ from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_lost_groups, warn_of_repeated_fits
 from discreet.models.fitting import budget_of
 from discreet.models.lifecycle import Certify, Priced
-from discreet.models.selection.candidates import candidates_of
 from discreet.models.selection.runs import Outcome, Runs
+from discreet.models.selection.search_candidates import candidates_of
 from discreet.models.selection.search_price import Candidate, Offer, offer, stopping_of
 from discreet.models.selection.shows_released import ShowsReleased
 
@@ -213,7 +213,7 @@ class DPRandomizedSearch(ShowsReleased, MetaEstimatorMixin, Charged):
         """Return everything about the selection that is known without its records."""
         if y is None and not is_stream(X):
             raise ValueError("DPRandomizedSearch requires y to be passed, but the target y is None")
-        if is_stream(X) and X.purchase is not None:
+        if is_stream(X) and X.estimates is not None:
             raise Unsupported("a selection has no budget to estimate ranges with: declare every column's range")
         listed, relation = self._listed(), self._relation
         if self.dataset is None and any(one.estimator.ledger or one.estimator.dataset for one in listed):

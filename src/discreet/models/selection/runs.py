@@ -2,7 +2,7 @@
 
 One run is the base mechanism that is repeated: its outcome is (candidate, model, noisy score). The two parts are fixed
 before the first run, by lots that no data touch (``records/split.py``), so that the runs are independent and alike,
-and each costs the dearer of its fit and its score. Every run opens its own curators: no noise serves twice.
+and each costs the more expensive of its fit and its score. Every run opens its own curators: no noise serves twice.
 """
 
 import math

@@ -13,10 +13,10 @@ from discreet.accounting.pricing import Price, epsilon_of, remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget
 from discreet.curator import idealized
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
-from discreet.models.fitting import declared, penalty_of
+from discreet.models.fitting import penalty_of
 from discreet.models.solver_choice import choose_solver
 
 SCORE = Plan((Release("noisy_score", 1),))
@@ -59,16 +59,8 @@ class Facts:
 
 
 def facts_of(estimator: DPLinearModel) -> Facts:
-    """What an estimator declares, complete, or an error that says what is missing."""
-    if hasattr(estimator, "classes"):
-        bounds = declared(estimator.bounds, classes=estimator.classes)
-        if bounds.classes is None:
-            raise MissingBounds("the classes are not declared: pass classes=(0, 1), from what is publicly known")
-        return Facts(bounds, estimator._loss(len(bounds.classes)))
-    bounds = declared(estimator.bounds, target=getattr(estimator, "target", None))
-    if bounds.target is None:
-        raise MissingBounds("the target's range is not declared: pass target=(low, high), from what is publicly known")
-    return Facts(bounds, estimator._loss(bounds))
+    """Return what an estimator declares, complete, or an error that says what is missing."""
+    return Facts(*estimator._facts())
 
 
 @dataclass(frozen=True)
@@ -122,7 +114,7 @@ def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Bud
     """The largest budget of a run at which the selection costs no more than ``total``.
 
     Runs with Gaussian noise only are exactly mu-GDP, and mu follows from the total; where another kind of candidate
-    has a dearer curve at some order, all runs get less until the price is met. ``domains`` are what is public of
+    has a costlier curve at some order, all runs get less until the price is met. ``domains`` are what is public of
     the part that each candidate will be fitted on.
     """
     with remembered_prices():

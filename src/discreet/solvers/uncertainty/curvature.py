@@ -1,8 +1,8 @@
 """How curved the mean loss is at a released model: by a public model of the margins, since the records are private.
 
 The model: margins are Gaussian, with the mean and the variance that released moments give them; squared row lengths
-vary about the seen one as those of Gaussian rows; targets follow the logistic law of the margins times a factor, the
-one at which the released model is where clipped steps come to rest (clipping makes margins larger than the law's).
+vary about the released one as those of Gaussian rows; labels are logistic in c times the margin, with c such that the
+released model is a fixed point of the clipped gradient step (clipping makes margins larger than the law's).
 A clipped gradient is the gradient of a Huberized loss: a clipped record has no curvature left (of several outputs: none
 along its gradient), and the longer a row, the sooner it is clipped. Nothing here is proven of real records; tests and
 ``docs/intervals.md`` measure how well it does.

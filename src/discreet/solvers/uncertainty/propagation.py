@@ -17,7 +17,7 @@ at h = 0: directions in which the loss is flat keep all the noise, others forget
 with weights that are not negative, and for the sums of responses that one answer causes if it is used several times.
 
 What is not in these figures: sampling of batches, the sampling error of the records, the effect of clips and early
-stopping (the run without noise has them too), and what noise in bought scales and counts did to the steps' lengths.
+stopping (the run without noise has them too), and what noise in estimated scales and counts did to the steps' lengths.
 """
 
 import numpy as np

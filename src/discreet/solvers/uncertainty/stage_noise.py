@@ -4,6 +4,7 @@ The map back is linear, w = Q v + c. Noise that is independent from coordinate t
 (Q^2) var(v) in w. In whitened coordinates more is known: ``whitened_noise``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from discreet.bounds import Domain
 from discreet.curator import Recoding
 from discreet.losses.base import Loss
 from discreet.solvers.base import Solution, Trace
-from discreet.solvers.shape import affine
+from discreet.solvers.center_and_scale import affine
 from discreet.solvers.uncertainty.propagation import taken_back
 from discreet.solvers.uncertainty.traces import DescentTrace
 from discreet.solvers.uncertainty.whitened_noise import Spectrum, Steps, deviations
@@ -25,6 +26,19 @@ class DirectionsTrace:
 
     vectors: Floats
     variances: Floats
+
+    @classmethod
+    def of_steps(
+        cls, vectors: Floats, weights: Sequence[Floats], curved: Floats, noise: float, clip: float
+    ) -> "DirectionsTrace":
+        """Return the noise of steps ``- weights q``, q with noise of deviation ``noise`` times ``clip``.
+
+        A step forgets ``curved`` times its weights of the noise that was there.
+        """
+        variances = np.zeros(len(vectors))
+        for used in weights:
+            variances = (1.0 - curved * used) ** 2 * variances + (used * noise * clip) ** 2
+        return cls(vectors, variances)
 
     def deviations(self) -> Floats:
         """Return the deviation of each coordinate."""

@@ -58,8 +58,8 @@ class DescentTrace:
 
     def deviations(self) -> Floats:
         """Return what independent noise in every step adds up to."""
-        spread = math.sqrt(float(gain(self.momenta, self.averages, shrink=self.shrink)[0]))
-        return np.full(self.shape, self.step * self.noise.deviation(self.clip) / self.count * spread)
+        root = math.sqrt(float(gain(self.momenta, self.averages, shrink=self.shrink)[0]))
+        return np.full(self.shape, self.step * self.noise.deviation(self.clip) / self.count * root)
 
 
 @dataclass(frozen=True)

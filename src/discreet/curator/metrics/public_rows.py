@@ -23,13 +23,13 @@ class ExactScore(NamedTuple):
 
 def measure_public(metric: str, model: Released, X: Any, y: Any, level: float) -> ExactScore:
     """Return the exact score: Wilson's interval for accuracy, DeLong's for the area, the delta method's for R2."""
-    rows, _ = read(model, X, y, partial(METRICS[metric].seen, model))
+    rows, _ = read(model, X, y, partial(METRICS[metric].row_values, model))
     kept = rows[~np.isnan(rows).any(axis=1)]
     if metric == "accuracy":
         value, low, high = _wilson(kept[:, 0], level)
         return ExactScore(Measured(value, value, value, 0.0), len(rows), "Wilson", (low, high))
-    value, spread = area(*kept.T) if metric == "auc" else r_squared_of(*kept.T)
-    found = Measured(value, value, value, half_width(level) * spread)
+    value, deviation = area(*kept.T) if metric == "auc" else r_squared_of(*kept.T)
+    found = Measured(value, value, value, half_width(level) * deviation)
     return ExactScore(found, len(rows), "DeLong" if metric == "auc" else "delta method")
 
 

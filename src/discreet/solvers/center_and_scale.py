@@ -1,4 +1,4 @@
-"""Estimate the shape of the data privately: where the features lie, how far they spread, and the same of a target.
+"""Estimate the center and the scale of each feature privately, and those of a numeric target.
 
     m  = noisy mean of rows of length 1;   center = m / (the constant's mean), so a weighted mean of the features
     s2 = noisy mean of squares about the center;   scale = sqrt(s2 + its noise)
@@ -43,7 +43,7 @@ TARGET_NOISE = 1.5
 
 
 @dataclass(frozen=True)
-class Shape:
+class Standardization:
     """What was estimated: a map to centered, scaled features, and the expected squared length of its rows."""
 
     recoding: Recoding
@@ -60,7 +60,7 @@ def noise_of(curator: "Curator", query: str, clip: float, factor: float) -> floa
     return factor * clip * curator.noise_multiplier * planned(curator, query).relative_noise
 
 
-def declared_shape(domain: Domain) -> Recoding:
+def declared_coordinates(domain: Domain) -> Recoding:
     """Return the public map: features as admitted where 0 is in range, else from the middle, over half the range."""
     features = domain.n_features - domain.intercept
     extent = domain.feature_bounds[:features]
@@ -73,8 +73,8 @@ def declared_shape(domain: Domain) -> Recoding:
     return Recoding(center, scale)
 
 
-def shape_releases(domain: Domain, *, mean: float, scale: float) -> tuple[Release, ...]:
-    """List what the shape costs, in shares of mu^2: a mean where features can be centered, and squares."""
+def feature_releases(domain: Domain, *, mean: float, scale: float) -> tuple[Release, ...]:
+    """List the releases, in shares of mu^2: a mean where features can be centered, and squares."""
     clip = SQUARES * math.sqrt(domain.n_features)
     squares = Release("noisy_mean_squares", 1, relative_noise=shares_to_noise(scale), clip=clip)
     if not can_center(domain):
@@ -87,9 +87,9 @@ def can_center(domain: Domain) -> bool:
     return domain.intercept and not domain.sparse
 
 
-def seen_shape(curator: "Curator", n: float) -> Shape:
-    """Estimate the center and the scales, by the releases of ``shape_releases``."""
-    start, squares = declared_shape(curator.domain), planned(curator, "noisy_mean_squares")
+def estimate_features(curator: "Curator", n: float) -> Standardization:
+    """Estimate the center and the scales, by the releases of ``feature_releases``."""
+    start, squares = declared_coordinates(curator.domain), planned(curator, "noisy_mean_squares")
     center, clip = start.center, SQUARES * math.sqrt(curator.domain.n_features)
     if can_center(curator.domain):
         curator.recode(Recoding(start.center, start.scale, 1.0, 1.0), once=True)
@@ -101,7 +101,7 @@ def seen_shape(curator: "Curator", n: float) -> Shape:
     found = curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
     kept = np.clip(np.maximum(found, 0.0) + NOISE_IN_SCALE * noise, LEAST_SCALE**2, 1.0)
     visible = np.maximum(kept - NOISE_IN_SCALE * noise, 0.5 * noise) / kept
-    return Shape(Recoding(center, start.scale * np.sqrt(kept)), float(np.minimum(visible, 1.0).sum()))
+    return Standardization(Recoding(center, start.scale * np.sqrt(kept)), float(np.minimum(visible, 1.0).sum()))
 
 
 def affine(recoding: Recoding, domain: Domain) -> tuple[Floats, Floats]:
@@ -131,7 +131,7 @@ def _target_share(loss: Loss, share: float | None) -> float:
     return TARGET_SHARE if share is None else share
 
 
-def seen_target(curator: "Curator", n: float) -> Target:
+def estimate_target(curator: "Curator", n: float) -> Target:
     """Estimate a numeric target's center and scale. A mean within its noise is drawn to the middle."""
     low, high = curator.domain.target_range or (-1.0, 1.0)
     middle, half = (low + high) / 2.0, (high - low) / 2.0 or 1.0
@@ -141,8 +141,8 @@ def seen_target(curator: "Curator", n: float) -> Target:
     mean = mean * mean**2 / (mean**2 + noise**2) if mean else 0.0
     if not curator.domain.intercept:
         mean, middle = 0.0, 0.0
-    spread = max(square - mean**2, 0.0) + TARGET_NOISE * noise
-    scale = math.sqrt(min(1.0, max(spread, LEAST_TARGET_SCALE**2)))
+    variance = max(square - mean**2, 0.0) + TARGET_NOISE * noise
+    scale = math.sqrt(min(1.0, max(variance, LEAST_TARGET_SCALE**2)))
     return Target(middle + half * min(1.0, max(-1.0, mean)), half * scale, half * noise)
 
 
@@ -156,20 +156,20 @@ class StandardRows:
 
 
 def standard_rows(
-    curator: "Curator", n: float, *, constant: float | None, row_norm: float | None, target_share: float | None
+    curator: "Curator", n: float, *, constant: float | None, relative_row_norm: float | None, target_share: float | None
 ) -> StandardRows:
-    """Estimate target, centers and scales, in this order; rows are shrunk to ``row_norm`` or their typical length."""
+    """Estimate target, centers and scales, in this order; rows are shrunk to a given or their typical norm."""
     admitted, quiet = curator.domain, curator.noise_multiplier == 0
-    target = seen_target(curator, n) if _target_share(curator.loss, target_share) else Target()
-    shape = seen_shape(curator, n)
-    features = math.sqrt(shape.square_length)
-    if row_norm is not None:
-        longest = row_norm * math.sqrt(len(shape.recoding.center) + 1.0)
+    target = estimate_target(curator, n) if _target_share(curator.loss, target_share) else Target()
+    found = estimate_features(curator, n)
+    features = math.sqrt(found.square_length)
+    if relative_row_norm is not None:
+        longest = relative_row_norm * math.sqrt(len(found.recoding.center) + 1.0)
     else:
         longest = features * math.hypot(1.0, (constant or 1.0 / features) if admitted.intercept else 0.0)
     recoding = replace(
-        shape.recoding,
-        scale=shape.recoding.scale * longest,
+        found.recoding,
+        scale=found.recoding.scale * longest,
         constant=(1.0 if constant is None else constant * features) / longest,
         row_norm=math.inf if quiet else 1.0,
         target_center=target.center,

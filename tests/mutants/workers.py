@@ -1,6 +1,6 @@
 """Processes in which mutants are tested: forked from one that has already imported what they all need.
 
-``python -m tests.mutants.nursery`` reads one JSON line for each run (package, nodes, report, timeout) and answers with
+``python -m tests.mutants.workers`` reads one JSON line for each run (package, nodes, report, timeout) and answers with
 a line, its exit code. Importing takes longer than most killers run, and nothing of discreet is among the imports.
 """
 
@@ -55,7 +55,7 @@ class Run:
     output: str
 
 
-class Nursery:
+class Workers:
     """A process that forks."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Nursery:
         }
         alone = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.mutants.nursery"],
+            [sys.executable, "-m", "tests.mutants.workers"],
             cwd=ROOT,
             env={**kept, **alone, "PYTHONPATH": str(ROOT)},
             stdin=subprocess.PIPE,

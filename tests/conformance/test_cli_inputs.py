@@ -1,4 +1,4 @@
-"""Tables reach commands through one door, ``cli/inputs.py``, which opens containers and reads no row."""
+"""Tables reach commands through one module, ``cli/inputs.py``, which opens containers and reads no row."""
 
 import ast
 from pathlib import Path
@@ -17,11 +17,11 @@ READERS = {
 }
 CALLS = {"load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_table", "open_csv"}
 ALLOWED = {
-    ("inputs.py", "discreet.curator.open_table"): "the door: opens containers",
+    ("inputs.py", "discreet.curator.open_table"): "opens containers",
     ("inputs.py", "discreet.curator.Source"): "the type of what it opens",
     ("tune.py", "discreet.curator.DeclaredSource"): "a table that is only planned",
     ("price.py", "discreet.curator.DeclaredSource"): "a table that is only planned",
-    ("predict.py", "discreet.curator.Keeping"): "keeps columns of what the door opened",
+    ("predict.py", "discreet.curator.Keeping"): "keeps columns of what inputs.py opened",
     ("predict.py", "pyarrow"): "writes predictions",
     ("predict.py", "pyarrow.csv"): "writes predictions",
     ("predict.py", "pyarrow.parquet"): "writes predictions",
