@@ -59,7 +59,7 @@ def correlated(n: int, p: int) -> tuple[Floats, Floats]:
 
 
 def curator_for(X: Floats | csr_array, y: Floats, loss: object) -> Curator:
-    """A curator whose plan of single coordinates is long enough never to run out."""
+    """A curator whose plan of single coordinates is long enough never to run out, with noise of multiplier 1."""
     n, p = X.shape
     records = admit(X, y, scaling_for(Bounds(features=1.0), p, None, intercept=False))
     engine = DenseEngine(records, threads=1) if records.sparse is None else SparseEngine(records, threads=1)
@@ -67,7 +67,7 @@ def curator_for(X: Floats | csr_array, y: Floats, loss: object) -> Curator:
         engine,
         Domain(np.ones(p), float(np.sqrt(p)), n, Neighbors.REPLACE_ONE, intercept=False),
         loss,
-        priced=price_plan(Plan((Release("noisy_coordinate_gradient", 10**9),)), Budget(1.0, 1e-6)),
+        priced=price_plan(Plan((Release("noisy_coordinate_gradient", 10**7),)), Budget(5e6, 1e-6)),
         facts={"unit": "record"},
     )
 
