@@ -35,9 +35,9 @@ def run(rounds: int) -> Iterator[Row]:
     if _has("jax", "jax_privacy"):
         candidates |= jax_privacy_steps()
     taken = interleaved(candidates, rounds=2 * rounds, least_seconds=0.01)
-    yield _row("Opacus with its loader", taken, "opacus", at_least(40), "cpu")
+    yield _row("Opacus with its loader", taken, "opacus", at_least(80), "cpu")
     yield _row("jax-privacy, batch drawn by numpy", taken, "jax-privacy drawn", at_least(1.5), "wall")
-    yield _row("jax-privacy, batch given", taken, "jax-privacy given", None, "wall")
+    yield _row("jax-privacy, batch given", taken, "jax-privacy given", at_least(1.5), "wall")
 
 
 def _has(*modules: str) -> bool:

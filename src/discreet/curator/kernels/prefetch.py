@@ -1,4 +1,7 @@
-"""A hint to the processor: this row will be read soon. It changes times, never results."""
+"""A hint to the processor: this row will be read soon. It changes times, never results.
+
+Rows are fetched to the second-level cache: the nearest has room for few that are on their way, and sums would wait.
+"""
 
 from llvmlite import ir
 from numba import types
@@ -23,12 +26,16 @@ def _compiled_prefetch(typingctx, table, i):
         data = builder.bitcast(array.data, byte.as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), flag, flag, flag])
         ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        for_reading, to_nearest_cache, data_cache = (ir.Constant(flag, value) for value in (0, 3, 1))
-        end = builder.add(length, ir.Constant(size, _LINE - 1))  # a row may begin in the midst of a line
-        steps = (ir.Constant(size, 0), end, ir.Constant(size, _LINE))
-        with cgutils.for_range_slice(builder, *steps, intp=size) as (offset, _):
+        for_reading, to_second_cache, of_data = (ir.Constant(flag, value) for value in (0, 2, 1))
+
+        def fetch(offset):
             place = builder.gep(data, [builder.add(start, offset)])
-            builder.call(ask, [place, for_reading, to_nearest_cache, data_cache])
+            builder.call(ask, [place, for_reading, to_second_cache, of_data])
+
+        steps = (ir.Constant(size, 0), length, ir.Constant(size, _LINE))
+        with cgutils.for_range_slice(builder, *steps, intp=size) as (offset, _):
+            fetch(offset)
+        fetch(builder.sub(length, ir.Constant(size, 1)))  # a row may begin in the midst of a line, and end in another
         return context.get_dummy_value()
 
     return types.void(table, types.int64), codegen
