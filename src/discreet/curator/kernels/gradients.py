@@ -18,10 +18,11 @@ import numpy as np
 from numba import int32, int64, njit
 
 from discreet.curator.kernels.clip import bound_vector, bounded
-from discreet.curator.kernels.prefetch import prefetch_row
+from discreet.curator.kernels.prefetch import prefetch_entries, prefetch_row
 from discreet.losses.base import derivative, derivatives
 
 BLOCK = 32
+AHEAD = 4
 
 # What allocates nothing compiles in two thirds of the time without reference counts on its arrays.
 _LEAN = {"cache": True, "nogil": True, "_nrt": False}
@@ -169,8 +170,19 @@ def gradient_over_rows(rows, facts, chosen, w, margin_scale, scale, use_l1, loss
 
 @njit(cache=True, nogil=True)
 def gradient_over_sparse_batch(indptr, indices, data, facts, chosen, w, margin_scale, scale, loss, out):
-    """Compressed rows, one output: only stored entries are touched. Unsigned indices spare a test for negative ones."""
+    """Compressed rows, one output: only stored entries are touched. Unsigned indices spare a test for negative ones.
+
+    What a row needs is fetched ahead: first where its entries begin, then the entries.
+    """
     for index in range(chosen.size):
+        if index + 2 * AHEAD < chosen.size:
+            i = chosen[index + 2 * AHEAD]
+            prefetch_entries(indptr, i, i + 2)
+        if index + AHEAD < chosen.size:
+            i = chosen[index + AHEAD]
+            prefetch_entries(indices, indptr[i], indptr[i + 1])
+            prefetch_entries(data, indptr[i], indptr[i + 1])
+            prefetch_row(facts, i)
         i = chosen[index]
         columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         total = int64(0)
