@@ -19,6 +19,7 @@ from benchmarks.measures.timing import Timing, interleaved
 from benchmarks.measures.timing_rows import Goal, Row, at_least, at_most
 from benchmarks.speed import sparse
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import Curator
@@ -58,7 +59,7 @@ def correlated(n: int, p: int) -> tuple[Floats, Floats]:
 
 
 def curator_for(X: Floats | csr_array, y: Floats, loss: object) -> Curator:
-    """A curator whose plan of single coordinates is long enough never to run out."""
+    """A curator whose plan of single coordinates is long enough never to run out, with noise of multiplier 1."""
     n, p = X.shape
     records = admit(X, y, scaling_for(Bounds(features=1.0), p, None, intercept=False))
     engine = DenseEngine(records, threads=1) if records.sparse is None else SparseEngine(records, threads=1)
@@ -66,9 +67,7 @@ def curator_for(X: Floats | csr_array, y: Floats, loss: object) -> Curator:
         engine,
         Domain(np.ones(p), float(np.sqrt(p)), n, Neighbors.REPLACE_ONE, intercept=False),
         loss,
-        plan=Plan((Release("noisy_coordinate_gradient", 10**12),)),
-        budget=Budget(1.0, 1e-6),
-        noise_multiplier=1.0,
+        priced=price_plan(Plan((Release("noisy_coordinate_gradient", 10**7),)), Budget(5e6, 1e-6)),
         facts={"unit": "record"},
     )
 

@@ -17,6 +17,7 @@ from benchmarks.measures.timing import Timing, interleaved
 from benchmarks.measures.timing_rows import INSTALL, Goal, Row, at_least
 from benchmarks.problems.logistic import blocks, clip_for, records
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import Curator
@@ -34,9 +35,9 @@ def run(rounds: int) -> Iterator[Row]:
     if _has("jax", "jax_privacy"):
         candidates |= jax_privacy_steps()
     taken = interleaved(candidates, rounds=2 * rounds, least_seconds=0.01)
-    yield _row("Opacus with its loader", taken, "opacus", at_least(40), "cpu")
+    yield _row("Opacus with its loader", taken, "opacus", at_least(80), "cpu")
     yield _row("jax-privacy, batch drawn by numpy", taken, "jax-privacy drawn", at_least(1.5), "wall")
-    yield _row("jax-privacy, batch given", taken, "jax-privacy given", None, "wall")
+    yield _row("jax-privacy, batch given", taken, "jax-privacy given", at_least(1.5), "wall")
 
 
 def _has(*modules: str) -> bool:
@@ -53,15 +54,13 @@ def _row(peer: str, taken: dict[str, Timing], name: str, goal: Goal | None, cloc
 def our_step() -> Callable[[], object]:
     """A curator's sampled gradient at fixed weights; the plan is long enough never to run out."""
     clip = clip_for(P)
-    release = Release("noisy_gradient", 10**9, sampling_probability=BATCH / N, clip=clip)
+    release = Release("noisy_gradient", 10**6, sampling_probability=BATCH / N, clip=clip)
     domain = Domain(np.ones(P), float(np.sqrt(P)), N, Neighbors.REPLACE_ONE, intercept=False)
     curator = Curator(
         DenseEngine(records(N, P), threads=1),
         domain,
         Logistic(),
-        plan=Plan((release,)),
-        budget=Budget(1.0, 1e-6),
-        noise_multiplier=NOISE_MULTIPLIER,
+        priced=price_plan(Plan((release,)), Budget(1.0, 1e-6)),
         facts={"unit": "record"},
     )
     w = np.random.default_rng(1).normal(size=P) / np.sqrt(P)

@@ -216,7 +216,7 @@ def test_a_run_with_seeded_noise_does_not_become_private_by_an_edit(ledger: Ledg
         certificate = fitted(ledger).certificate_
     assert ledger.verify(certificate).whole is True
     with pytest.raises(LedgerError, match="changed"):
-        ledger.verify(replace(certificate, not_private=(), entropy="os.urandom"))
+        ledger.verify(replace(certificate, not_private=(), entropy="ChaCha20 keyed by os.urandom"))
 
 
 def test_an_entry_without_a_digest_is_compared_as_far_as_it_goes(

@@ -26,7 +26,7 @@ def test_every_model_carries_a_certificate_that_holds(kind, neighbors, small_tab
     assert certificate.model == kind.__name__
     assert certificate.solver["name"] == "gd"
     assert certificate.solver["n_steps"] == 5
-    assert certificate.entropy == "os.urandom"
+    assert certificate.entropy == "ChaCha20 keyed by os.urandom"
     assert certificate.arithmetic == "exact lattice"
     assert certificate.assumed_public["n"] == 120
     assert certificate.assumed_public["features"] == 1.0

@@ -67,7 +67,7 @@ MUTANTS = (
         (
             Edit(
                 "curator/lattice/entropy.py",
-                "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)\n",
+                "        return _key_stream(np.frombuffer(parts, _UINT32), count, forget=True)\n",
                 "        pool = SystemEntropy.__dict__.get('pool', b'')\n"
                 "        if len(pool) < 8 * count:\n"
                 "            pool = os.urandom(max(8 * count, 1 << 20))\n"
@@ -75,8 +75,36 @@ MUTANTS = (
                 "        return np.frombuffer(pool[: 8 * count], dtype=np.uint64)\n",
             ),
         ),
-        ("tests/privacy/test_distributions_entropy.py::test_no_repetition_across_forks",),
+        ("tests/privacy/test_distributions_entropy.py::test_no_repetition_across_forks[fresh]",),
         "all_differ(batches)",
+    ),
+    Mutant(
+        "a key used for many requests",
+        "The cipher's key is read once per process: every request gets the same words.",
+        (
+            Edit(
+                "curator/lattice/entropy.py",
+                "        parts[:32] = os.urandom(32)\n",
+                "        if not hasattr(SystemEntropy, 'key'):\n"
+                "            SystemEntropy.key = os.urandom(32)\n"
+                "        parts[:32] = SystemEntropy.key\n",
+            ),
+        ),
+        ("tests/privacy/test_distributions_entropy.py::test_no_repetition_across_calls_answers_and_threads",),
+        "assert all_differ([fresh() for _ in range(50)])",
+    ),
+    Mutant(
+        "a counter that stands still",
+        "The counter does not go on after sixteen blocks: a long request repeats its first words.",
+        (
+            Edit(
+                "curator/kernels/chacha20.py",
+                "uint32(first + start // 8)",
+                "uint32(first)",
+            ),
+        ),
+        ("tests/curator/known_answers/test_gradients.py::test_the_kernels_as_they_are_pass",),
+        "the cipher fails its known answers",
     ),
     Mutant(
         "variance for standard deviation",

@@ -68,7 +68,7 @@ class Certificate:
         Noise over sensitivity under the relation.
     arithmetic : str, default="exact lattice"
         ``"exact lattice"`` where the proof covers the bits that ran, ``"idealized"`` where it is of real numbers.
-    entropy : str, default="os.urandom"
+    entropy : str, default="ChaCha20 keyed by os.urandom"
         Where the noise came from.
     library_version : str, default=""
         The version of discreet.
@@ -104,7 +104,7 @@ class Certificate:
     assumed_public: Mapping[str, Any] = field(default_factory=dict)
     noise_multiplier: float = 0.0
     arithmetic: str = "exact lattice"
-    entropy: str = "os.urandom"
+    entropy: str = "ChaCha20 keyed by os.urandom"
     library_version: str = ""
     notes: tuple[str, ...] = ()
     created: str | None = None

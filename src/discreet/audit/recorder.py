@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from discreet.curator import Measurement, SeededEntropy, SystemEntropy, chacha20_blocks, observe, use_entropy
+from discreet.curator import Measurement, SeededEntropy, SystemEntropy, chacha20_words, observe, use_entropy
 from discreet.typing import Integers, Words
 
 Fit = Callable[..., Any]
@@ -19,11 +17,8 @@ Fit = Callable[..., Any]
 
 
 @lru_cache(maxsize=512)  # a series of replays with one seed asks for the same words again and again
-def _stream(seed: int, release: int, request: int, blocks: int) -> Words:
-    key = np.frombuffer(seed.to_bytes(32, "little"), dtype="<u4").astype(np.uint32)
-    words: Words = chacha20_blocks(key, 0, blocks, (release, request, 0)).view(np.uint64)
-    words.flags.writeable = False  # as the operating system's words are: the same compiled samplers run
-    return words
+def _stream(seed: int, release: int, request: int, count: int) -> Words:
+    return chacha20_words(seed.to_bytes(32, "little"), count, nonce=(release, request, 0))
 
 
 class AlignedEntropy:
@@ -42,7 +37,7 @@ class AlignedEntropy:
 
     def words(self, count: int) -> Words:
         self._request += 1
-        return _stream(self._seed, self._release, self._request, -(-count // 8))[:count]
+        return _stream(self._seed, self._release, self._request, count)
 
     def next_release(self) -> None:
         """A release is done."""

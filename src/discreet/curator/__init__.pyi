@@ -8,7 +8,7 @@ from discreet.curator.known_answers.installation import sampler_checks as sample
 from discreet.curator.lattice.entropy import Entropy as Entropy
 from discreet.curator.lattice.entropy import SeededEntropy as SeededEntropy
 from discreet.curator.lattice.entropy import SystemEntropy as SystemEntropy
-from discreet.curator.lattice.entropy import chacha20_blocks as chacha20_blocks
+from discreet.curator.lattice.entropy import chacha20_words as chacha20_words
 from discreet.curator.lattice.entropy import current_entropy as current_entropy
 from discreet.curator.lattice.entropy import uniform_below as uniform_below
 from discreet.curator.lattice.entropy import use_entropy as use_entropy

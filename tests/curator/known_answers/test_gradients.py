@@ -7,7 +7,8 @@ from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData, known_answers
-from discreet.curator.known_answers import gradients
+from discreet.curator.known_answers import cipher, gradients
+from discreet.curator.lattice.entropy import chacha20_words
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.errors import StaleKernels
 from discreet.losses import Logistic
@@ -71,3 +72,27 @@ def test_what_was_checked_is_not_checked_again(monkeypatch, sampled):
     gradients.check_kernels(Logistic(), sparse=False, sampled=sampled)
     stale(monkeypatch, GradientQuery, "_over_rows" if sampled else "_over_tiles")
     gradients.check_kernels(Logistic(), sparse=False, sampled=sampled)
+
+
+def test_the_kernels_as_they_are_pass():
+    opened(SAMPLED, GAUSSIAN)
+    opened(FULL, PURE)
+
+
+def stale_cipher(key, count, **words):
+    """The published stream from its second block on."""
+    return chacha20_words(key, count, **{**words, "first": words.get("first", 0) + 1})
+
+
+@pytest.mark.parametrize("budget", [GAUSSIAN, PURE])
+def test_a_stale_cipher_stops_every_plan(monkeypatch, budget):
+    monkeypatch.setattr(cipher, "chacha20_words", stale_cipher)
+    with pytest.raises(StaleKernels, match="cipher fails its known answers"):
+        opened(FULL, budget)
+
+
+def test_a_stale_sampler_of_records_stops_plans_that_sample(monkeypatch):
+    stale(monkeypatch, gradients, "poisson_sample")
+    with pytest.raises(StaleKernels, match="sampler of records fails its known answers"):
+        opened(SAMPLED, GAUSSIAN)
+    opened(FULL, GAUSSIAN)

@@ -8,6 +8,7 @@ steps and a loop of single queries see the same bits.
 
 import numpy as np
 from numba import int64, njit
+from numba.extending import overload
 
 from discreet.curator.kernels.clip import rounded_bits, within
 from discreet.curator.kernels.interleave import interleaved
@@ -54,6 +55,29 @@ def _slopes_after_move(i, args):
     m = margin[i] + float(moved[i]) * move
     margin[i] = m
     slopes[i] = derivative(loss, m * margin_scale, target[i])
+
+
+def _moved_column_sum(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound):
+    """Move one tile's margins by ``move`` times a column, and return the ``column_sum`` of another after it."""
+    _slopes_after_move(x.size, (moved, move, margin, target, slopes, margin_scale, loss))
+    return column_sum(x, slopes, scale, bound)
+
+
+def _in_one_loop(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound):
+    total = int64(0)
+    for i in range(x.size):
+        m = margin[i] + float(moved[i]) * move
+        margin[i] = m
+        q = derivative(loss, m * margin_scale, target[i]) * (float(x[i]) * scale)
+        q = within(q, bound)
+        total += rounded_bits(q + _ROUND)
+    return total - int64(x.size) * int64(_ROUND_BITS)
+
+
+@overload(_moved_column_sum)
+def _compiled_moved_column_sum(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound):
+    """The same operations on each record: one loop is faster where a slope takes few, two where it takes many."""
+    return _in_one_loop if loss.instance_class.quadratic is True else _moved_column_sum
 
 
 @njit(cache=True, nogil=True)
@@ -103,10 +127,12 @@ def coordinate_steps(
         total = noise[k]
         for t in range(count):
             tile, margin, target, weight = tiles[t], margins[t], targets[t], weights[t]
-            _slopes_after_move(rows, (tile[previous], move, margin, target, slopes, margin_scale, loss))
             if bounds.size == 0:
-                total += column_sum(tile[j], slopes, scales[j], bound)
+                total += _moved_column_sum(
+                    loss, tile[j], tile[previous], move, margin, target, slopes, margin_scale, scales[j], bound
+                )
             else:
+                _slopes_after_move(rows, (tile[previous], move, margin, target, slopes, margin_scale, loss))
                 for i in range(rows):
                     slopes[i] *= weight[i]
                 total += shared_column_sum(tile[j], slopes, scales[j], bounds[0, t])

@@ -19,6 +19,7 @@ _INLINED = {"nogil": True, "_nrt": False, "forceinline": True}
 
 RESERVE = 512  # words; a Gaussian takes 7.8 on average, and each further word is 17 % less likely
 GUIDE_BITS = 11
+GAP_GUIDE_BITS = 12  # of Poisson samples, whose tables are longer
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
@@ -210,20 +211,38 @@ def poisson_sample(chosen, filled, position, n, guide, high, low, words, cursor)
 
     The table holds P(next success within j + 1 units) for j below its length L: a look-up gives the gap
     to the next chosen unit, or "none among the next L"; the trials have no memory.
+
+    A look-up is that of ``_from_table``, written for speed: the first two steps from the guide on are taken without a
+    branch, which would be hard to predict, and are nearly always enough. So ``high`` has two words of ones after its L.
     """
-    length = high.size
+    length = np.uint64(low.size)
+    at = cursor[0]
     while position < n and filled < chosen.size:
-        if cursor[0] + 2 > words.size:  # a look-up takes two words at most
+        if at + 2 > words.size:  # a look-up takes two words at most
             break
-        gap = _from_table(guide, high, low, words, cursor)
-        if cursor[1] != 0:
-            break
-        position += gap
+        v = words[np.uint64(at)]
+        at += 1
+        gap = np.uint64(guide[v >> np.uint64(64 - GAP_GUIDE_BITS)])
+        gap += np.uint64(high[gap] <= v)
+        gap += np.uint64(high[gap] <= v)
+        while gap < length and high[gap] <= v:
+            gap += _U1
+        gap = min(gap, length)  # a word of ones alone passes the end
+        if gap > _U0 and high[gap - _U1] == v:  # only then does the second word matter
+            v2 = words[np.uint64(at)]
+            at += 1
+            while gap > _U0 and high[gap - _U1] == v and v2 < low[gap - _U1]:
+                gap -= _U1
+            if gap > _U0 and high[gap - _U1] == v and v2 == low[gap - _U1]:
+                cursor[1] = 1
+                break
+        position += int64(gap)
         if gap < length:
             if position < n:
-                chosen[filled] = position
+                chosen[np.uint64(filled)] = position
                 filled += 1
             position += 1
+    cursor[0] = at
     return filled, position
 
 

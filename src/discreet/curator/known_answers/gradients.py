@@ -11,9 +11,10 @@ from discreet.accounting.plan import Plan
 from discreet.curator.engines import engine_for
 from discreet.curator.engines.base import coefficient_limits
 from discreet.curator.known_answers import ROWS, SIZE, TARGETS, known_records, once_for_classes, require
+from discreet.curator.known_answers.cipher import check_cipher
 from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.lattice.lattice import COARSE, Weights
-from discreet.curator.lattice.noise import discrete_laplace, rounded_gaussian
+from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
 from discreet.losses.base import Loss, Valued, derivatives, least, values
 from discreet.typing import Floats
 
@@ -30,6 +31,7 @@ def check_planned(plan: Plan, loss: Loss, *, pure: bool, sparse: bool) -> None:
     check_kernels(loss, sparse=sparse, sampled=False)
     if plan.is_sampled:
         check_kernels(loss, sparse=sparse, sampled=True)
+        check_poisson()
     if pure or any(release.mechanism != "additive" for release in plan.releases):
         check_laplace()
     if not pure:
@@ -67,6 +69,7 @@ def check_value_kernels(loss: Valued, *, sparse: bool) -> None:
 @once_for_classes
 def check_gaussian() -> None:
     """Raise ``StaleKernels`` unless the exact Gaussian sampler gives its known answers on a fixed stream."""
+    check_cipher()
     found = rounded_gaussian(4, 20, SeededEntropy(1)).tolist()
     require(found == [696207, -356740, -678959, -285812], "the Gaussian sampler fails its known answers")
 
@@ -74,8 +77,17 @@ def check_gaussian() -> None:
 @once_for_classes
 def check_laplace() -> None:
     """Raise ``StaleKernels`` unless the exact Laplace sampler gives its known answers on a fixed stream."""
+    check_cipher()
     found = discrete_laplace(4, 20, SeededEntropy(1)).tolist()
     require(found == [-1676727, -1618737, -730481, -169126], "the Laplace sampler fails its known answers")
+
+
+@once_for_classes
+def check_poisson() -> None:
+    """Raise ``StaleKernels`` unless Poisson samples are the known ones on a fixed stream."""
+    check_cipher()
+    found = poisson_sample(120, 1 << 12, SeededEntropy(1)).tolist()
+    require(found == [13, 25, 32, 53, 68, 107], "the sampler of records fails its known answers")
 
 
 def _check_gradient(query: GradientQuery, sparse: bool) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.curator.known_answers.coordinates import check_coordinate_kernels
-from discreet.curator.known_answers.gradients import check_gaussian, check_kernels, check_laplace
+from discreet.curator.known_answers.gradients import check_gaussian, check_kernels, check_laplace, check_poisson
 from discreet.curator.lattice.entropy import Entropy, SystemEntropy
 from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
 from discreet.errors import StaleKernels
@@ -46,6 +46,7 @@ def kernel_checks() -> Iterator[Check]:
                     check_kernels(loss, sparse=sparse, sampled=sampled)
                 check_gaussian()
                 check_laplace()
+                check_poisson()
                 if loss.n_outputs == 1:
                     check_coordinate_kernels(loss, L1(0.01), sparse=sparse)
                 yield Check(name, True, "equals plain Python integers")

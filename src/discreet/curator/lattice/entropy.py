@@ -1,6 +1,29 @@
 """Where random bits come from: the operating system, always, except under ``discreet.testing``.
 
-There is no seed and no state to fork, pickle or copy: each request is a fresh read of ``os.urandom``.
+A request for few words gets words of ``os.urandom``. A larger one gets the key stream of ChaCha20 (RFC 8439, compiled
+in ``kernels/chacha20.py``) under a key of 256 bits that ``os.urandom`` gave for this request alone, from block 0 on.
+Which of the two it is depends on the number of words alone: ``DIRECT_WORDS`` is about where both take as long.
+
+*No two requests share words.* (1) A key is a local variable of one call of ``SystemEntropy.words``. It is read after
+the call began, serves one key stream, and is overwritten before the call returns. Nothing is kept: the class has no
+attributes but constants, and this module has no generator, buffer, counter or seed. (2) So between two calls there is
+no state that threads could share, that a fork could copy into the child, or that pickling or copying could double: the
+next call, in whatever thread or process, begins by asking the operating system. (3) Calls that overlap in several
+threads each have a key of their own; the compiled loop writes to its arguments only. (4) Within a request no block
+comes twice: the counter has 32 bits, and a request for more than 2^32 blocks is refused. (5) Two requests have the same
+key with probability 2^-256 per pair, if the operating system's words are random. What remains is a fork in the midst of
+a call, which takes a signal handler that forks: both processes then go on with the same words, as with all that were
+drawn before a fork. A curator answers only in the process that opened it.
+
+*What is assumed.* That ``os.urandom`` cannot be predicted, as ever; and that ChaCha20 is a pseudorandom generator: no
+feasible computation tells its key stream under a random key from uniform bits. By the usual hybrid argument (replace
+one stream after the other) k requests together differ from independent uniform words by at most k times the advantage
+against one stream, so every proof that takes words as uniform holds for everybody who cannot break the cipher. This is
+no new kind of trust: what ``os.urandom`` gives is itself the output of a cipher under a random key, ChaCha20 on Linux,
+AES on Windows and macOS.
+
+The overwriting is a precaution, and the proofs do not rest on it: the 32 bytes that Python received cannot be
+overwritten, nor what the processor left on its stack, and the words themselves lie in memory until they are used.
 """
 
 import os
@@ -12,7 +35,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.kernels import chacha20
 from discreet.typing import Words
+
+DIRECT_WORDS = 64
+"""Requests for fewer words get words of ``os.urandom`` itself, which is faster there."""
+
+MOST_WORDS = 1 << 35
+"""What one key and a counter of 32 bits give: 2^32 blocks of eight words."""
+
+_UINT32 = np.dtype(np.uint32)
 
 
 class Entropy(Protocol):
@@ -34,14 +66,18 @@ class Entropy(Protocol):
 
 
 class SystemEntropy:
-    """The operating system's cryptographic generator."""
+    """The operating system's generator: its own words, or a ChaCha20 key stream under a key of its words."""
 
-    name = "os.urandom"
+    name = "ChaCha20 keyed by os.urandom"
     is_private = True
 
     def words(self, count: int) -> Words:
-        """Return fresh words of the system's generator."""
-        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+        """Return words that no other request gets: the docstring of this module has the proof."""
+        if count < DIRECT_WORDS:
+            return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+        parts = bytearray(4 * chacha20.PARTS)  # the counter and the nonce are 0
+        parts[:32] = os.urandom(32)
+        return _key_stream(np.frombuffer(parts, _UINT32), count, forget=True)
 
 
 class SeededEntropy:
@@ -51,42 +87,35 @@ class SeededEntropy:
     is_private = False
 
     def __init__(self, seed: int) -> None:
-        self._key = np.frombuffer(int(seed).to_bytes(32, "little"), dtype="<u4").astype(np.uint32)
+        self._key = int(seed).to_bytes(32, "little")
         self._block = 0
 
     def words(self, count: int) -> Words:
         """Return the next words of the key stream."""
-        blocks = -(-count // 8)
-        stream = chacha20_blocks(self._key, self._block, blocks)
-        self._block += blocks
-        words = stream.view(np.uint64)[:count]
-        words.flags.writeable = False  # as the system's: compiled code must be the same
+        words = chacha20_words(self._key, count, first=self._block)
+        self._block += -(-count // 8)
         return words
 
 
-def chacha20_blocks(
-    key: NDArray[np.uint32], first: int, count: int, nonce: tuple[int, int, int] = (0, 0, 0)
-) -> NDArray[np.uint32]:
-    """The key stream's blocks ``first`` to ``first + count - 1`` as one array of 32-bit words."""
-    initial = np.empty((16, count), dtype=np.uint32)
-    initial[:4] = np.frombuffer(b"expand 32-byte k", dtype="<u4")[:, None]
-    initial[4:12] = key[:, None]
-    initial[12] = np.arange(first, first + count, dtype=np.uint64).astype(np.uint32)
-    initial[13:] = np.array(nonce, dtype=np.uint32)[:, None]
-    state = initial.copy()
-    for _ in range(10):
-        for a, b, c, d in ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15)):
-            _quarter_round(state, a, b, c, d)
-        for a, b, c, d in ((0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14)):
-            _quarter_round(state, a, b, c, d)
-    return np.ascontiguousarray((state + initial).T).reshape(-1)
+def chacha20_words(key: bytes, count: int, *, first: int = 0, nonce: tuple[int, int, int] = (0, 0, 0)) -> Words:
+    """Return ``count`` words of the key stream of ChaCha20 (RFC 8439), from its block ``first`` on.
+
+    For streams that are to be repeated: private ones come from ``SystemEntropy``.
+    """
+    parts = np.empty(chacha20.PARTS, dtype=np.uint32)
+    parts[:8] = np.frombuffer(key, dtype="<u4")
+    parts[8:] = first % 2**32, *nonce
+    return _key_stream(parts, count, forget=False)
 
 
-def _quarter_round(state: NDArray[np.uint32], a: int, b: int, c: int, d: int) -> None:
-    for first, second, third, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-        state[first] += state[second]
-        state[third] ^= state[first]
-        state[third] = (state[third] << np.uint32(turn)) | (state[third] >> np.uint32(32 - turn))
+def _key_stream(parts: NDArray[np.uint32], count: int, *, forget: bool) -> Words:
+    if count > MOST_WORDS:
+        raise ValueError("one key of ChaCha20 gives at most 2^35 words: ask for fewer")
+    stream = np.empty(-(-count // chacha20.WORDS) * chacha20.WORDS, dtype=np.uint64)
+    chacha20.key_stream(parts, forget, stream)
+    words = stream[:count]
+    words.setflags(write=False)  # as os.urandom's are, so that the same compiled samplers take both
+    return words
 
 
 _SYSTEM = SystemEntropy()

@@ -123,15 +123,15 @@ def place_weights(w: Floats, grid: Grid) -> Weights:
     The shift depends on the released weights alone. The rounding moves a weight by at most 2^-30 of the
     largest.
     """
-    columns = np.ascontiguousarray(np.atleast_2d(w.T), dtype=np.float64)
+    columns = np.ascontiguousarray(w[np.newaxis] if w.ndim == 1 else w.T, dtype=np.float64)
     sizes = np.abs(columns)
-    largest = float(sizes.max(initial=0.0))
+    largest = float(np.maximum.reduce(sizes, axis=None, initial=0.0))
     if not math.isfinite(largest):
         raise Unsupported("the weights at which an answer is asked must be finite")
     if largest == 0.0:
         return Weights(np.zeros(columns.shape, dtype=np.int32), 0)
     exponent = math.frexp(largest)[1]
-    longest = float(np.ldexp(sizes, -exponent).sum(axis=1).max())  # in units in which it cannot overflow
+    longest = max(np.add.reduce(np.ldexp(sizes, -exponent), axis=1).tolist())  # in units in which it cannot overflow
     shift = min(30 - exponent, 61 - grid.bits - exponent - math.frexp(longest)[1])
     return Weights(np.rint(np.ldexp(columns, shift)).astype(np.int32), shift)
 

@@ -35,8 +35,13 @@ def _table(thresholds: Iterator[int]) -> Table:
     mask = (1 << 64) - 1
     high = np.array([v >> 64 for v in values], dtype=np.uint64)
     low = np.array([v & mask for v in values], dtype=np.uint64)
-    starts = np.arange(1 << samplers.GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - samplers.GUIDE_BITS)
-    return np.searchsorted(high, starts, side="right").astype(np.int32), high, low
+    return _guide(high, samplers.GUIDE_BITS), high, low
+
+
+def _guide(high: Words, bits: int) -> NDArray[np.int32]:
+    """Return the number of thresholds at most each prefix of so many bits."""
+    starts = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
+    return np.searchsorted(high, starts, side="right").astype(np.int32)
 
 
 def _cumulative(weight: Callable[[int], Decimal], terms: int, entries: int) -> Table:
@@ -77,6 +82,14 @@ def _gap_table(numerator: int) -> Table:
     return _table(thresholds())
 
 
+@lru_cache(maxsize=8)
+def _gap_search(numerator: int) -> Table:
+    """The same as the sampler takes it: with a guide of its own, and two words more that are above all others."""
+    _, high, low = _gap_table(numerator)
+    beyond = np.full(2, 2**64 - 1, dtype=np.uint64)
+    return _guide(high, samplers.GAP_GUIDE_BITS), np.concatenate([high, beyond]), low
+
+
 def _refuse_if_undecided(cursor: Integers) -> None:
     if cursor[1]:
         raise EntropyRefused("the random bits left a comparison undecided; nothing was released: run again")
@@ -112,7 +125,7 @@ def poisson_sample(n: int, numerator: int, entropy: Entropy) -> Integers:
         raise ValueError("the sampling probability must be a multiple of 2^-16 in (0, 1]")
     if numerator == 1 << PROBABILITY_BITS:
         return np.arange(n, dtype=np.int64)
-    table = _gap_table(numerator)
+    table = _gap_search(numerator)
     expected = n * numerator / (1 << PROBABILITY_BITS)
     chosen = np.empty(int(expected + 6 * math.sqrt(expected) + 64), dtype=np.int64)
     filled = position = 0
@@ -120,7 +133,7 @@ def poisson_sample(n: int, numerator: int, entropy: Entropy) -> Integers:
         if filled == chosen.size:
             chosen = np.concatenate([chosen, np.empty_like(chosen)])
         left = expected * (1 - position / n)
-        looks = left + (n - position) / len(table[1])
+        looks = left + (n - position) / len(table[2])
         words = entropy.words(min(_MOST_WORDS, int(looks + 4 * math.sqrt(looks)) + 16))
         cursor = np.zeros(2, dtype=np.int64)
         filled, position = samplers.poisson_sample(chosen, filled, position, n, *table, words, cursor)
