@@ -33,7 +33,7 @@ class Block:
 
     A target is a class's position among the declared ones, or a number; NaN makes its record null, as a feature that
     is not finite does. Equal persons have equal entries, within a block and across blocks. ``checks`` are the cells of
-    the stream's ``Checks`` that each row is in, where it has any.
+    the stream's ``Checks`` that each row is in, where it has any; without persons, rows in no cell may be left out.
     """
 
     features: Floats

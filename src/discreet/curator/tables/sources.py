@@ -40,6 +40,10 @@ class Source(ABC):
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """All rows of these columns, at most ``rows`` at a time."""
 
+    def read_ahead(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """The same batches; sources that wait for a disk or a decoder read the next ones in another thread."""
+        return self.batches(columns, rows)
+
     def stored(self, column: str) -> list[pa.DataType]:
         """How a column is stored, file by file; nothing where its cells may be of any kind."""
         return []
@@ -76,7 +80,7 @@ class Keeping(Source):
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """All rows of these columns; ``kept`` belongs to the batch that was given last."""
-        for batch in self._source.batches(list(dict.fromkeys([*columns, *self._keep])), rows):
+        for batch in self._source.read_ahead(list(dict.fromkeys([*columns, *self._keep])), rows):
             self.kept = {name: pa.array(texts(batch.columns[name]), pa.large_string()) for name in self._keep}
             yield batch
 

@@ -3,7 +3,8 @@
 import csv
 import lzma
 import re
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from discreet.curator.tables.read_ahead import read_ahead
 from discreet.curator.tables.sources import BATCH_ROWS, Batch, Source
 from discreet.errors import Unsupported
 from discreet.schema.cell_meaning import decoded
@@ -66,7 +68,19 @@ def _kind(path: Path) -> str:
     return "parquet" if last in _PARQUET else "csv" if last in _CSV else ""
 
 
-class ParquetSource(Source):
+class FileSource(Source):
+    """Files: the next batches are read while the last one is being encoded."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
+        """All rows of these columns, file after file."""
+
+    def read_ahead(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """The same batches, read by another thread."""
+        return read_ahead(self.batches(columns, rows))
+
+
+class ParquetSource(FileSource):
     """Parquet files with the same columns."""
 
     def __init__(self, files: Sequence[Path]) -> None:
@@ -90,7 +104,7 @@ class ParquetSource(Source):
         """How a column is stored in each file."""
         return [types[column] for types in self._types]
 
-    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
         """All rows of these columns, file after file; texts as codes of their distinct values."""
         for file in self._files:
             with _unquoted(file), pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER) as opened:
@@ -98,7 +112,7 @@ class ParquetSource(Source):
                     yield Batch({name: batch.column(name) for name in columns}, batch.num_rows)
 
 
-class CsvSource(Source):
+class CsvSource(FileSource):
     """CSV files with the same columns, every cell a text. A line with too many or too few cells is a row of nothing."""
 
     def __init__(self, files: Sequence[Path], separator: str | None = None) -> None:
@@ -115,7 +129,7 @@ class CsvSource(Source):
             self._rows = sum(batch.rows for batch in self.batches(first))
         return self._rows
 
-    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
         """All rows of these columns, file after file."""
         for file, header in self._files:
             with _unquoted(file):

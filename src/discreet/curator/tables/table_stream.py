@@ -79,7 +79,7 @@ class TableStream(RecordStream):
         """All rows, in blocks, from the start."""
         rows = min(BATCH_ROWS, max(256, _BLOCK_VALUES // len(self.columns)))
         done = 0
-        for batch in self._source.batches(self._needed, rows):
+        for batch in self._source.read_ahead(self._needed, rows):
             asked = self._checks is not None
             states = np.empty((batch.rows, len(self._schema.columns) + 1), dtype=np.int8, order="F") if asked else None
             features = self._layout.encode(batch.columns, batch.rows, states)
@@ -91,7 +91,7 @@ class TableStream(RecordStream):
             done += batch.rows
             checks = None
             if self._checks is not None and states is not None:
-                checks = self._checks.cells(states, _are_null(features, targets))
+                checks = self._checks.cells(states, _are_null(features, targets), all_rows=self.has_persons)
             yield Block(features, targets, persons, checks)
 
     def persons(self) -> Integers:
