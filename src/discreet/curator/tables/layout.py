@@ -10,7 +10,6 @@ from discreet.curator.tables import cells
 from discreet.curator.tables.cell_states import NOT_ASKED, States, states_of_labels, states_of_numbers
 from discreet.curator.tables.cells import Column
 from discreet.curator.tables.features import CELL, Encoding, Feature, encoding_of, product_feature, products, row_norm
-from discreet.curator.tables.scale_column import turn_to_rows
 from discreet.schema.cell_meaning import MISSING
 from discreet.schema.columns import Boolean
 from discreet.schema.limits import MAX_FEATURES, SchemaError, check_count
@@ -73,15 +72,13 @@ class Layout:
 
         ``states`` (rows, columns of the schema) is filled with what each cell holds, where it is given.
         """
-        out = np.empty((rows, len(self.features)), order="F")  # columns are written one by one
+        out = np.empty((rows, len(self.features)), order="F")  # columns are written, and read, one by one
         for j, (name, (encoding, place)) in enumerate(self._parts.items()):
             encoding.encode(columns[name], out[:, place], NOT_ASKED if states is None else states[:, j])
         first = len(self.features) - len(self._products)
         for j, factors in enumerate(self._products):
             np.multiply.reduce(out[:, factors], axis=1, out=out[:, first + j])
-        turned = np.empty(out.shape)  # and read row by row
-        turn_to_rows(out, turned)
-        return turned
+        return out
 
     def targets(self, column: Column, states: States = NOT_ASKED) -> Floats:
         """Return a class's position, or a number, NaN for anything else; ``states`` is told what each cell holds."""

@@ -5,9 +5,6 @@ from numba import njit
 
 from discreet.curator.tables.cell_states import ABSENT, FINE, STRANGE
 
-_TILE = 64
-"""Rows that are turned at once: those of some hundred columns stay in the first cache."""
-
 
 @njit(cache=True, nogil=True)
 def scale_column(values, low, high, middle, half, absent, out, states):  # type: ignore[no-untyped-def]
@@ -27,17 +24,6 @@ def scale_column(values, low, high, middle, half, absent, out, states):  # type:
             out[i] = absent
             if told:
                 states[i] = ABSENT
-
-
-@njit(cache=True, nogil=True)
-def turn_to_rows(columns, out):  # type: ignore[no-untyped-def]
-    """Copy values that stand column by column into ``out``, where they stand row by row."""
-    n, p = columns.shape
-    for first in range(0, n, _TILE):
-        last = min(n, first + _TILE)
-        for j in range(p):
-            for i in range(first, last):
-                out[i, j] = columns[i, j]
 
 
 @njit(cache=True, nogil=True)

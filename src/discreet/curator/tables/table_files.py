@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from discreet.curator.tables.csv_bytes import narrowed, widened
 from discreet.curator.tables.read_ahead import read_ahead
 from discreet.curator.tables.sources import BATCH_ROWS, Batch, Source
 from discreet.errors import Unsupported
@@ -184,8 +185,7 @@ def _read_csv(file: Path, header: _Header, columns: list[str], rows: int) -> Ite
                 for first in range(0, fresh.num_rows, rows):
                     part = fresh.slice(first, rows)
                     done += part.num_rows
-                    cells = map(_narrowed, part.columns)
-                    yield Batch(dict(zip(columns, cells, strict=True)), part.num_rows)
+                    yield Batch(dict(zip(columns, part.columns, strict=True)), part.num_rows)
             break
         except pa.ArrowInvalid:
             if block == _BLOCKS[-1]:
@@ -213,26 +213,12 @@ def _csv_batches(file: Path, header: _Header, wanted: list[int], block: int, bad
     )
     with _opened(file) as stream:
         try:
-            reader = pyarrow.csv.open_csv(pa.TransformInputStream(stream, _widened), read, parse, convert)
+            reader = pyarrow.csv.open_csv(pa.TransformInputStream(stream, widened), read, parse, convert)
         except pa.ArrowInvalid as error:
             if any(words in str(error).lower() for words in ("empty csv", "could not skip")):  # a header and no more
                 return
             raise
-        yield from reader
-
-
-def _widened(chunk: Any) -> bytes:
-    """Bytes taken for Latin-1, in UTF-8: the reader decodes lines that are no rows, and fails on anything else."""
-    content = bytes(chunk)
-    return content if content.isascii() else content.decode("latin-1").encode()
-
-
-def _narrowed(column: pa.Array) -> pa.Array:
-    """The bytes that were there."""
-    found = column.buffers()[2]
-    if found is None or bytes(found).isascii():
-        return column
-    return pa.array([cell.decode().encode("latin-1") for cell in column.to_pylist()], pa.large_binary())
+        yield from map(narrowed, reader)
 
 
 class _Skipped:
