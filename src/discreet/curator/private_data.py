@@ -20,7 +20,7 @@ from discreet.curator.known_answers.gradients import check_planned
 from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
-from discreet.curator.records.stream import Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
+from discreet.curator.records.stream import PRIVATE_ROWS, Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
 from discreet.ledger.default_ledger import account_of
@@ -118,6 +118,8 @@ class PrivateData:
     def __count(self, neighbors: Neighbors) -> int | None:
         declared = self.bounds.n
         if not neighbors.n_is_public:
+            if self.__stream is not None and self.__stream.once:  # an error would tell that n is not as declared
+                raise Unsupported(PRIVATE_ROWS)
             return declared
         if self.unit == "record":
             n = int(self.__X.shape[0])

@@ -86,11 +86,13 @@ class RecordStream(ABC):
 
     What a row becomes must depend on that row and on declared (or released) facts only, never on other rows: not on
     its block's, nor on a type that was guessed from all of them. ``facts`` are declarations for the certificate.
+    A stream that can be read only ``once`` has the number of rows that is declared of it.
     """
 
     shape: tuple[int, int]
     columns: list[str]
     has_persons: bool = False
+    once: bool = False
     facts: Mapping[str, Any] = MappingProxyType({})
     purchase: Purchase | None = None
     checks: Checks | None = None
@@ -238,3 +240,7 @@ def in_step(blocks: Iterator[Integers], column: Integers) -> tuple[Iterator[Inte
 
 
 CHANGED = "the table changed its size while it was being read: copy it, and read the copy"
+PRIVATE_ROWS = (
+    "the number of rows is private under add_remove, and a stream of record batches that is read once does not know "
+    "it: write it to a Parquet file, or pass it as a table (read_all())"
+)

@@ -1,7 +1,7 @@
 """Bytes of CSV files on their way through a reader that takes UTF-8 only.
 
 The reader decodes lines that are no rows, and fails on what is not UTF-8, so that one cell would end the reading of a
-table. It is given the bytes as if they were Latin-1, where every byte is a character, in UTF-8; and its cells are turned
+table. It is given the bytes as if they were Latin-1, where every byte is a character, in UTF-8; its cells are turned
 back into the bytes that were there.
 """
 

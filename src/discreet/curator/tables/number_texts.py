@@ -1,7 +1,7 @@
 """Texts as numbers, in one compiled pass over a column's bytes.
 
-What a text means is said by ``schema/cell_meaning.py``: blanks around it are cut off, and what is left is a number where
-it reads ``[+-]?(digits[.digits] | .digits)([eE][+-]?digits)?`` in ASCII, else nothing. A byte outside ASCII is in no
+``schema/cell_meaning.py`` says what a text means: blanks around it are cut off, and what is left is a number where it
+reads ``[+-]?(digits[.digits] | .digits)([eE][+-]?digits)?`` in ASCII, else nothing. A byte outside ASCII is in no
 number, whichever way the text is decoded.
 
 *Rounding.* A text is w 10^e with whole w and e. Where 0 <= w <= 2^53 and |e| <= 22, both w and 10^|e| are doubles
@@ -68,7 +68,7 @@ def _trimmed(data, at, end):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _mantissa(data, at, end):  # type: ignore[no-untyped-def]
-    """Return digits as a whole number (above 2^53 where there are more than fit), the places behind the point, and the end.
+    """Return digits as a whole number (above 2^53 where they are too many), the places behind the point, and the end.
 
     Places are -1 where there is no digit.
     """
@@ -98,6 +98,6 @@ def _exponent(data, at, end):  # type: ignore[no-untyped-def]
         at += 1
     first, exponent = at, np.int64(0)
     while at < end and 48 <= data[at] <= 57:
-        exponent = min(exponent * 10 + np.int64(data[at]) - 48, _FAR)
+        exponent = min(exponent * 10 + np.int64(data[at]) - 48, np.int64(_FAR))
         at += 1
     return -exponent if negative else exponent, (at if at > first else np.int64(-1))

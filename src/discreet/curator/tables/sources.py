@@ -28,9 +28,11 @@ class Batch:
 
 
 class Source(ABC):
-    """A table that can be read from the start as often as needed."""
+    """A table that can be read from the start as often as needed, unless it says that it can be read only ``once``."""
 
     names: list[str]
+    once: bool = False
+    """Whether it can be read only once."""
 
     @abstractmethod
     def count(self) -> int:
@@ -68,7 +70,7 @@ class Keeping(Source):
 
     def __init__(self, source: Source, keep: Sequence[str]) -> None:
         self._source, self._keep = source, list(keep)
-        self.names, self.kept = source.names, dict[str, pa.Array]()
+        self.names, self.kept, self.once = source.names, dict[str, pa.Array](), source.once
 
     def count(self) -> int:
         """The number of rows."""
@@ -106,6 +108,8 @@ class FrameSource(Source):
     """A data frame of pandas or polars, a pyarrow table, or a dictionary of columns."""
 
     def __init__(self, table: Any) -> None:
+        if isinstance(table, pa.RecordBatchReader):
+            raise Unsupported("a reader of record batches can be read once: pass it as a table, reader.read_all()")
         if isinstance(table, pa.RecordBatch):
             table = pa.table(table)
         if isinstance(table, Mapping):

@@ -1,6 +1,7 @@
-"""Files of Parquet and CSV as sources: one, several, or a folder of them."""
+"""Files of Parquet and CSV as sources: one, several, a folder of them, or those that a pattern names."""
 
 import csv
+import glob
 import lzma
 import re
 from abc import abstractmethod
@@ -32,7 +33,10 @@ _BUFFER = 1 << 16
 
 
 def open_table(paths: Any, separator: str | None = None) -> Source:
-    """The table in a file, in several files, or in a folder; one row after the other in the order of the names."""
+    """The table in a file, in several files, in a folder, or in all that a pattern such as ``table/*.parquet`` names.
+
+    One row after the other, in the order of the names; what begins with a dot is not meant by a pattern.
+    """
     given = [Path(path) for path in (paths if isinstance(paths, (list, tuple)) else [paths])]
     files = [file for path in given for file in _files(path)]
     if not files:
@@ -50,9 +54,15 @@ def open_table(paths: Any, separator: str | None = None) -> Source:
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.is_file() and _kind(file) and _is_meant(file, path))
-    if not path.exists():
+    if path.exists():
+        return [path]
+    if not any(sign in str(path) for sign in "*?["):
         raise Unsupported(f"{path}: there is no such file")
-    return [path]
+    matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
+    files = dict.fromkeys(file for match in matches if match.is_dir() or _kind(match) for file in _files(match))
+    if not files:
+        raise Unsupported(f"{path}: no file of CSV or Parquet has such a name")
+    return list(files)
 
 
 def _is_meant(file: Path, folder: Path) -> bool:

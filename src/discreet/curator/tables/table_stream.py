@@ -8,11 +8,13 @@ import numpy as np
 from discreet.accounting.cell_counts import BOUGHT
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.curator.tables import cells
+from discreet.curator.tables.arrow_streams import TWICE
 from discreet.curator.tables.cell_checks import TableChecks
 from discreet.curator.tables.cell_states import NOT_ASKED
 from discreet.curator.tables.layout import Layout
 from discreet.curator.tables.range_estimates import RangePurchase
 from discreet.curator.tables.sources import BATCH_ROWS, Source
+from discreet.errors import Unsupported
 from discreet.schema.schema import Schema
 from discreet.schema.stored_types import check_types
 from discreet.typing import Booleans, Floats, Integers
@@ -41,16 +43,22 @@ class TableStream(RecordStream):
         self._needed = schema.needed if with_target else tuple(schema.columns)
         source.check(self._needed)
         check_types(schema, source, self._needed)
+        if source.once and with_target and (schema.private_columns or schema.person is not None):
+            raise Unsupported(TWICE)
         self._layout, self._declared = Layout(schema), schema
         self._bought: dict[str, Any] | None = None
         self._person = schema.person if with_target else None
         self._persons: Integers | None = None
         self.columns = [feature.name for feature in self._layout.features]
-        self.shape = source.count(), len(self.columns)
-        self.has_persons = self._person is not None
+        self.once, self.has_persons = source.once, self._person is not None
         self.bounds = self._layout.bounds
         self.purchase = RangePurchase(self) if schema.private_columns else None
         self.checks = self._checks = TableChecks(schema) if checks and with_target else None
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """The number of rows, counted when it is first asked for, and of features."""
+        return self._source.count(), len(self.columns)
 
     @property
     def schema(self) -> Schema:
