@@ -91,16 +91,20 @@ def lowered(column: Column) -> Column:
 
 def names(column: Column, missing: frozenset[str]) -> list[str | None]:
     """Whom each cell names, by its text: 7 and "7" are one; None for nobody."""
+    found, codes = coded_names(column, missing)
+    return [found[code] for code in codes.tolist()]
+
+
+def coded_names(column: Column, missing: frozenset[str]) -> tuple[list[str | None], Integers]:
+    """Names, and for each cell the place of its own among them; a name may be there more than once."""
     if isinstance(column, np.ndarray):
-        return [_name(cell, missing) for cell in column]
+        return [_name(cell, missing) for cell in column], np.arange(len(column))
+    if pa.types.is_null(column.type):
+        return [None], np.zeros(len(column), dtype=np.int64)
     if pa.types.is_dictionary(column.type):
-        found = [*names(column.dictionary, missing), None]
-    elif pa.types.is_null(column.type):
-        return [None] * len(column)
-    else:
-        column = _distinct(column)
-        found = [*(_name(cell, missing) for cell in column.dictionary.to_pylist()), None]
-    return [found[code] for code in _codes(column).tolist()]
+        return [*names(column.dictionary, missing), None], _codes(column)
+    distinct = _distinct(column)
+    return [*(_name(cell, missing) for cell in distinct.dictionary.to_pylist()), None], _codes(distinct)
 
 
 def texts(column: Column) -> list[str | None]:

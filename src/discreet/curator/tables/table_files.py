@@ -24,8 +24,10 @@ _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
 _PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
 _SEPARATORS = ",;\t|"
 """Those that a header may tell by itself."""
-_BLOCKS = (1 << 23, 1 << 26, 1 << 29, (1 << 31) - 1)
-"""Bytes that are read at a time: more where a single row is longer than that."""
+_BLOCKS = (1 << 26, 1 << 29, (1 << 31) - 1)
+"""Bytes that are read at a time where a single row is longer than a usual block."""
+_CELL_BYTES = 1 << 17
+"""Of a usual block, for each column: several blocks wait at a time, and each takes some microseconds per column."""
 _HEADER = 1 << 20
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _FIRST_LINE = re.compile(rb"([\r\n]*)([^\r\n]*)")
@@ -186,7 +188,7 @@ def _read_csv(file: Path, header: _Header, columns: list[str], rows: int) -> Ite
     places = {name: j for j, name in reversed(list(enumerate(header.names)))}
     wanted = [places[name] for name in columns]
     done, bad = 0, _Skipped()
-    for block in _BLOCKS:
+    for block in (min(1 << 23, max(1 << 20, _CELL_BYTES * len(header.names))), *_BLOCKS):
         bad, seen = _Skipped(), 0
         try:
             for batch in _csv_batches(file, header, wanted, block, bad):

@@ -106,13 +106,16 @@ class TableStream(RecordStream):
         """The person behind each row, as numbers; rows that name nobody belong to one person."""
         if self._persons is None:
             assert self._person is not None
-            seen: dict[str | None, int] = {}
-            found = [
-                seen.setdefault(name, len(seen))
-                for batch in self._source.batches([self._person])
-                for name in cells.names(batch.columns[self._person], frozenset(self._schema.missing_texts))
-            ]
-            self._persons = np.array(found, dtype=np.int64)
+            missing, seen = frozenset(self._schema.missing_texts), dict[str | None, int]()
+            found = [np.empty(0, dtype=np.int64)]
+            for batch in self._source.read_ahead([self._person]):
+                names, codes = cells.coded_names(batch.columns[self._person], missing)
+                known = np.empty(len(names), dtype=np.int64)
+                used, first = np.unique(codes, return_index=True)
+                for code in used[np.argsort(first)].tolist():  # numbers in the order of rows, however names are stored
+                    known[code] = seen.setdefault(names[code], len(seen))
+                found.append(known[codes])
+            self._persons = np.concatenate(found)
         return self._persons
 
 
