@@ -99,12 +99,14 @@ class TableModel(BaseEstimator):
         return quote
 
     def fit(self, data: Any, *, charge_id: str | None = None) -> Self:
-        """Fit privately on a data frame, or on files of CSV or Parquet, which are read in blocks.
+        """Fit privately on a data frame, on files of CSV or Parquet, or on a stream, which are read in blocks.
 
         Parameters
         ----------
-        data : data frame, path or list of paths
-            The table, with its target.
+        data : data frame, path, list of paths, lazy frame or stream of record batches
+            The table, with its target. A path may be a folder or a pattern, such as ``table/*.parquet``. A lazy frame
+            of polars is run in blocks, and a ``pyarrow.RecordBatchReader``, or another library's Arrow stream, is read
+            once: for that the schema declares ``rows``, every range, and no person.
         charge_id : str, default=None
             A name for this fit in the ledger: asked again, it is charged once and gives the same model.
 
