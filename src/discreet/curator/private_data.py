@@ -117,9 +117,9 @@ class PrivateData:
 
     def __count(self, neighbors: Neighbors) -> int | None:
         declared = self.bounds.n
+        if self.__stream is not None and self.__stream.once and not neighbors.n_is_public:
+            raise Unsupported(PRIVATE_ROWS)  # later, an error would tell that n is not as declared
         if not neighbors.n_is_public:
-            if self.__stream is not None and self.__stream.once:  # an error would tell that n is not as declared
-                raise Unsupported(PRIVATE_ROWS)
             return declared
         if self.unit == "record":
             n = int(self.__X.shape[0])

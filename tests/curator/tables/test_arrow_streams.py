@@ -149,6 +149,13 @@ def test_what_takes_two_passes_is_refused_before_the_charge(made, given, setting
     assert sum(batch.rows for batch in table_in_memory(data).batches(["a"])) == N  # nothing was read
 
 
+def test_the_number_of_rows_is_not_told_under_add_remove():
+    """Whether a stream has as many rows as declared is one record's to decide: all are refused alike."""
+    for count in (N + 1, N):
+        with pytest.raises(Unsupported, match="private under add_remove"):
+            fitted(rows(count).to_reader(), neighbors="add_remove")
+
+
 @pytest.mark.parametrize("count", [N - 1, N + 1, 0])
 def test_another_number_of_rows_than_declared(count):
     """It is public here, and the charge stands."""

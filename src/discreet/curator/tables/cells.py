@@ -119,7 +119,7 @@ def _decodable(column: pa.Array) -> pa.Array:
         column = column.dictionary_decode()
     if pa.types.is_decimal(column.type) and column.type.bit_width < 128:  # which pyarrow cannot encode
         column = column.cast(pa.decimal128(38, column.type.scale))
-    return column.cast(pa.large_binary()) if _holds_text(column.type) else column
+    return _as_bytes(column) if _holds_text(column.type) else column
 
 
 def _name(cell: Any, missing: frozenset[str]) -> str | None:
@@ -164,7 +164,7 @@ def _among(found: Floats, labels: Sequence[Label]) -> Integers:
 
 def _parsed(column: pa.Array, missing: frozenset[str]) -> Floats:
     """Texts as numbers, by a compiled pass where rounding is plain, the few others by Arrow's own parser."""
-    plain = column.cast(pa.large_binary())
+    plain = _as_bytes(column)
     codes = np.array([float(text) for text in missing if is_number_text(text)])
     found, unsure = read_numbers(*_bytes(plain), codes)
     if plain.null_count:
@@ -172,6 +172,11 @@ def _parsed(column: pa.Array, missing: frozenset[str]) -> Floats:
     if (at := np.flatnonzero(unsure)).size:
         found[at] = _with_care(plain.take(pa.array(at)), missing)
     return found
+
+
+def _as_bytes(column: pa.Array) -> pa.Array:
+    """Texts as long bytes; those that are need no cast, which would copy them."""
+    return column if pa.types.is_large_binary(column.type) else column.cast(pa.large_binary())
 
 
 def _bytes(column: pa.Array) -> tuple[Integers, NDArray[np.uint8]]:
