@@ -76,6 +76,12 @@ def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) 
     return _among(numbers(column, missing), labels)
 
 
+def coded(column: Column) -> Column:
+    """The column as codes of its distinct texts, for several looks at it; anything else as it is."""
+    is_text = not isinstance(column, np.ndarray) and _holds_text(column.type)
+    return _distinct(column) if is_text else column
+
+
 def lowered(column: Column) -> Column:
     """The column with its texts in small letters; anything else as it is."""
     if isinstance(column, np.ndarray):

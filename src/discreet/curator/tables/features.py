@@ -193,6 +193,7 @@ def _located(column: Column, kind: Number | Ordinal | Boolean, missing: frozense
     if isinstance(kind, Number):
         return cells.raw_numbers(column, missing)
     labels: tuple[Label, ...] = kind.levels if isinstance(kind, Ordinal) else (*kind.false, *kind.true)
+    column = cells.coded(column)
     places = cells.positions(cells.lowered(column) if isinstance(kind, Boolean) else column, labels, missing)
     if states.size:
         states[:] = states_of_labels(places, len(labels))
