@@ -6,12 +6,23 @@ worker, every process that a test starts and every later run finds them. With a 
 
 import subprocess
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from discreet import DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge
+from discreet import (
+    DPHuberRegressor,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+    Schema,
+    TableModel,
+)
+from discreet.schema import Category, Number, Target
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (60, 3))
@@ -27,6 +38,15 @@ def regress(solver, table=X, *, model=DPRidge):
     counts = model is DPPoissonRegressor
     y = np.abs(np.rint(5 * NUMBERS)) if counts else NUMBERS
     model(5.0, 1e-6, bounds=1.0, target=(0.0, 5.0) if counts else (-1.0, 1.0), solver=solver).fit(table, y)
+
+
+def read_table():
+    """A file of texts, and its reading."""
+    schema = Schema({"a": Number((-1, 1)), "b": Category(("x",))}, Target("y", classes=(0, 1)))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "t.csv"
+        file.write_text("a,b,y\n" + "".join(f"{x:.3f},x,{y}\n" for x, y in zip(X[:, 0], SIGNS, strict=True)))
+        TableModel(schema, DPLogisticRegression(5.0, 1e-6, solver="gd")).fit(file)
 
 
 def first():
@@ -47,6 +67,7 @@ def second():
         classify(solver, y=LABELS)
         classify(solver, SPARSE)
     regress("cd", SPARSE)
+    read_table()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,19 @@ MUTANTS = (
         "attribute: coef_",
     ),
     Mutant(
+        "n of a stream from the data",
+        "Under add_remove a stream that is read once may end elsewhere than declared, and an error says so.",
+        (
+            Edit(
+                "curator/private_data.py",
+                "        if self.__stream is not None and self.__stream.once and not neighbors.n_is_public:\n",
+                "        if False:\n",
+            ),
+        ),
+        ("tests/curator/tables/test_arrow_streams.py::test_the_number_of_rows_is_not_told_under_add_remove",),
+        "as many rows as the schema declares",
+    ),
+    Mutant(
         "classes from the data",
         "Labels that were not declared are read from y.",
         (

@@ -283,9 +283,9 @@ def schema_of(n: int | None, *, persons: bool = False, private: bool = False) ->
     )
 
 
-def _table_model(task: Task, **how: bool) -> Any:
+def _table_model(task: Task, rows: int | None = None, **how: bool) -> Any:
     model = discreet.DPLogisticRegression(solver=_GD, **task.budget, **task.account)
-    return discreet.TableModel(schema_of(task.n, **how), model)
+    return discreet.TableModel(schema_of(task.n or rows, **how), model)
 
 
 def _fit_table(task: Task, **how: bool) -> Any:
@@ -341,6 +341,8 @@ def _tables() -> Iterator[Entry]:
     yield entry("TableModel.fit", ("TableModel.fit",), _fit_table)
     yield entry("TableModel.fit, persons", (), partial(_fit_table, persons=True), persons=True)
     yield entry("TableModel.fit, a private range", (), partial(_fit_table, private=True))
+    yield Entry("TableModel.fit, declared rows", (), table_cells, names,
+                lambda task: _table_model(task, rows=ROWS).fit(task.table), targets=False)  # fmt: skip
     yield entry("TableModel.save", ("TableModel.save", "TableModel.load"), _saved_table, every=ALIKE)
     yield entry("TableModel.quote", ("TableModel.quote",), lambda task: _table_model(task).quote(task.table),
                 reads=False)  # fmt: skip

@@ -19,6 +19,7 @@ class CsvFile:
     separator: bytes = b","
     packed: bool = False
     is_file: bool = True
+    pattern: bool = False
 
     def table(self, cells: Cells, names: list[str], folder: Path) -> Path:
         """The columns in a file."""
@@ -27,7 +28,7 @@ class CsvFile:
         content = b"\n".join([self.separator.join(name.encode() for name in names), *lines]) + b"\n"
         path = folder / f"table{self.suffix}"
         path.write_bytes(gzip.compress(content, mtime=0) if self.packed else content)
-        return path
+        return folder / f"*{self.suffix}" if self.pattern else path
 
     def column(self, cells: Cells, name: str) -> Any:
         """A file is a whole table."""
@@ -40,6 +41,7 @@ class CsvFile:
 
     def with_line(self, path: Path, row: int, line: str) -> None:
         """Put a line in place of a record's."""
+        path = path.with_name(f"table{self.suffix}")
         content = path.read_bytes()
         lines = (gzip.decompress(content) if self.packed else content).split(b"\n")
         lines[row + 1] = line.encode()
@@ -109,6 +111,7 @@ FILES = (
     CsvFile("CSV", ".csv"),
     CsvFile("CSV, packed", ".csv.gz", packed=True),
     CsvFile("TSV", ".tsv", separator=b"\t"),
+    CsvFile("CSV, a pattern", ".csv", pattern=True),
     ParquetFile("Parquet", _numbers, _texts),
     ParquetFile("Parquet of texts", _texts, _texts),
     ParquetFile("Parquet of bytes", _bytes, _bytes),

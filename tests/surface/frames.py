@@ -178,6 +178,19 @@ def of_pyarrow() -> Iterator[Memory]:
     yield Memory("pyarrow dictionary", coded, coded, pa.table)
     yield Memory("pyarrow decimal", _decimals, text, pa.table)
     yield Memory("pyarrow dates", _dates, text, pa.table)
+    yield Memory("pyarrow RecordBatchReader", number, text, lambda c: pa.table(c).to_reader(max_chunksize=7))
+    yield Memory("Arrow stream", number, text, lambda c: _Stream(pa.table(c)))
+    yield Memory("Arrow stream of bytes", _arrow_bytes, _arrow_bytes, lambda c: _Stream(pa.table(c)))
+
+
+class _Stream:
+    """Another library's table: batches, and no length."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.to_reader(max_chunksize=7).__arrow_c_stream__(requested_schema)
 
 
 def _whole(cells: list[Any]) -> list[Any]:
@@ -205,6 +218,8 @@ def of_polars() -> Iterator[Memory]:
 
     yield Memory("polars", number, texts, pl.DataFrame)
     yield Memory("polars texts", texts, texts, pl.DataFrame)
+    yield Memory("polars LazyFrame", number, texts, pl.LazyFrame)
+    yield Memory("polars LazyFrame of texts", texts, texts, lambda columns: pl.LazyFrame(columns).filter(True))
     yield Memory(
         "polars int64",
         lambda cells: made(_whole(cells), pl.Int64, lambda cell: type(cell) in (int, bool)),

@@ -145,6 +145,7 @@ SERVED = {name: "CSV" for name, entry in ENTRIES.items() if entry.files} | {
 }
 SERVED |= {name: "pandas object" for name in ENTRIES if name.startswith(("make_", "SchemaEncoder"))}
 SERVED["DPLogisticRegression.fit, named bounds"] = "pandas object"
+SERVED["TableModel.fit, declared rows"] = "pyarrow RecordBatchReader"
 
 
 @pytest.mark.whole

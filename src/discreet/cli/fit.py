@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    table: Annotated[list[Path], typer.Argument(help="The table: a file, files or a folder of CSV or Parquet.")],
+    table: Annotated[list[Path], typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")],
     schema: Annotated[Path, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")],
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget: smaller is more private.")] = 1.0,
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model and its report.")] = Path(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that discreet fit wrote.")],
-    table: Annotated[list[Path], typer.Argument(help="New rows: files or a folder of CSV or Parquet.")],
+    table: Annotated[list[Path], typer.Argument(help="New rows: files, a folder or a 'pattern*' of CSV or Parquet.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="A new file, .csv or .parquet; - prints CSV.")] = Path("-"),
     probabilities: Annotated[
         bool, typer.Option("--probabilities", "-p", help="Also the probability of each class.")

@@ -17,7 +17,7 @@ schema = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 SHOWN = 200
 """Columns of a schema that are listed; a file of thousands would take its time."""
 
-Table = Annotated[list[Path], typer.Argument(help="The table: a file, files or a folder of CSV or Parquet.")]
+Table = Annotated[list[Path], typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")]
 
 
 @schema.callback()

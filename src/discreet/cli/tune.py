@@ -38,7 +38,7 @@ _MOVED = {"bounds", "target"}
 
 def tune(
     table: Annotated[
-        list[Path] | None, typer.Argument(help="The table: a file, files or a folder of CSV or Parquet.")
+        list[Path] | None, typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")
     ] = None,
     schema: Annotated[
         Path | None, typer.Option("--schema", help="What is publicly known of it: see discreet schema.")

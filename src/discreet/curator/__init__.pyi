@@ -39,6 +39,7 @@ from discreet.curator.records.stream import gathered as gathered
 from discreet.curator.records.stream import is_stream as is_stream
 from discreet.curator.session import doubts as doubts
 from discreet.curator.session import idealized as idealized
+from discreet.curator.tables.arrow_streams import table_in_memory as table_in_memory
 from discreet.curator.tables.layout import Layout as Layout
 from discreet.curator.tables.memory import Needs as Needs
 from discreet.curator.tables.memory import needs_of as needs_of

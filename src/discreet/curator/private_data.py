@@ -21,7 +21,7 @@ from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, 
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
 from discreet.curator.records.storage import Storage, rows_per_part, storage_for
-from discreet.curator.records.stream import Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
+from discreet.curator.records.stream import PRIVATE_ROWS, Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
 from discreet.ledger.default_ledger import account_of
@@ -119,6 +119,8 @@ class PrivateData:
 
     def __count(self, neighbors: Neighbors) -> int | None:
         declared = self.bounds.n
+        if self.__stream is not None and self.__stream.once and not neighbors.n_is_public:
+            raise Unsupported(PRIVATE_ROWS)  # later, an error would tell that n is not as declared
         if not neighbors.n_is_public:
             return declared
         if self.unit == "record":

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.accounting.cell_counts import ESTIMATED_RANGES
 from discreet.accounting.certificate import Certificate
 from discreet.budget import Neighbors
-from discreet.curator import FrameSource, Layout, Source, TableStream, open_table
+from discreet.curator import Layout, Source, TableStream, open_table, table_in_memory
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.fitting import Quote
@@ -99,12 +99,14 @@ class TableModel(BaseEstimator):
         return quote
 
     def fit(self, data: Any, *, charge_id: str | None = None) -> Self:
-        """Fit privately on a data frame, or on files of CSV or Parquet, which are read in blocks.
+        """Fit privately on a data frame, on files of CSV or Parquet, or on a stream, which are read in blocks.
 
         Parameters
         ----------
-        data : data frame, path or list of paths
-            The table, with its target.
+        data : data frame, path, list of paths, lazy frame or stream of record batches
+            The table, with its target. A path may be a folder or a pattern, such as ``table/*.parquet``. A lazy frame
+            of polars is run in blocks, and a ``pyarrow.RecordBatchReader``, or another library's Arrow stream, is read
+            once: for that the schema declares ``rows``, every range, and no person.
         charge_id : str, default=None
             A name for this fit in the ledger: asked again, it is charged once and gives the same model.
 
@@ -360,7 +362,7 @@ class TableModel(BaseEstimator):
         >>> model.stream(table).shape
         (120, 4)
         """
-        stream = TableStream(_source(data, self.schema), self.schema, checks=self.checks)
+        stream = TableStream(_source(data, self.schema, self.schema.rows), self.schema, checks=self.checks)
         if stream.shape[0] == 0 and Neighbors(self._chosen.neighbors).n_is_public:
             raise Unsupported("the table has no rows")
         return stream
@@ -389,9 +391,10 @@ class TableModel(BaseEstimator):
         return tags
 
 
-def _source(data: Any, schema: Schema) -> Source:
+def _source(data: Any, schema: Schema, rows: int | None = None) -> Source:
+    """Return the table; ``rows`` are declared of one that does not know its own."""
     if isinstance(data, Source):
         return data
     if isinstance(data, (str, Path)) or (isinstance(data, (list, tuple)) and data):
         return open_table(data, schema.separator)
-    return FrameSource(data)
+    return table_in_memory(data, rows)

@@ -425,3 +425,28 @@ def test_a_category_of_mixed_cells_is_read_as_cells():
     source.check(["c"])
     for column in columns_of(source, 100):
         agree(column, listed)
+
+
+# ------------------------------------------------------------------------------------------------------- persons
+
+
+@settings(max_examples=40)
+@given(st.lists(valid_text | st.none(), max_size=12), st.integers(1, 5))
+def test_persons_are_numbered_in_the_order_of_rows(listed, rows):
+    """However names are stored, and whatever else a dictionary holds: samples are drawn by these numbers."""
+    from discreet.curator.tables.table_stream import TableStream
+    from discreet.schema.columns import Number, Target
+    from discreet.schema.schema import Schema
+
+    schema = Schema({"a": Number((0, 1))}, Target("t", classes=(0, 1)), person="c")
+    plain = pa.array(listed, pa.string())
+    coded = pa.DictionaryArray.from_arrays(
+        pa.array([None if cell is None else len(listed) - i for i, cell in enumerate(listed)], pa.int32()),
+        pa.array(["nobody", *reversed(listed)], pa.string()),
+    )
+    seen = {}
+    expected = [seen.setdefault(name, len(seen)) for name in cells.names(plain, STANDARD)]
+    for column in (plain, coded, plain.dictionary_encode()):
+        table = pa.table({"a": [0.0] * len(listed), "t": [0] * len(listed), "c": column})
+        chunks = pa.concat_tables([table.slice(0, rows), table.slice(rows)])
+        assert TableStream(FrameSource(chunks), schema).persons().tolist() == expected

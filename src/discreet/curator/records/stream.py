@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
+from discreet.curator.kernels.turning import turn_to_rows
 from discreet.curator.records import admission
 from discreet.curator.records.storage import Storage, storage_for
 from discreet.errors import Unsupported
 from discreet.typing import Floats, Integers
 
 _ORDERED_ROWS = 1 << 16
+TURNED_VALUES = 1 << 16
+"""Values of a block that are turned at once: they stay in the second cache until they are encoded."""
 
 Watch = Callable[[int, int, Floats], None]
 """Shown the features of rows first to last as they are read."""
@@ -36,7 +39,7 @@ class Block:
 
     A target is a class's position among the declared ones, or a number; NaN makes its record null, as a feature that
     is not finite does. Equal persons have equal entries, within a block and across blocks. ``checks`` are the cells of
-    the stream's ``Checks`` that each row is in, where it has any.
+    the stream's ``Checks`` that each row is in, where it has any; without persons, rows in no cell may be left out.
     """
 
     features: Floats
@@ -85,11 +88,13 @@ class RecordStream(ABC):
 
     What a row becomes must depend on that row and on declared (or released) facts only, never on other rows: not on
     its block's, nor on a type that was guessed from all of them. ``facts`` are declarations for the certificate.
+    A stream that can be read only ``once`` has the number of rows that is declared of it.
     """
 
     shape: tuple[int, int]
     columns: list[str]
     has_persons: bool = False
+    once: bool = False
     facts: Mapping[str, Any] = MappingProxyType({})
     estimates: Estimates | None = None
     checks: Checks | None = None
@@ -151,6 +156,23 @@ def exhaust(blocks: Iterator[Block]) -> None:
         pass
 
 
+def by_rows(features: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Yield a block in pieces whose rows are contiguous, which kernels read several times as fast.
+
+    A piece lives until the next one: a block that stands column by column is turned in memory that is used again.
+    """
+    n, width = features.shape
+    if features.flags.c_contiguous:
+        yield slice(0, n), features
+        return
+    size = max(1, min(n, TURNED_VALUES // width))
+    turned = np.empty((size, width))
+    for first in range(0, n, size):
+        piece = slice(first, min(n, first + size))
+        turn_to_rows(features[piece], turned[: piece.stop - first])
+        yield piece, turned[: piece.stop - first]
+
+
 def admit_stream(
     stream: RecordStream,
     target_scaling: admission.TargetScaling,
@@ -176,13 +198,15 @@ def admit_stream(
             found = target_scaling.placed(block.targets)
             valid = np.isfinite(found)
             targets[part] = np.where(valid, found, 0.0)
-            encode.encode_rows(block.features, valid, *declared, rows[part], norms[part], sums[part])
+            for at, features in by_rows(block.features):
+                here = slice(part.start + at.start, part.start + at.stop)
+                encode.encode_rows(features, valid[at], *declared, rows[here], norms[here], sums[here])
+                if watch is not None:
+                    watch(here.start, here.stop, features)
             if persons is not None:
                 if block.persons is None:
                     raise Unsupported("a stream that has persons names one for each row of each block")
                 persons[part] = block.persons
-            if watch is not None:
-                watch(part.start, part.stop, block.features)
             if stream.reading is not None:
                 stream.reading(part.stop, n)
             yield block
@@ -228,3 +252,7 @@ def in_step(blocks: Iterator[Integers], column: Integers) -> tuple[Iterator[Inte
 
 
 CHANGED = "the table changed its size while it was being read: copy it, and read the copy"
+PRIVATE_ROWS = (
+    "the number of rows is private under add_remove, and a stream of record batches that is read once does not know "
+    "it: write it to a Parquet file, or pass it as a table (read_all())"
+)

@@ -9,7 +9,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.curator.queries.counts import CHECKS
 from discreet.curator.tables.cell_states import States
 from discreet.curator.tables.quantiles import release_for
-from discreet.curator.tables.scale_column import number_cells
+from discreet.curator.tables.scale_column import mark_rows, number_cells
 from discreet.schema.columns import Number
 from discreet.schema.schema import Schema
 from discreet.typing import Booleans, Floats, Integers
@@ -38,10 +38,15 @@ class TableChecks:
         """Return the counts' release next to a fit's plan."""
         return release_for(plan, pure=pure, share=SHARE, query=CHECKS)
 
-    def cells(self, states: States, is_null: Booleans) -> Integers:
-        """Return the cells of rows: ``states`` has a column per column of the schema, and one for the target."""
-        out = np.empty((len(states), self.per_row), dtype=np.int64)
-        number_cells(states, is_null, out)
+    def cells(self, states: States, is_null: Booleans, *, all_rows: bool) -> Integers:
+        """Return the cells of rows: ``states`` has a column per column of the schema, and one for the target.
+
+        Rows that are in no cell add nothing to any count, and most are: they are left out unless ``all_rows``.
+        """
+        wanted = np.full(len(states), True) if all_rows else is_null.copy()
+        count = len(states) if all_rows else mark_rows(states, wanted)
+        out = np.empty((count, self.per_row), dtype=np.int64)
+        number_cells(states, is_null, wanted, out)
         return out
 
     def described(self, counts: Floats, noise: float) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet.curator.tables.number_texts import read_numbers
 from discreet.errors import Unsupported
 from discreet.scalars import is_name, is_nothing
 from discreet.schema.cell_meaning import (
@@ -22,6 +23,7 @@ from discreet.schema.cell_meaning import (
     are_numbers,
     codes_of,
     decoded,
+    is_number_text,
     number_of,
     plain_number,
     position_of,
@@ -37,18 +39,27 @@ Column: TypeAlias = Any
 
 def numbers(column: Column, missing: frozenset[str]) -> Floats:
     """``number_of`` for every cell of a column: NaN for what is not finite, whatever stands next to it."""
+    found = raw_numbers(column, missing)
+    return np.where(np.isfinite(found), found, math.nan)
+
+
+def raw_numbers(column: Column, missing: frozenset[str]) -> Floats:
+    """Like ``numbers``, except that a cell without a number may be infinite as well as NaN: without a copy if possible.
+
+    The result may be memory of the column's own: it is for reading.
+    """
     if isinstance(column, np.ndarray):
         return np.array([number_of(cell, missing) for cell in column], dtype=np.float64)
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _numbers_by(column, lambda values: numbers(values, missing))
+        return _numbers_by(column, lambda values: raw_numbers(values, missing))
     if _holds_text(kind):
         return _parsed(column, missing)
     if pa.types.is_null(kind):
         return np.full(len(column), math.nan)
     if pa.types.is_decimal(kind):  # a cast would round twice
         return _one_by_one(column, missing)
-    return _without(_as_floats(column), missing)
+    return _without(_as_floats(column), codes_of(missing))
 
 
 def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) -> Integers:
@@ -63,6 +74,12 @@ def positions(column: Column, labels: Sequence[Label], missing: frozenset[str]) 
     if not pa.types.is_floating(kind):
         return _positions_by(_distinct(column), lambda values: _looked_up(values.to_pylist(), labels, missing))
     return _among(numbers(column, missing), labels)
+
+
+def coded(column: Column) -> Column:
+    """The column as codes of its distinct texts, for several looks at it; anything else as it is."""
+    is_text = not isinstance(column, np.ndarray) and _holds_text(column.type)
+    return _distinct(column) if is_text else column
 
 
 def lowered(column: Column) -> Column:
@@ -80,16 +97,20 @@ def lowered(column: Column) -> Column:
 
 def names(column: Column, missing: frozenset[str]) -> list[str | None]:
     """Whom each cell names, by its text: 7 and "7" are one; None for nobody."""
+    found, codes = coded_names(column, missing)
+    return [found[code] for code in codes.tolist()]
+
+
+def coded_names(column: Column, missing: frozenset[str]) -> tuple[list[str | None], Integers]:
+    """Names, and for each cell the place of its own among them; a name may be there more than once."""
     if isinstance(column, np.ndarray):
-        return [_name(cell, missing) for cell in column]
+        return [_name(cell, missing) for cell in column], np.arange(len(column))
+    if pa.types.is_null(column.type):
+        return [None], np.zeros(len(column), dtype=np.int64)
     if pa.types.is_dictionary(column.type):
-        found = [*names(column.dictionary, missing), None]
-    elif pa.types.is_null(column.type):
-        return [None] * len(column)
-    else:
-        column = _distinct(column)
-        found = [*(_name(cell, missing) for cell in column.dictionary.to_pylist()), None]
-    return [found[code] for code in _codes(column).tolist()]
+        return [*names(column.dictionary, missing), None], _codes(column)
+    distinct = _distinct(column)
+    return [*(_name(cell, missing) for cell in distinct.dictionary.to_pylist()), None], _codes(distinct)
 
 
 def texts(column: Column) -> list[str | None]:
@@ -104,7 +125,7 @@ def _decodable(column: pa.Array) -> pa.Array:
         column = column.dictionary_decode()
     if pa.types.is_decimal(column.type) and column.type.bit_width < 128:  # which pyarrow cannot encode
         column = column.cast(pa.decimal128(38, column.type.scale))
-    return column.cast(pa.large_binary()) if _holds_text(column.type) else column
+    return _as_bytes(column) if _holds_text(column.type) else column
 
 
 def _name(cell: Any, missing: frozenset[str]) -> str | None:
@@ -148,11 +169,37 @@ def _among(found: Floats, labels: Sequence[Label]) -> Integers:
 
 
 def _parsed(column: pa.Array, missing: frozenset[str]) -> Floats:
-    """Texts as numbers: all at once where every one is a number or missing, else distinct one by one."""
-    plain = column.cast(pa.large_binary())
-    absent = pc.is_in(plain, pa.array([text.encode() for text in sorted(missing)], pa.large_binary()))
+    """Texts as numbers, by a compiled pass where rounding is plain, the few others by Arrow's own parser."""
+    plain = _as_bytes(column)
+    codes = np.array([float(text) for text in missing if is_number_text(text)])
+    found, unsure = read_numbers(*_bytes(plain), codes)
+    if plain.null_count:
+        found[plain.is_null().to_numpy(zero_copy_only=False)] = math.nan
+    if (at := np.flatnonzero(unsure)).size:
+        found[at] = _with_care(plain.take(pa.array(at)), missing)
+    return found
+
+
+def _as_bytes(column: pa.Array) -> pa.Array:
+    """Texts as long bytes; those that are need no cast, which would copy them."""
+    return column if pa.types.is_large_binary(column.type) else column.cast(pa.large_binary())
+
+
+def _bytes(column: pa.Array) -> tuple[Integers, NDArray[np.uint8]]:
+    """The offsets of long texts, and the bytes that these point into."""
+    _, offsets, data = column.buffers()
+    if offsets is None or data is None:
+        return np.zeros(len(column) + 1, dtype=np.int64), np.empty(0, dtype=np.uint8)
+    first = np.frombuffer(offsets, dtype=np.int64, count=len(column) + 1, offset=8 * column.offset)
+    return first, np.frombuffer(data, dtype=np.uint8)
+
+
+def _with_care(column: pa.Array, missing: frozenset[str]) -> Floats:
+    """Texts as numbers: all at once where every one is as Arrow writes numbers, else distinct one by one."""
+    absent = pc.is_in(column, pa.array([text.encode() for text in sorted(missing)], pa.large_binary()))
     try:
-        return _without(_as_floats(pc.if_else(absent, pa.scalar(None, pa.large_binary()), plain)), missing)
+        plain = pc.if_else(absent, pa.scalar(None, pa.large_binary()), column)
+        return _without(_as_floats(plain), codes_of(missing))
     except pa.ArrowInvalid:
         return _one_by_one(column, missing)
 
@@ -163,7 +210,8 @@ def _one_by_one(column: pa.Array, missing: frozenset[str]) -> Floats:
 
 def _as_floats(column: pa.Array) -> Floats:
     """Without a copy where they are doubles and none is missing."""
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+    doubles = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
+    return np.asarray(doubles.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _distinct(column: pa.Array) -> pa.DictionaryArray:
@@ -209,8 +257,6 @@ def _shown(kind: pa.DataType) -> str:
     return re.split(r"[\[(<]", str(kind))[0]
 
 
-def _without(found: Floats, missing: frozenset[str]) -> Floats:
-    """Numbers as ``number_of`` means them: what is not finite, or a code for nothing, is NaN."""
-    codes = codes_of(missing)
-    meant = np.isfinite(found) & ~np.isin(found, codes) if codes else np.isfinite(found)
-    return np.where(meant, found, math.nan)
+def _without(found: Floats, codes: list[float]) -> Floats:
+    """Numbers with NaN for those that are codes for nothing."""
+    return np.where(np.isin(found, codes), math.nan, found) if codes else found

@@ -189,10 +189,11 @@ def _axis(kind: Number | Ordinal | Boolean) -> tuple[float, float, str, float]:
 
 
 def _located(column: Column, kind: Number | Ordinal | Boolean, missing: frozenset[str], states: States) -> Floats:
-    """Return where on its axis each cell lies, NaN for nowhere; for labels, also tell what each cell holds."""
+    """Return where on its axis each cell lies, not finite for nowhere; for labels, also tell what each cell holds."""
     if isinstance(kind, Number):
-        return cells.numbers(column, missing)
+        return cells.raw_numbers(column, missing)
     labels: tuple[Label, ...] = kind.levels if isinstance(kind, Ordinal) else (*kind.false, *kind.true)
+    column = cells.coded(column)
     places = cells.positions(cells.lowered(column) if isinstance(kind, Boolean) else column, labels, missing)
     if states.size:
         states[:] = states_of_labels(places, len(labels))

@@ -45,7 +45,7 @@ class RangeEstimates:
     def cells(self) -> Iterator[Integers]:
         """Each row's cells, in the order of the rows."""
         missing = frozenset(self._stream.schema.missing_texts)
-        for batch in self._stream.source.batches(self.names, max(256, _BLOCK_CELLS // self.per_row)):
+        for batch in self._stream.source.read_ahead(self.names, max(256, _BLOCK_CELLS // self.per_row)):
             values = [cells.numbers(batch.columns[name], missing) for name in self.names]
             yield joint_cells(self._trees, np.column_stack(values))
 

@@ -27,10 +27,23 @@ def scale_column(values, low, high, middle, half, absent, out, states):  # type:
 
 
 @njit(cache=True, nogil=True)
-def number_cells(states, is_null, out):  # type: ignore[no-untyped-def]
-    """Fill each row of ``out`` with the cells that it is in: 0 for a null row, two numbers per column, -1 for none."""
+def mark_rows(states, marked):  # type: ignore[no-untyped-def]
+    """Set ``marked`` for the rows that have a cell which does not hold what was declared; return how many are set."""
+    for j in range(states.shape[1]):
+        column = states[:, j]
+        for i in range(column.size):
+            marked[i] |= column[i] != FINE
+    return marked.sum()
+
+
+@njit(cache=True, nogil=True)
+def number_cells(states, is_null, wanted, out):  # type: ignore[no-untyped-def]
+    """Fill one row of ``out`` per wanted row with its cells: 0 for a null row, two numbers per column, -1 for none."""
+    k = 0
     for i in range(states.shape[0]):
-        out[i, 0] = 0 if is_null[i] else -1
-        for j in range(states.shape[1]):
-            state = states[i, j]
-            out[i, j + 1] = -1 if state == FINE else 2 * j + state
+        if wanted[i]:
+            out[k, 0] = 0 if is_null[i] else -1
+            for j in range(states.shape[1]):
+                state = states[i, j]
+                out[k, j + 1] = -1 if state == FINE else 2 * j + state
+            k += 1

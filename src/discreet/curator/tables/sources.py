@@ -28,9 +28,11 @@ class Batch:
 
 
 class Source(ABC):
-    """A table that can be read from the start as often as needed."""
+    """A table that can be read from the start as often as needed, unless it says that it can be read only ``once``."""
 
     names: list[str]
+    once: bool = False
+    """Whether it can be read only once."""
 
     @abstractmethod
     def count(self) -> int:
@@ -39,6 +41,10 @@ class Source(ABC):
     @abstractmethod
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """All rows of these columns, at most ``rows`` at a time."""
+
+    def read_ahead(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """The same batches; sources that wait for a disk or a decoder read the next ones in another thread."""
+        return self.batches(columns, rows)
 
     def stored(self, column: str) -> list[pa.DataType]:
         """How a column is stored, file by file; nothing where its cells may be of any kind."""
@@ -64,7 +70,7 @@ class Keeping(Source):
 
     def __init__(self, source: Source, keep: Sequence[str]) -> None:
         self._source, self._keep = source, list(keep)
-        self.names, self.kept = source.names, dict[str, pa.Array]()
+        self.names, self.kept, self.once = source.names, dict[str, pa.Array](), source.once
 
     def count(self) -> int:
         """The number of rows."""
@@ -76,7 +82,7 @@ class Keeping(Source):
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """All rows of these columns; ``kept`` belongs to the batch that was given last."""
-        for batch in self._source.batches(list(dict.fromkeys([*columns, *self._keep])), rows):
+        for batch in self._source.read_ahead(list(dict.fromkeys([*columns, *self._keep])), rows):
             self.kept = {name: pa.array(texts(batch.columns[name]), pa.large_string()) for name in self._keep}
             yield batch
 
@@ -102,6 +108,8 @@ class FrameSource(Source):
     """A data frame of pandas or polars, a pyarrow table, or a dictionary of columns."""
 
     def __init__(self, table: Any) -> None:
+        if isinstance(table, pa.RecordBatchReader):
+            raise Unsupported("a reader of record batches can be read once: pass it as a table, reader.read_all()")
         if isinstance(table, pa.RecordBatch):
             table = pa.table(table)
         if isinstance(table, Mapping):

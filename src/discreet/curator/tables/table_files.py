@@ -1,9 +1,11 @@
-"""Files of Parquet and CSV as sources: one, several, or a folder of them."""
+"""Files of Parquet and CSV as sources: one, several, a folder of them, or those that a pattern names."""
 
 import csv
+import glob
 import lzma
 import re
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from discreet.curator.tables.csv_bytes import narrowed, widened
+from discreet.curator.tables.read_ahead import read_ahead
 from discreet.curator.tables.sources import BATCH_ROWS, Batch, Source
 from discreet.errors import Unsupported
 from discreet.schema.cell_meaning import decoded
@@ -20,8 +24,10 @@ _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
 _PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
 _SEPARATORS = ",;\t|"
 """Those that a header may tell by itself."""
-_BLOCKS = (1 << 23, 1 << 26, 1 << 29, (1 << 31) - 1)
-"""Bytes that are read at a time: more where a single row is longer than that."""
+_BLOCKS = (1 << 26, 1 << 29, (1 << 31) - 1)
+"""Bytes that are read at a time where a single row is longer than a usual block."""
+_CELL_BYTES = 1 << 17
+"""Of a usual block, for each column: several blocks wait at a time, and each takes some microseconds per column."""
 _HEADER = 1 << 20
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _FIRST_LINE = re.compile(rb"([\r\n]*)([^\r\n]*)")
@@ -29,7 +35,10 @@ _BUFFER = 1 << 16
 
 
 def open_table(paths: Any, separator: str | None = None) -> Source:
-    """The table in a file, in several files, or in a folder; one row after the other in the order of the names."""
+    """The table in a file, in several files, in a folder, or in all that a pattern such as ``table/*.parquet`` names.
+
+    One row after the other, in the order of the names; what begins with a dot is not meant by a pattern.
+    """
     given = [Path(path) for path in (paths if isinstance(paths, (list, tuple)) else [paths])]
     files = [file for path in given for file in _files(path)]
     if not files:
@@ -47,9 +56,15 @@ def open_table(paths: Any, separator: str | None = None) -> Source:
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.is_file() and _kind(file) and _is_meant(file, path))
-    if not path.exists():
+    if path.exists():
+        return [path]
+    if not any(sign in str(path) for sign in "*?["):
         raise Unsupported(f"{path}: there is no such file")
-    return [path]
+    matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
+    files = dict.fromkeys(file for match in matches if match.is_dir() or _kind(match) for file in _files(match))
+    if not files:
+        raise Unsupported(f"{path}: no file of CSV or Parquet has such a name")
+    return list(files)
 
 
 def _is_meant(file: Path, folder: Path) -> bool:
@@ -66,7 +81,19 @@ def _kind(path: Path) -> str:
     return "parquet" if last in _PARQUET else "csv" if last in _CSV else ""
 
 
-class ParquetSource(Source):
+class FileSource(Source):
+    """Files: the next batches are read while the last one is being encoded."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
+        """All rows of these columns, file after file."""
+
+    def read_ahead(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """The same batches, read by another thread."""
+        return read_ahead(self.batches(columns, rows))
+
+
+class ParquetSource(FileSource):
     """Parquet files with the same columns."""
 
     def __init__(self, files: Sequence[Path]) -> None:
@@ -90,7 +117,7 @@ class ParquetSource(Source):
         """How a column is stored in each file."""
         return [types[column] for types in self._types]
 
-    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
         """All rows of these columns, file after file; texts as codes of their distinct values."""
         for file in self._files:
             with _unquoted(file), pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER) as opened:
@@ -98,7 +125,7 @@ class ParquetSource(Source):
                     yield Batch({name: batch.column(name) for name in columns}, batch.num_rows)
 
 
-class CsvSource(Source):
+class CsvSource(FileSource):
     """CSV files with the same columns, every cell a text. A line with too many or too few cells is a row of nothing."""
 
     def __init__(self, files: Sequence[Path], separator: str | None = None) -> None:
@@ -115,7 +142,7 @@ class CsvSource(Source):
             self._rows = sum(batch.rows for batch in self.batches(first))
         return self._rows
 
-    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
         """All rows of these columns, file after file."""
         for file, header in self._files:
             with _unquoted(file):
@@ -161,7 +188,7 @@ def _read_csv(file: Path, header: _Header, columns: list[str], rows: int) -> Ite
     places = {name: j for j, name in reversed(list(enumerate(header.names)))}
     wanted = [places[name] for name in columns]
     done, bad = 0, _Skipped()
-    for block in _BLOCKS:
+    for block in (min(1 << 23, max(1 << 20, _CELL_BYTES * len(header.names))), *_BLOCKS):
         bad, seen = _Skipped(), 0
         try:
             for batch in _csv_batches(file, header, wanted, block, bad):
@@ -170,8 +197,7 @@ def _read_csv(file: Path, header: _Header, columns: list[str], rows: int) -> Ite
                 for first in range(0, fresh.num_rows, rows):
                     part = fresh.slice(first, rows)
                     done += part.num_rows
-                    cells = map(_narrowed, part.columns)
-                    yield Batch(dict(zip(columns, cells, strict=True)), part.num_rows)
+                    yield Batch(dict(zip(columns, part.columns, strict=True)), part.num_rows)
             break
         except pa.ArrowInvalid:
             if block == _BLOCKS[-1]:
@@ -199,26 +225,12 @@ def _csv_batches(file: Path, header: _Header, wanted: list[int], block: int, bad
     )
     with _opened(file) as stream:
         try:
-            reader = pyarrow.csv.open_csv(pa.TransformInputStream(stream, _widened), read, parse, convert)
+            reader = pyarrow.csv.open_csv(pa.TransformInputStream(stream, widened), read, parse, convert)
         except pa.ArrowInvalid as error:
             if any(words in str(error).lower() for words in ("empty csv", "could not skip")):  # a header and no more
                 return
             raise
-        yield from reader
-
-
-def _widened(chunk: Any) -> bytes:
-    """Bytes taken for Latin-1, in UTF-8: the reader decodes lines that are no rows, and fails on anything else."""
-    content = bytes(chunk)
-    return content if content.isascii() else content.decode("latin-1").encode()
-
-
-def _narrowed(column: pa.Array) -> pa.Array:
-    """The bytes that were there."""
-    found = column.buffers()[2]
-    if found is None or bytes(found).isascii():
-        return column
-    return pa.array([cell.decode().encode("latin-1") for cell in column.to_pylist()], pa.large_binary())
+        yield from map(narrowed, reader)
 
 
 class _Skipped:

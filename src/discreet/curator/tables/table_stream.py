@@ -8,11 +8,13 @@ import numpy as np
 from discreet.accounting.cell_counts import ESTIMATED_RANGES
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.curator.tables import cells
+from discreet.curator.tables.arrow_streams import TWICE
 from discreet.curator.tables.cell_checks import TableChecks
 from discreet.curator.tables.cell_states import NOT_ASKED
 from discreet.curator.tables.layout import Layout
 from discreet.curator.tables.range_estimates import RangeEstimates
 from discreet.curator.tables.sources import BATCH_ROWS, Source
+from discreet.errors import Unsupported
 from discreet.schema.schema import Schema
 from discreet.schema.stored_types import check_types
 from discreet.typing import Booleans, Floats, Integers
@@ -41,16 +43,22 @@ class TableStream(RecordStream):
         self._needed = schema.needed if with_target else tuple(schema.columns)
         source.check(self._needed)
         check_types(schema, source.stored, self._needed)
+        if source.once and with_target and (schema.private_columns or schema.person is not None):
+            raise Unsupported(TWICE)
         self._layout, self._declared = Layout(schema), schema
         self._estimated: dict[str, Any] | None = None
         self._person = schema.person if with_target else None
         self._persons: Integers | None = None
         self.columns = [feature.name for feature in self._layout.features]
-        self.shape = source.count(), len(self.columns)
-        self.has_persons = self._person is not None
+        self.once, self.has_persons = source.once, self._person is not None
         self.bounds = self._layout.bounds
         self.estimates = RangeEstimates(self) if schema.private_columns else None
         self.checks = self._checks = TableChecks(schema) if checks and with_target else None
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """The number of rows, counted when it is first asked for, and of features."""
+        return self._source.count(), len(self.columns)
 
     @property
     def schema(self) -> Schema:
@@ -79,7 +87,7 @@ class TableStream(RecordStream):
         """All rows, in blocks, from the start."""
         rows = min(BATCH_ROWS, max(256, _BLOCK_VALUES // len(self.columns)))
         done = 0
-        for batch in self._source.batches(self._needed, rows):
+        for batch in self._source.read_ahead(self._needed, rows):
             asked = self._checks is not None
             states = np.empty((batch.rows, len(self._schema.columns) + 1), dtype=np.int8, order="F") if asked else None
             features = self._layout.encode(batch.columns, batch.rows, states)
@@ -91,20 +99,23 @@ class TableStream(RecordStream):
             done += batch.rows
             checks = None
             if self._checks is not None and states is not None:
-                checks = self._checks.cells(states, _are_null(features, targets))
+                checks = self._checks.cells(states, _are_null(features, targets), all_rows=self.has_persons)
             yield Block(features, targets, persons, checks)
 
     def persons(self) -> Integers:
         """The person behind each row, as numbers; rows that name nobody belong to one person."""
         if self._persons is None:
             assert self._person is not None
-            seen: dict[str | None, int] = {}
-            found = [
-                seen.setdefault(name, len(seen))
-                for batch in self._source.batches([self._person])
-                for name in cells.names(batch.columns[self._person], frozenset(self._schema.missing_texts))
-            ]
-            self._persons = np.array(found, dtype=np.int64)
+            missing, seen = frozenset(self._schema.missing_texts), dict[str | None, int]()
+            found = [np.empty(0, dtype=np.int64)]
+            for batch in self._source.read_ahead([self._person]):
+                names, codes = cells.coded_names(batch.columns[self._person], missing)
+                known = np.empty(len(names), dtype=np.int64)
+                used, first = np.unique(codes, return_index=True)
+                for code in used[np.argsort(first)].tolist():  # numbers in the order of rows, however names are stored
+                    known[code] = seen.setdefault(names[code], len(seen))
+                found.append(known[codes])
+            self._persons = np.concatenate(found)
         return self._persons
 
 

@@ -1,0 +1,76 @@
+"""Reading ahead changes nothing but time: order, errors, memory and the end are those of the items themselves."""
+
+import threading
+import time
+
+import pytest
+
+from discreet.curator.tables.read_ahead import DEPTH, read_ahead
+
+
+def readers():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("discreet-reader")]
+
+
+def counted(n, made, closed):
+    try:
+        for i in range(n):
+            made.append(i)
+            yield i
+    finally:
+        closed.append(threading.current_thread().name)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7])
+def test_the_same_items_in_their_order(n):
+    made, closed = [], []
+    assert list(read_ahead(counted(n, made, closed))) == list(range(n))
+    assert len(closed) == 1
+    assert readers() == []
+
+
+def test_no_more_than_a_few_wait():
+    made, closed = [], []
+    items = read_ahead(counted(100, made, closed))
+    for i in range(20):
+        assert next(items) == i
+        assert len(made) <= i + 2 + DEPTH
+    items.close()
+    assert len(made) <= 20 + DEPTH + 1
+    assert len(closed) == 1
+    assert readers() == []
+
+
+def test_the_next_item_is_made_meanwhile():
+    def slow():
+        for i in range(4):
+            time.sleep(0.05)
+            yield i, threading.current_thread().name
+
+    names = set()
+    for _, name in read_ahead(slow()):
+        names.add(name)
+    assert all(name.startswith("discreet-reader") for name in names)
+
+
+def test_an_error_comes_in_its_place():
+    def broken():
+        yield 1
+        yield 2
+        raise ValueError("the third")
+
+    items = read_ahead(broken())
+    assert [next(items), next(items)] == [1, 2]
+    with pytest.raises(ValueError, match="the third"):
+        next(items)
+    assert readers() == []
+
+
+def test_who_stops_early_leaves_no_thread():
+    made, closed = [], []
+    for i in read_ahead(counted(1000, made, closed)):
+        if i == 3:
+            break
+    time.sleep(0.05)
+    assert readers() == []
+    assert len(closed) == 1
