@@ -38,7 +38,7 @@ categories = ["x", "y"]
 MOST_HOPS, MOST_CHANGES = 30, 10
 ENDS = (
     ("curator/tables/table_files.py", "ParquetSource.__init__"),
-    ("curator/tables/cells.py", "numbers"),
+    ("curator/tables/cells.py", "raw_numbers"),
     ("curator/records/admission.py", "numbers"),
     ("curator/engines/dense.py", "DenseEngine.__init__"),
 )
