@@ -21,32 +21,39 @@ def prefetch_entries(array, first, last):
 
 
 @intrinsic
-def _fetch(typingctx, array, start, length):
-    """Fetch ``length`` bytes from the byte ``start`` on."""
-    size, byte, flag = ir.IntType(64), ir.IntType(8), ir.IntType(32)
+def _fetch_line(typingctx, array, start):
+    """Fetch the line that holds the byte ``start`` of an array."""
+    byte, flag = ir.IntType(8), ir.IntType(32)
 
     def codegen(context, builder, signature, args):
-        _, start, length = args
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        begin = builder.gep(builder.bitcast(data, byte.as_pointer()), [start])
+        place = builder.gep(builder.bitcast(data, byte.as_pointer()), [args[1]])
         kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), flag, flag, flag])
         ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         for_reading, to_second_cache, of_data = (ir.Constant(flag, value) for value in (0, 2, 1))
-        steps = (ir.Constant(size, 0), length, ir.Constant(size, _LINE))
-        with cgutils.for_range_slice(builder, *steps, intp=size) as (offset, _):
-            builder.call(ask, [builder.gep(begin, [offset]), for_reading, to_second_cache, of_data])
-        end = builder.gep(begin, [builder.sub(length, ir.Constant(size, 1))])  # which may lie in one line more
-        builder.call(ask, [end, for_reading, to_second_cache, of_data])
+        builder.call(ask, [place, for_reading, to_second_cache, of_data])
         return context.get_dummy_value()
 
-    return types.void(array, types.int64, types.int64), codegen
+    return types.void(array, types.int64), codegen
 
 
 @overload(prefetch_row)
 def _compiled_prefetch_row(table, i):
-    return lambda table, i: _fetch(table, i * table.strides[0], table.shape[1] * table.itemsize)
+    def fetch(table, i):
+        start, length = i * table.strides[0], table.shape[1] * table.itemsize
+        for offset in range(0, length, _LINE):
+            _fetch_line(table, start + offset)
+        _fetch_line(table, start + length - 1)  # a row may end in one line more
+
+    return fetch
 
 
 @overload(prefetch_entries)
 def _compiled_prefetch_entries(array, first, last):
-    return lambda array, first, last: _fetch(array, first * array.itemsize, (last - first) * array.itemsize)
+    def fetch(array, first, last):
+        start, length = first * array.itemsize, (last - first) * array.itemsize
+        for offset in range(0, length, _LINE):
+            _fetch_line(array, start + offset)
+        _fetch_line(array, start + length - 1)
+
+    return fetch
