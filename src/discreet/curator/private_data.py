@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.cell_counts import BOUGHT, CHECKED
+from discreet.accounting.cell_counts import BOUGHT, CHECKED, CHECKS, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.bounds import Bounds, Domain
@@ -16,8 +16,8 @@ from discreet.budget import Neighbors
 from discreet.curator.claims import Claim, promise
 from discreet.curator.curator import Curator
 from discreet.curator.engines import opened as engine_of
-from discreet.curator.known_answers.gradients import check_planned
-from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
+from discreet.curator.known_answers.planned import check_planned
+from discreet.curator.queries.counts import Blocks, NoisyCounts, count_once
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
 from discreet.curator.records.storage import Storage, rows_per_part, storage_for
