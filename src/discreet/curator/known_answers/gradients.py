@@ -31,6 +31,15 @@ def check_kernels(loss: Loss, *, sparse: bool, sampled: bool) -> None:
     _check_gradient(GradientQuery(_two_points(loss)[0], loss, _BOUND, _SCALE, units=units), sparse)
 
 
+def known_sum(loss: Loss) -> list[list[int]]:
+    """Return a loss's sum over the known records, as this process computes it: equal wherever the code is."""
+    from discreet.curator.queries.gradients import GradientQuery
+
+    query = GradientQuery(_two_points(loss)[0], loss, _BOUND, _SCALE)
+    found: list[list[int]] = query.over(engine_for(known_records(False), threads=1)).tolist()
+    return found
+
+
 @once_for_classes
 def check_change_kernels(loss: Loss, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless changes of gradients agree with plain Python."""

@@ -1,12 +1,13 @@
 """A table as the curator reads it: batches of a source through the schema's encoding, block by block."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from discreet.accounting.cell_counts import BOUGHT
-from discreet.curator.records.stream import Block, RecordStream
+from discreet.curator.records.stream import Block, Elsewhere, RecordStream
 from discreet.curator.tables import cells
 from discreet.curator.tables.cell_checks import TableChecks
 from discreet.curator.tables.cell_states import NOT_ASKED
@@ -46,11 +47,22 @@ class TableStream(RecordStream):
         self._person = schema.person if with_target else None
         self._persons: Integers | None = None
         self.columns = [feature.name for feature in self._layout.features]
-        self.shape = source.count(), len(self.columns)
         self.has_persons = self._person is not None
         self.bounds = self._layout.bounds
         self.purchase = RangePurchase(self) if schema.private_columns else None
         self.checks = self._checks = TableChecks(schema) if checks and with_target else None
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """Rows, counted when they are first asked for, and features."""
+        away = self.elsewhere
+        return self._source.count() if away is None else away.count(), len(self.columns)
+
+    @cached_property
+    def elsewhere(self) -> Elsewhere | None:  # type: ignore[override]
+        """The rows on a cluster, where this process does not read them."""
+        parts = getattr(self._source, "parts", None)
+        return None if parts is None else parts(self._schema, checks=self._checks is not None)
 
     @property
     def schema(self) -> Schema:
@@ -73,6 +85,8 @@ class TableStream(RecordStream):
         stream = TableStream(self._source, self._schema.with_ranges(ranges), checks=self._checks is not None)
         stream._bought, stream._declared = {name: list(ends) for name, ends in ranges.items()}, self._schema
         stream._persons, stream.reading = self._persons, self.reading
+        if "shape" in self.__dict__:
+            stream.__dict__["shape"] = self.shape  # counted once
         return stream
 
     def blocks(self) -> Iterator[Block]:
