@@ -10,6 +10,7 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.choices import ModelName, SolverName, model_named, show_quote
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
+from discreet.cli.inputs import reach
 from discreet.cli.memory import check_memory, memory_facts
 from discreet.cli.options import (
     AllowLargeDelta,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 def fit(
+    command: typer.Context,
     table: Annotated[list[Path], typer.Argument(help="The table: a file, files or a folder of CSV or Parquet.")],
     schema: Annotated[Path, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")],
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget: smaller is more private.")] = 1.0,
@@ -66,6 +68,10 @@ def fit(
     ignore_memory: Annotated[
         bool, typer.Option("--ignore-memory", help="Begin even if the rows will hardly fit into memory.")
     ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Dask scheduler whose workers read the table, as tls://host:8786."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -82,6 +88,10 @@ def fit(
     bytes per row and 6 per row and feature. `--dry-run` tells how much that is, and a fit that would not fit is refused
     before it is charged, where the number of rows is public.
 
+    With `--cluster`, the workers of a Dask cluster read the files, each at the same path, and keep the encoded rows:
+    none comes to this machine, which draws the noise and charges the ledger. Outside of this machine the address is
+    encrypted (tls://, with the certificates of Dask's configuration).
+
     The folder is made whole or not at all: model.discreet, schema.toml, certificate.json, report.html, and the sums of
     these files. With a ledger (`discreet budget`), the fit is charged before the first row is read, and refused where
     the budget is spent; a fit that is interrupted after that stays charged, and with `--charge-id` it may be asked for
@@ -91,6 +101,7 @@ def fit(
     held-out.csv --private --epsilon 0.1`.
     """
     refuse_both(public, ledger, dataset)
+    reach(command, cluster)
     declared, source = _declared(schema, table)
     check_budget(epsilon, delta, neighbors, declared.rows)
     unit = "record" if declared.person is None else "person"
@@ -101,11 +112,11 @@ def fit(
                 "loss": loss, "allow_large_delta": allow_large_delta}  # fmt: skip
     chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
-    memory = memory_facts(declared, source, neighbors)
+    memory = None if cluster else memory_facts(declared, source, neighbors)
     if dry_run:
         show_quote(chosen.quote(source), as_json, memory)
         return
-    if not ignore_memory:
+    if memory is not None and not ignore_memory:
         check_memory(memory)
     title = (title or _title(chosen, table)) if report else ""
     _show(_fitted(chosen, source, out, charge_id, title), out, as_json)

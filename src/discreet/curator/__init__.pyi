@@ -1,8 +1,8 @@
 from discreet.curator.claims import Claim as Claim
 from discreet.curator.claims import issued as issued
 from discreet.curator.claims import promise as promise
-from discreet.curator.cluster import cluster as cluster
-from discreet.curator.cluster import local_cluster as local_cluster
+from discreet.curator.clusters import cluster as cluster
+from discreet.curator.clusters import local_cluster as local_cluster
 from discreet.curator.curator import Curator as Curator
 from discreet.curator.known_answers.installation import Check as Check
 from discreet.curator.known_answers.installation import kernel_checks as kernel_checks

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.curator.cluster import client_for_collections, named_client
+from discreet.curator.clusters import client_for_collections, named_client
 from discreet.curator.records import containers
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.curator.tables.part_rows import ArrayRows, TableRows
