@@ -48,7 +48,7 @@ def fitted(name, parts=None, *, y=None, rows=X, **settings):
     if parts is not None:
         rows, y = in_parts(rows, parts), in_parts(y, parts)
     with seeded(5):
-        return clone(model).set_params(epsilon=3.0, delta=1e-6, **settings).fit(rows, y)
+        return clone(model).set_params(**{"epsilon": 3.0, "delta": 1e-6, **settings}).fit(rows, y)
 
 
 def bits(model):
@@ -76,7 +76,7 @@ class Passes:
         monkeypatch.setattr(dask_parts, "_mapped", asked)
 
 
-def kill_a_worker(client):
-    """SIGKILL the process of a worker; its nanny starts another."""
-    pids = client.run(os.getpid)
-    os.kill(next(iter(pids.values())), signal.SIGKILL)
+def kill_workers(client, count=1):
+    """SIGKILL the processes of workers; their nannies start others."""
+    for pid in list(client.run(os.getpid).values())[:count]:
+        os.kill(pid, signal.SIGKILL)

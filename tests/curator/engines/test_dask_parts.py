@@ -20,7 +20,7 @@ from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger
 from discreet.testing import seeded
-from tests.curator.engines.clusters import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_a_worker
+from tests.curator.engines.clusters import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
 
 SENTINEL = "sentinel-4711"
 
@@ -29,7 +29,7 @@ SENTINEL = "sentinel-4711"
 def threads():
     """A cluster in this process, of one worker: it starts at once."""
     with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as made,
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
         Client(made) as client,
     ):
         yield client
@@ -39,7 +39,7 @@ def threads():
 def processes():
     """A cluster of two processes, which can be killed."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as made,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1") as made,
         Client(made) as client,
     ):
         yield client
@@ -159,7 +159,7 @@ def test_a_killed_worker_costs_no_bit_no_charge_and_no_noise(processes, ledger, 
     draws.clear()
     with monkeypatch.context() as patch:
         killed = []
-        Passes(patch, at, lambda: killed.append(kill_a_worker(processes)))
+        Passes(patch, at, lambda: killed.append(kill_workers(processes)))
         found = fitted("logistic", 5, ledger=ledger, dataset="records")
     assert len(killed) == 1
     assert bits(found) == expected
@@ -210,8 +210,7 @@ def test_a_file_that_changes_between_passes_fails_closed(processes, ledger, monk
             rows = np.load(tmp_path / f"{part}.npy")
             rows[0, 0] = -rows[0, 0]
             np.save(tmp_path / f"{part}.npy", rows)
-        kill_a_worker(processes)
-        kill_a_worker(processes)
+        kill_workers(processes, 2)
 
     Passes(monkeypatch, 3, change)
     model = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), ledger=ledger, dataset="records")
@@ -258,14 +257,14 @@ def test_persons_are_refused_before_the_charge(threads, ledger):
     "other", [("0.0", "0"), part_tasks.Failed("a compiled kernel disagrees")], ids=["code", "kernel"]
 )
 def test_other_code_on_workers_is_refused_before_the_charge(threads, ledger, monkeypatch, other):
-    monkeypatch.setattr(threads, "run", lambda task, *given: {"worker": other})
+    monkeypatch.setattr(threads, "run", lambda task, *given, **words: {"worker": other})
     with pytest.raises(ClusterFailed, match="othing was charged"):
         fitted("logistic", 2, ledger=ledger, dataset="records")
     assert charges(ledger) == 0
 
 
 def test_a_cluster_without_workers_is_refused_before_the_charge(threads, ledger, monkeypatch):
-    monkeypatch.setattr(threads, "run", lambda task, *given: {})
+    monkeypatch.setattr(threads, "run", lambda task, *given, **words: {})
     with pytest.raises(ClusterFailed, match="no workers: nothing was charged"):
         fitted("logistic", 2, ledger=ledger, dataset="records")
     assert charges(ledger) == 0

@@ -39,6 +39,7 @@ NEEDS_WHOLE = (
     "'gd', 'sgd', 'svrg', 'agd', 'cd' or 'gcd'), or fit on one machine, with scratch files (discreet.scale.limited)"
 )
 _BROKEN = "the cluster failed, or lost a part of the records for good; what was charged stays charged"
+_OUT_OF_REACH = "the cluster cannot be reached; nothing was charged for this"
 _NO_WORKERS = "the cluster has no workers"
 _RETRIES = 3
 _GATHERED = 64
@@ -81,14 +82,16 @@ class DaskParts:
         if any(release.query in WHOLE for release in plan.releases):
             raise Unsupported(NEEDS_WHOLE)
         sampled = plan.is_sampled
-        found = _silenced(lambda: self._client.run(part_tasks.probe, loss, sampled), "the cluster cannot be reached")
-        if not found:
+        run = self._client.run
+        found = _silenced(lambda: run(part_tasks.probe, loss, sampled, on_error="return"), _OUT_OF_REACH)
+        told = [one for one in found.values() if not isinstance(one, OSError)]  # of workers that are gone
+        if not told:
             raise ClusterFailed(f"{_NO_WORKERS}: nothing was charged")
         mine = part_tasks.probe(loss, sampled)
-        for told in found.values():
-            if isinstance(told, Failed):
-                raise ClusterFailed(f"{told.reason}: nothing was charged")
-            if told != mine:
+        for one in told:
+            if isinstance(one, Failed):
+                raise ClusterFailed(f"{one.reason}: nothing was charged")
+            if one != mine:  # or an exception, where there is no discreet
                 raise ClusterFailed(OTHER_CODE.replace("What was charged stays charged", "Nothing was charged"))
 
     def count(self) -> int:
@@ -165,7 +168,7 @@ class DaskEngine(Engine):
 
 def outcome_of(client: Any, task: Callable[..., Any], *words: Any) -> Any:
     """Return what one task on some worker returns; a failure is raised in its own words, which name no value."""
-    found = _silenced(lambda: client.submit(task, *words, pure=False).result(), "the cluster cannot be reached")
+    found = _silenced(lambda: client.submit(task, *words, pure=False).result(), _OUT_OF_REACH)
     if isinstance(found, Failed):
         raise Unsupported(found.reason)
     return found
