@@ -94,7 +94,8 @@ def local_cluster(n_workers: int = 2, **settings: Any) -> Iterator[Any]:
     >>> with local_cluster(n_workers=2):  # doctest: +SKIP
     ...     model.fit(dask_frame, "ill")
     """
-    made = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1", **settings}
+    host = {"host": "127.0.0.1"} if settings.get("processes", True) else {}
+    made = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", **host, **settings}
     distributed = _distributed()
     with (
         distributed.LocalCluster(n_workers=n_workers, **made) as started,
