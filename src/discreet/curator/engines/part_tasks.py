@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,11 +57,14 @@ class Part:
 
     def __init__(self, number: int, records: Records, seal: Seal, seen: Seen = UNSEEN) -> None:
         self.number, self.records, self.seal, self.seen = number, records, seal, seen
+        self._engine: LocalEngine | None = None
 
-    @cached_property
+    @property
     def engine(self) -> LocalEngine:
         """The records on one thread: a worker runs as many tasks as it has threads."""
-        return engine_for(self.records, threads=1)
+        if self._engine is None:  # no cached_property: its lock is one for all parts
+            self._engine = engine_for(self.records, threads=1)
+        return self._engine
 
     def __reduce__(self) -> Any:
         return Part, (self.number, self.records, self.seal, self.seen)

@@ -46,17 +46,20 @@ class TableStream(RecordStream):
         self._bought: dict[str, Any] | None = None
         self._person = schema.person if with_target else None
         self._persons: Integers | None = None
+        self._count: int | None = None
         self.columns = [feature.name for feature in self._layout.features]
         self.has_persons = self._person is not None
         self.bounds = self._layout.bounds
         self.purchase = RangePurchase(self) if schema.private_columns else None
         self.checks = self._checks = TableChecks(schema) if checks and with_target else None
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
         """Rows, counted when they are first asked for, and features."""
-        away = self.elsewhere
-        return self._source.count() if away is None else away.count(), len(self.columns)
+        if self._count is None:  # no cached_property: it would lock while workers count, which may be threads here
+            away = self.elsewhere
+            self._count = self._source.count() if away is None else away.count()
+        return self._count, len(self.columns)
 
     @cached_property
     def elsewhere(self) -> Elsewhere | None:  # type: ignore[override]
@@ -84,9 +87,7 @@ class TableStream(RecordStream):
         """The same rows with bought ranges."""
         stream = TableStream(self._source, self._schema.with_ranges(ranges), checks=self._checks is not None)
         stream._bought, stream._declared = {name: list(ends) for name, ends in ranges.items()}, self._schema
-        stream._persons, stream.reading = self._persons, self.reading
-        if "shape" in self.__dict__:
-            stream.__dict__["shape"] = self.shape  # counted once
+        stream._persons, stream._count, stream.reading = self._persons, self._count, self.reading
         return stream
 
     def blocks(self) -> Iterator[Block]:
