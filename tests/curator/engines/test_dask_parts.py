@@ -61,6 +61,10 @@ def test_any_number_of_parts_gives_the_bits_of_memory(threads, parts):
     assert bits(fitted("logistic", parts)) == bits(fitted("logistic"))
 
 
+def test_a_sample_does_not_depend_on_the_parts(threads):
+    assert bits(fitted("logistic", 3, solver="sgd")) == bits(fitted("logistic", solver="sgd"))
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("solver", SOLVERS)
