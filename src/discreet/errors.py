@@ -41,6 +41,10 @@ class LedgerDamaged(LedgerError):
     """The ledger's file is not whole."""
 
 
+class ClusterFailed(DiscreetError, RuntimeError):
+    """A cluster is out of reach, lost a part of the records for good, or answered for other records than it had."""
+
+
 class MissingTables(DiscreetError, ImportError):
     """pyarrow is not installed."""
 

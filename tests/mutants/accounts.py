@@ -10,8 +10,8 @@ MUTANTS = (
             Edit(
                 "models/lifecycle.py",
                 "        reservation = self.data.reserve(self.plan, claims, **words)\n",
-                "        from discreet.curator.private_data import _Opened\n"
-                "        self.data._PrivateData__admitted(self.loss, None, _Opened(self.plan, None))\n"
+                "        from discreet.curator.reading import OpenedPlan\n"
+                "        self.data._PrivateData__admitted(self.loss, None, OpenedPlan(self.plan, None))\n"
                 "        reservation = self.data.reserve(self.plan, claims, **words)\n",
             ),
         ),

@@ -1,11 +1,12 @@
 """All mutants, in one order."""
 
-from tests.mutants import accounts, counts, inputs, noise, prices, sensitivity
+from tests.mutants import accounts, clusters, counts, inputs, noise, prices, sensitivity
 
 MUTANTS = tuple(
     sorted(
         (
             *accounts.MUTANTS,
+            *clusters.MUTANTS,
             *counts.MUTANTS,
             *inputs.MUTANTS,
             *noise.MUTANTS,

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from discreet import Bounds
+from discreet.accounting.cell_counts import QUERY
 from discreet.accounting.plan import Plan, Release
 from discreet.budget import Budget
 from discreet.curator.queries import counts
-from discreet.curator.queries.counts import QUERY, count_once
+from discreet.curator.queries.counts import count_once
 from discreet.curator.records.admission import grouping
 from discreet.curator.tables.quantiles import Tree, cells_per_record, joint_cells, quantile_range, size_of, split_counts
 from discreet.testing import Data, Pair, assert_fresh_noise, assert_replay, neighbor_pairs

@@ -15,6 +15,8 @@ ESTIMATED_RANGES = "estimated_ranges"
 """Among a certificate's facts: ranges that were released with noise, under this certificate."""
 ESTIMATED = (ESTIMATED_RANGES, CHECKED)
 """Among a certificate's facts: what was estimated with privacy budget, and not declared."""
+QUERY, CHECKS = "noisy_counts", "noisy_checks"
+"""Releases: counts for private ranges; counts of cells that do not hold what was declared."""
 NULL = "null_records"
 _SURE, _MANY = 4.0, 0.02
 """A count stands out above this many standard deviations of its noise, and above this part of all records."""

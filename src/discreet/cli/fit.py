@@ -10,6 +10,7 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.choices import ModelName, SolverName, model_named, show_quote
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
+from discreet.cli.inputs import reach
 from discreet.cli.memory_check import check_memory
 from discreet.cli.options import (
     AllowLargeDelta,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 def fit(
+    command: typer.Context,
     table: Annotated[list[Path], typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")],
     schema: Annotated[Path, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")],
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget: smaller is more private.")] = 1.0,
@@ -69,6 +71,10 @@ def fit(
     scratch: Annotated[
         Path | None, typer.Option(help="The folder for scratch files. Default: the system's for temporary files.")
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Dask scheduler whose workers read the table, as tls://host:8786."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -85,6 +91,10 @@ def fit(
     scratch files that nobody else can open and that go with the command. `--dry-run` tells how much memory and disk
     that takes; a fit for which there is no room is refused before it is charged, where the number of rows is public.
 
+    With `--cluster`, the workers of a Dask cluster read the files, each at the same path, and keep the encoded rows:
+    none comes to this machine, which draws the noise and charges the ledger. Outside of this machine the address is
+    encrypted (tls://, with the certificates of Dask's configuration).
+
     The folder is made whole or not at all: model.discreet, schema.toml, certificate.json, report.html, and the sums of
     these files. With a ledger (`discreet budget`), the fit is charged before the first row is read, and refused where
     the budget is spent; a fit that is interrupted after that stays charged, and with `--charge-id` it may be asked for
@@ -96,6 +106,7 @@ def fit(
     from discreet.curator import limited, needs_of
 
     refuse_both(public, ledger, dataset)
+    reach(command, cluster)
     declared, source = _declared(schema, table)
     check_budget(epsilon, delta, neighbors, declared.rows)
     unit = "record" if declared.person is None else "person"
@@ -107,11 +118,12 @@ def fit(
     chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
     with limited(memory, scratch):
-        needs = needs_of(declared, source, neighbors)
+        needs = None if cluster else needs_of(declared, source, neighbors)
         if dry_run:
             show_quote(chosen.quote(source), as_json, needs)
             return
-        check_memory(needs)
+        if needs is not None:
+            check_memory(needs)
         title = (title or _title(chosen, table)) if report else ""
         _show(_fitted(chosen, source, out, charge_id, title), out, as_json)
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from discreet.cli.errors import Refused
 from discreet.errors import AccountingError, DiscreetError
 
@@ -21,10 +23,18 @@ _ZIP = b"PK\x03\x04"
 
 
 def table_of(paths: Sequence[Path], schema: "Schema | None" = None) -> "Source":
-    """The files as one table."""
-    from discreet.curator import open_table
+    """The files as one table: as this machine sees them, or as a cluster's workers do, where one was reached."""
+    from discreet.curator import source_of
 
-    return open_table(list(paths), None if schema is None else schema.separator)
+    return source_of(list(paths), None if schema is None else schema.separator)
+
+
+def reach(command: typer.Context, cluster: str | None) -> None:
+    """Connect to a cluster for the rest of the command; nothing for None."""
+    if cluster is not None:
+        from discreet.scale import cluster as connected
+
+        command.with_resource(connected(cluster))
 
 
 def model_of(folder: Path) -> "TableModel":

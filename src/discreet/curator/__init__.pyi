@@ -1,6 +1,8 @@
 from discreet.curator.claims import Claim as Claim
 from discreet.curator.claims import issued as issued
 from discreet.curator.claims import promise as promise
+from discreet.curator.clusters import cluster as cluster
+from discreet.curator.clusters import local_cluster as local_cluster
 from discreet.curator.curator import Curator as Curator
 from discreet.curator.known_answers.installation import Check as Check
 from discreet.curator.known_answers.installation import kernel_checks as kernel_checks
@@ -39,7 +41,10 @@ from discreet.curator.records.stream import gathered as gathered
 from discreet.curator.records.stream import is_stream as is_stream
 from discreet.curator.session import doubts as doubts
 from discreet.curator.session import idealized as idealized
-from discreet.curator.tables.arrow_streams import table_in_memory as table_in_memory
+from discreet.curator.tables.dask_tables import NO_PERSONS as NO_PERSONS
+from discreet.curator.tables.dask_tables import DaskRows as DaskRows
+from discreet.curator.tables.dask_tables import is_dask as is_dask
+from discreet.curator.tables.dask_tables import source_of as source_of
 from discreet.curator.tables.layout import Layout as Layout
 from discreet.curator.tables.memory import Needs as Needs
 from discreet.curator.tables.memory import needs_of as needs_of

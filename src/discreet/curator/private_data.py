@@ -1,14 +1,14 @@
 """The closed wall: ``PrivateData`` takes a table and declared facts, and gives out a ``Curator`` for a plan."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from discreet.accounting.cell_counts import CHECKED, ESTIMATED_RANGES
+from discreet.accounting.cell_counts import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.bounds import Bounds, Domain
@@ -16,34 +16,19 @@ from discreet.budget import Neighbors
 from discreet.curator.claims import Claim, promise
 from discreet.curator.curator import Curator
 from discreet.curator.engines import opened as engine_of
-from discreet.curator.known_answers.gradients import check_planned
-from discreet.curator.queries.counts import CHECKS, QUERY, Blocks, NoisyCounts, count_once
+from discreet.curator.engines.base import Engine
+from discreet.curator.known_answers.planned import check_planned
+from discreet.curator.reading import OpenedPlan, Reader
 from discreet.curator.records import admission, containers
-from discreet.curator.records.row_hashes import Sketcher, fingerprint_of
+from discreet.curator.records.row_hashes import Sketcher, fingerprint_from, fingerprint_of
 from discreet.curator.records.storage import Storage, rows_per_part, storage_for
-from discreet.curator.records.stream import PRIVATE_ROWS, Block, admit_stream, exhaust, in_step, is_stream, rows_of_each
+from discreet.curator.records.stream import PRIVATE_ROWS, admit_stream, exhaust, is_stream
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
 from discreet.ledger.default_ledger import account_of
 from discreet.ledger.reservation import Reservation, settled
 from discreet.losses.base import Loss
-from discreet.typing import Floats, Integers
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A plan that was priced and charged; its counts are answered while a stream is read, each once."""
-
-    priced: PricedPlan
-    n: int | None
-
-    @property
-    def is_adaptive(self) -> bool:
-        return isinstance(self.priced.plan, AdaptivePlan)
-
-    def count(self, cells: Blocks, size: int, per_row: int, **words: Any) -> NoisyCounts:
-        plan, budget, noise = self.priced.plan, self.priced.budget, self.priced.noise_multiplier
-        return count_once(plan, budget, noise, cells, size, per_row, n=self.n, **words)
+from discreet.typing import Floats
 
 
 class PrivateData:
@@ -92,7 +77,7 @@ class PrivateData:
         self.__stream = X if is_stream(X) else None
         self.__X = X if is_stream(X) else containers.two_dimensional(X)
         self.__y = np.empty(0) if is_stream(X) else containers.one_dimensional(y)
-        self.__target_kinds = [] if is_stream(X) else containers.target_kinds(y)
+        self.__target_kinds = list(X.target_kinds) if is_stream(X) else containers.target_kinds(y)
         self.__groups = groups
         self.__checked: dict[str, Any] | None = None
         self.__storage: Storage | None = None
@@ -101,7 +86,7 @@ class PrivateData:
         self.__ledger = account_of(ledger, dataset)
         self.dataset = dataset
         self.bounds = bounds
-        self.n_columns = int(self.__X.shape[1])
+        self.n_columns = int(self.__X.shape[1]) if self.__stream is None else len(self.__stream.columns)
         if self.n_columns == 0:
             raise Unsupported("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
         self.scaling = admission.scaling_for(bounds, self.n_columns, self.__names(), fit_intercept)
@@ -109,7 +94,9 @@ class PrivateData:
             raise Unsupported("y must hold one target for each row of X")
 
     def __names(self) -> list[str] | None:
-        return containers.column_names(self.__X) if self.__stream is None else self.__stream.columns
+        if self.__stream is None:
+            return containers.column_names(self.__X)
+        return self.__stream.columns if self.__stream.is_named else None
 
     def public_n(self, neighbors: Neighbors) -> int | None:
         """The number of records (persons): read where neighbors agree on it, else only as declared."""
@@ -223,48 +210,37 @@ class PrivateData:
             found = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, found)
 
-    def __admitted(self, loss: Loss, reservation: Reservation | None, opened: "_Opened") -> admission.Records:
+    def __admitted(self, loss: Loss, reservation: Reservation | None, opened: OpenedPlan) -> Engine:
         if self.__stream is None:
             targets = self.__targets(loss)
             records = admission.admit(self.__X, targets, self.scaling, self.__groups, storage=self.__storage)
             self.recognize(reservation)
-            return records
+            return engine_of(records)
+        self.__X = self.__stream = opened.settled(self.__stream)
+        reader = Reader(self.__stream, opened)
+        read = self.__read if self.__stream.elsewhere is None else self.__read_elsewhere
+        engine = read(loss, reservation, reader)
+        self.__checked = reader.checked
+        return engine
+
+    def __read(self, loss: Loss, reservation: Reservation | None, reader: Reader) -> Engine:
+        assert self.__stream is not None
         sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), self.__stream.shape[0])
         watch = None if sketcher is None else sketcher.see
-        drive = exhaust if self.__stream.checks is None or opened.is_adaptive else self.__checking(opened)
+        drive = reader.drive if reader.counts else exhaust
         placed = self.__target_scaling(loss)
         records = admit_stream(self.__stream, placed, self.scaling, watch, drive, storage=self.__storage)
         if reservation is not None and sketcher is not None:
             reservation.ledger.recognize(reservation.dataset, sketcher.result())
-        return records
+        return engine_of(records)
 
-    def __checking(self, opened: "_Opened") -> Callable[[Iterator[Block]], None]:
-        """Return what counts, with noise, which cells do not hold what was declared, while blocks are admitted."""
-        stream = self.__stream
-        assert stream is not None
-        checks = stream.checks
-        assert checks is not None
-
-        def drive(blocks: Iterator[Block]) -> None:
-            cells: Iterator[Integers] = (block.checks for block in blocks if block.checks is not None)
-            shares = None
-            if stream.has_persons:
-                cells, shares = in_step(cells, rows_of_each(stream.persons()))
-            found = opened.count(cells, checks.size, checks.per_row, shares=shares, query=CHECKS)
-            self.__checked = checks.described(found.counts, found.noise_std)
-
-        return drive
-
-    def __estimate_ranges(self, opened: "_Opened") -> None:
-        """Answer what the stream asks for before its blocks can be made, and go on with the stream that it allows."""
-        if self.__stream is None or self.__stream.estimates is None:
-            return
-        estimates = self.__stream.estimates
-        cells, shares = estimates.cells(), None
-        if self.__stream.has_persons:
-            cells, shares = in_step(cells, rows_of_each(self.__stream.persons()))
-        found = opened.count(cells, estimates.size, estimates.per_row, shares=shares)
-        self.__X = self.__stream = estimates.settled(found.counts, found.noise_std, opened.n)
+    def __read_elsewhere(self, loss: Loss, reservation: Reservation | None, reader: Reader) -> Engine:
+        key = None if reservation is None else reservation.ledger.key()
+        n = reader.opened.n if reader.opened.priced.budget.neighbors.n_is_public else None
+        engine, sketch = reader.read_elsewhere(self.__target_scaling(loss), self.scaling, key, n)
+        if reservation is not None and key is not None and sketch is not None:
+            reservation.ledger.recognize(reservation.dataset, fingerprint_from(sketch, key))
+        return engine
 
     def check(self, priced: PricedPlan, loss: Loss, *, opens: bool = True) -> None:
         """Refuse what the plan and the containers alone show to be wrong, before anything is charged or read.
@@ -272,14 +248,14 @@ class PrivateData:
         ``opens`` says that ``open`` follows, whose kernels then have to be in order.
         """
         check_answers_match_prices(require_priced(priced).plan, priced.budget)
+        containers.check_targets(self.__target_kinds, self.bounds.classes if loss.task == "classification" else None)
         if self.__stream is None:
-            containers.check_targets(
-                self.__target_kinds, self.bounds.classes if loss.task == "classification" else None
-            )
             admission.check_containers(self.__X, self.__groups, self.scaling)
         if opens:
             self.domain(priced.budget.neighbors, loss)
             self.__check_reading(priced.plan)
+            if self.__stream is not None and self.__stream.elsewhere is not None:
+                self.__stream.elsewhere.check(priced.plan, loss)
             pure, sparse = priced.budget.is_pure, containers.is_sparse(self.__X)
             check_planned(priced.plan, loss, pure=pure, sparse=sparse)
 
@@ -304,11 +280,9 @@ class PrivateData:
             raise PlanViolation("this plan's charge was opened by another thread: reserve and open it in one")
         reservation, domain = made[1], self.domain(priced.budget.neighbors, loss)
         with settled(None if charged else reservation):
-            opened = _Opened(priced, domain.n)
-            self.__estimate_ranges(opened)
-            records = self.__admitted(loss, reservation, opened)
+            engine = self.__admitted(loss, reservation, OpenedPlan(priced, domain.n))
         return Curator(
-            engine_of(records),
+            engine,
             domain,
             loss,
             priced=priced,
@@ -355,6 +329,8 @@ class PrivateData:
         """Return where encoded rows will be kept and in how many parts, decided once, where that tells no private n."""
         if self.unit == "person" or not neighbors.n_is_public or containers.is_sparse(self.__X):
             return {}
+        if self.__stream is not None and self.__stream.elsewhere is not None:
+            return {"kept": "dask workers", "parts": self.__stream.elsewhere.parts}
         n, width = int(self.__X.shape[0]), self.n_columns + self.scaling.intercept
         if self.__storage is None:
             self.__storage = storage_for(n, width, self.scaling.grid)

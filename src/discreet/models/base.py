@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.curator import container_of, is_stream
+from discreet.curator import NO_PERSONS, DaskRows, container_of, is_dask, is_stream
+from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.models.charged import Charged
 from discreet.models.exposure import warn_of_lost_groups, warn_of_repeated_fits
@@ -42,11 +43,13 @@ class DPLinearModel(NamedParameters, Charged):
     def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
         warn_of_repeated_fits(self.ledger, self.dataset)
         warn_of_lost_groups(self.ledger, groups)
-        X = container_of(X)
-        if is_stream(X):
-            self.n_features_in_ = X.shape[1]
-        else:
+        X, y = _taken(X, y, groups, bounds, loss)
+        if not is_stream(X):
             self._check(X, y)
+        elif isinstance(X, DaskRows):
+            validate_data(self, X.sample, skip_check_array=True)
+        else:
+            self.n_features_in_ = len(X.columns)
         with progress_bar(type(self).__name__, self.epsilon, self.verbose) as progress:
             if is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
@@ -96,7 +99,17 @@ class DPLinearModel(NamedParameters, Charged):
         True
         """
         bounds, loss = self._facts()
-        return self._told(bounds, loss).prepare(container_of(X), y, groups).quote
+        X, y = _taken(X, y, groups, bounds, loss)
+        return self._told(bounds, loss).prepare(X, y, groups).quote
+
+    def one_row(self) -> Any:
+        """Return a row of zeros, as the model takes rows: to see what its predictions look like."""
+        row, names = np.zeros((1, self.n_features_in_)), getattr(self, "feature_names_in_", None)
+        if names is None:
+            return row
+        import pandas as pd
+
+        return pd.DataFrame(row, columns=names)
 
     def _margins(self, X: Any) -> Floats:
         """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""
@@ -236,6 +249,17 @@ class DPLinearModel(NamedParameters, Charged):
         tags.target_tags.required = True
         tags.non_deterministic = True
         return tags
+
+
+def _taken(X: Any, y: Any, groups: Any, bounds: Bounds, loss: Loss) -> tuple[Any, Any]:
+    """Return records and targets as a fit takes them; Dask collections as a stream of both, which workers read."""
+    if is_stream(X):
+        return X, y
+    if not is_dask(X):
+        return container_of(X), y
+    if groups is not None:
+        raise Unsupported(NO_PERSONS)
+    return DaskRows(X, y, bounds.classes if loss.task == "classification" else None), None
 
 
 def warn_of_a_column(y: Any) -> None:

@@ -13,6 +13,7 @@ from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.models.base import DPLinearModel
 from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
+from discreet.models.lazy import lazily
 from discreet.models.registry import register_model
 from discreet.typing import Floats
 
@@ -77,6 +78,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
             )
         return bounds, self._loss(len(bounds.classes))
 
+    @lazily
     def decision_function(self, X: Any) -> Floats:
         """Return the signed distance for two classes, one score per class for more.
 
@@ -128,6 +130,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
     def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         return float(super().score(X, y, sample_weight))
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the likeliest declared class of each row, features clipped to their declared ranges.
 
@@ -196,6 +199,7 @@ class DPLogisticRegression(_DPClassifier):
     def _loss(self, n_classes: int) -> Any:
         return Logistic() if n_classes == 2 else Softmax(n_classes)
 
+    @lazily
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each declared class.
 
@@ -224,6 +228,7 @@ class DPLogisticRegression(_DPClassifier):
             margins = np.hstack([np.zeros_like(margins), margins])
         return np.asarray(margins - margins.max(axis=1, keepdims=True))
 
+    @lazily
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithm of ``predict_proba``, exact where that underflows.
 

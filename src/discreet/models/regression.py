@@ -11,6 +11,7 @@ from discreet.losses import Huber, Poisson, Squared
 from discreet.models.base import DPLinearModel
 from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
+from discreet.models.lazy import lazily
 from discreet.models.registry import register_model
 from discreet.penalties import ElasticNet
 from discreet.typing import Floats
@@ -96,6 +97,7 @@ class _DPRegressor(RegressorMixin, DPLinearModel):
     def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         return float(super().score(X, y, sample_weight))
 
+    @lazily
     def predict(self, X: Any) -> Floats:
         """Return the predicted target of each row, features clipped to their declared ranges.
 

@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.accounting.cell_counts import ESTIMATED_RANGES
 from discreet.accounting.certificate import Certificate
 from discreet.budget import Neighbors
-from discreet.curator import Layout, Source, TableStream, open_table, table_in_memory
+from discreet.curator import Layout, TableStream, source_of
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.fitting import Quote
+from discreet.models.lazy import lazily
 from discreet.models.registry import MODELS, default_model
 from discreet.models.scoring import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
@@ -131,6 +132,7 @@ class TableModel(BaseEstimator):
         self.schema_ = self.schema.with_ranges({name: (low, high) for name, (low, high) in estimated.items()})
         return self
 
+    @lazily
     def predict(self, data: Any) -> NDArray[Any]:
         """Return the prediction for each row; what is missing is treated as declared.
 
@@ -151,6 +153,7 @@ class TableModel(BaseEstimator):
         """
         return np.concatenate([*self.predictions(data)] or [np.empty(0)])
 
+    @lazily
     def predict_proba(self, data: Any) -> Floats:
         """Return the probability of each class for each row.
 
@@ -198,7 +201,7 @@ class TableModel(BaseEstimator):
         """
         if not hasattr(self._fitted, method):
             raise Unsupported(f"{type(self._fitted).__name__} has no {method}")
-        for block in TableStream(_source(data, self.schema), self.schema_, with_target=False).blocks():
+        for block in TableStream(source_of(data, self.schema.separator), self.schema_, with_target=False).blocks():
             yield getattr(self._fitted, method)(np.nan_to_num(block.features))
 
     def rows(self, data: Any) -> TableStream:
@@ -219,7 +222,7 @@ class TableModel(BaseEstimator):
         >>> model.rows(table).shape
         (120, 4)
         """
-        return TableStream(_source(data, self.schema), self.schema_)
+        return TableStream(source_of(data, self.schema.separator), self.schema_)
 
     def coefficients(self, *, units: str = "original") -> list[Coefficient]:
         """Return the coefficients by name.
@@ -362,10 +365,15 @@ class TableModel(BaseEstimator):
         >>> model.stream(table).shape
         (120, 4)
         """
-        stream = TableStream(_source(data, self.schema, self.schema.rows), self.schema, checks=self.checks)
-        if stream.shape[0] == 0 and Neighbors(self._chosen.neighbors).n_is_public:
+        source = source_of(data, self.schema.separator, self.schema.rows)
+        stream = TableStream(source, self.schema, checks=self.checks)
+        if Neighbors(self._chosen.neighbors).n_is_public and stream.shape[0] == 0:
             raise Unsupported("the table has no rows")
         return stream
+
+    def one_row(self) -> dict[str, list[None]]:
+        """Return a row of missing values: to see what predictions look like."""
+        return {name: [None] for name in self.schema.columns}
 
     @property
     def _chosen(self) -> DPLinearModel:
@@ -389,12 +397,3 @@ class TableModel(BaseEstimator):
         tags.regressor_tags, tags.input_tags.two_d_array = inner.regressor_tags, False
         tags.target_tags.required, tags.non_deterministic = False, True
         return tags
-
-
-def _source(data: Any, schema: Schema, rows: int | None = None) -> Source:
-    """Return the table; ``rows`` are declared of one that does not know its own."""
-    if isinstance(data, Source):
-        return data
-    if isinstance(data, (str, Path)) or (isinstance(data, (list, tuple)) and data):
-        return open_table(data, schema.separator)
-    return table_in_memory(data, rows)

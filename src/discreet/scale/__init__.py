@@ -1,4 +1,4 @@
-"""Tables that are larger than memory: how much of it a fit may take, and where rows are kept beyond that."""
+"""Tables that are larger than memory, or than a machine: scratch files beyond memory, and Dask clusters."""
 
 from discreet.lazy_names import lazy_names
 

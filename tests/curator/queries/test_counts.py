@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from discreet.accounting.cell_counts import QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.budget import Budget
 from discreet.curator import known_answers
@@ -16,7 +17,7 @@ from discreet.curator.known_answers import moments as known_moments
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.queries import counts
-from discreet.curator.queries.counts import QUERY, count_once
+from discreet.curator.queries.counts import count_once
 from discreet.errors import PlanViolation, StaleKernels, Unsupported
 from tests.replaying import window
 

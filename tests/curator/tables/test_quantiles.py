@@ -8,10 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from discreet.accounting.calibration import calibrate
+from discreet.accounting.cell_counts import QUERY
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
 from discreet.budget import Budget
-from discreet.curator.queries.counts import QUERY, count_once
+from discreet.curator.queries.counts import count_once
 from discreet.curator.tables.quantiles import (
     DEPTH,
     Tree,

@@ -47,6 +47,8 @@ class Engine(ABC):
     is_sparse: bool
     is_grouped: bool
     """Whether a person may have several rows."""
+    runs_programs: bool = True
+    """Whether ``whole`` gives the records at hand, so that many steps can run in one compiled call."""
 
     @abstractmethod
     def total(self, question: ExactSum) -> Integers:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.curator.known_answers.coordinates import check_coordinate_kernels
-from discreet.curator.known_answers.gradients import check_gaussian, check_kernels, check_laplace, check_poisson
+from discreet.curator.known_answers.gradients import check_kernels
+from discreet.curator.known_answers.planned import check_gaussian, check_laplace, check_poisson
 from discreet.curator.lattice.entropy import Entropy, SystemEntropy
 from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
 from discreet.errors import StaleKernels

@@ -212,7 +212,9 @@ def noisy_coordinate_gradient(session: Session, w: Floats, coordinates: Any, *, 
 def noisy_coordinate_steps(
     session: Session, w: Floats, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
 ) -> CoordinateRun:
-    """Run a fused program of proximal steps; a loop of single sums where a test looks on, with the same bits.
+    """Run a fused program of proximal steps; a loop of single sums, with the same bits, where one is needed.
+
+    A loop serves tests, which look at every sum, and records in parts elsewhere.
 
     Privacy
     -------
@@ -245,7 +247,7 @@ def noisy_coordinate_steps(
         to_grid=weight_scale(grid),
         room=weight_room(grid),
     )
-    if session.is_observed:
+    if session.is_observed or not session.engine.runs_programs:
         last, sums = _observed_steps(session, release, unit, program)
     else:
         last, sums = program.over(session.engine.whole())
@@ -255,7 +257,7 @@ def noisy_coordinate_steps(
 def _observed_steps(
     session: Session, release: Release, unit: Unit, program: CoordinateProgram
 ) -> tuple[Floats, Floats]:
-    """The kernel's arithmetic, step by step, so that every sum passes the observer."""
+    """The kernel's arithmetic, step by step: every sum passes the observer, or comes in parts."""
     w, sums = program.w.copy(), np.zeros(program.w.size)
     for k, j in enumerate(program.coordinates.tolist()):
         query = CoordinateQuery(

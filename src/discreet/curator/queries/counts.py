@@ -5,13 +5,14 @@ them on, or while they are put there.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, cast
 
 import numpy as np
 
+from discreet.accounting.cell_counts import CHECKS, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
@@ -23,10 +24,9 @@ from discreet.curator.session import Session
 from discreet.errors import Unsupported
 from discreet.typing import Floats, Integers
 
-QUERY, CHECKS = "noisy_counts", "noisy_checks"
-"""Counts for private ranges; counts of cells that do not hold what was declared."""
-
 Blocks = Iterable[Integers]
+Elsewhere = Callable[[], Integers]
+"""Returns how many rows are in each cell, where rows are read elsewhere: called once, after the noise was drawn."""
 
 
 def noisy_count(session: Session) -> float:
@@ -60,7 +60,13 @@ class NoisyCounts:
 
 
 def noisy_counts(
-    session: Session, cells: Blocks, size: int, per_record: int, *, shares: Blocks | None = None, query: str = QUERY
+    session: Session,
+    cells: Blocks | Elsewhere,
+    size: int,
+    per_record: int,
+    *,
+    shares: Blocks | None = None,
+    query: str = QUERY,
 ) -> NoisyCounts:
     """How many records are in each of ``size`` cells.
 
@@ -70,7 +76,8 @@ def noisy_counts(
         An open plan with one ``query`` left.
     cells
         Blocks (rows, ``per_record``): the cells that each row is in, numbers below ``size``, anything else for none.
-        They are read once, and only after the noise was drawn: pass an iterator that reads as it goes.
+        They are read once, and only after the noise was drawn: pass an iterator that reads as it goes. Or a function
+        that returns how many rows are in each cell, counted where the rows are.
     size
         The number of cells: public.
     per_record
@@ -116,7 +123,7 @@ def count_once(
     plan: Plan,
     budget: Budget,
     noise_multiplier: float,
-    cells: Blocks,
+    cells: Blocks | Elsewhere,
     size: int,
     per_record: int,
     *,
@@ -143,8 +150,10 @@ class _NoEngine:
     records: Any = None
 
 
-def _summed(cells: Blocks, shares: Blocks | None, size: int, per_record: int, one: int) -> Integers:
+def _summed(cells: Blocks | Elsewhere, shares: Blocks | None, size: int, per_record: int, one: int) -> Integers:
     """The exact sum of contributions."""
+    if callable(cells):
+        return one * cells()
     total, seen, rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), 0
     for block, weights in _weighted(cells, shares, per_record, one):
         add_counts(block, weights, rows, seen, total)

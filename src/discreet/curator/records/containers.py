@@ -17,9 +17,16 @@ from discreet.errors import MissingBounds, Unsupported
 _NUMBERS, _TEXTS, _NEVER = "fiub", "UST", "cmMV"
 """Kinds of types as numpy names them: numbers and truth; texts and bytes; complex, durations, dates, structures."""
 
+ELSEWHERE = (
+    "these rows are on a cluster, where only fit and predict reach them: load the part that you need (.compute()), or "
+    "read the files on one machine"
+)
+
 
 def container_of(X: Any) -> Any:
     """Return X, as a data frame of the same columns where it is another library's table (Arrow, polars)."""
+    if hasattr(X, "__dask_graph__") or getattr(X, "elsewhere", None) is not None:
+        raise Unsupported(ELSEWHERE)
     if hasattr(X, "iloc") or isinstance(X, np.ndarray) or is_sparse(X):
         return X
     if type(X).__name__ == "LazyFrame":

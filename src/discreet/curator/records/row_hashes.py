@@ -3,13 +3,10 @@
 import hashlib
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from discreet.curator.kernels import hashes
 from discreet.curator.records import admission, containers
-from discreet.ledger.fingerprint import SKETCH, Fingerprint
-from discreet.typing import Floats, Words
+from discreet.curator.records.row_sketches import RowHashes, RowSketch, row_secrets
+from discreet.ledger.fingerprint import Fingerprint
+from discreet.typing import Floats
 
 _WORD = 2**64
 
@@ -18,28 +15,27 @@ class Sketcher:
     """A fingerprint in the making: rows are shown to it in blocks, whoever else reads them."""
 
     def __init__(self, key: bytes, n: int) -> None:
-        self._key, self._secrets = key, _secrets(key)
-        self._rows = np.empty(n, dtype=np.uint64)
+        self._key, self._hashes = key, RowHashes(row_secrets(key), n)
 
     def see(self, first: int, last: int, block: Floats) -> None:
         """Rows ``first`` to ``last`` of the table."""
-        hashes.dense_hashes(_bits(block), self._secrets, self._rows[first:last])
+        self._hashes.see(first, last, block)
 
     def see_sparse(self, csr: Any) -> None:
         """All rows of a sparse table."""
-        indptr, indices = csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
-        hashes.sparse_hashes(indptr, indices, _bits(csr.data), self._secrets, self._rows)
+        self._hashes.see_sparse(csr)
 
     def result(self) -> Fingerprint:
         """What a ledger compares."""
-        rows, again = self._rows, np.empty_like(self._rows)
-        hashes.dense_hashes(rows.view(np.uint32).reshape(-1, 2), self._secrets, again)
-        digest = hashlib.blake2b(key=self._key, digest_size=32)
-        for number in (len(rows), *(int(part.sum(dtype=np.uint64)) for part in (rows, again))):
-            digest.update((number % _WORD).to_bytes(8, "little"))
-        ordered = np.sort(rows)  # faster than np.unique by far
-        distinct = ordered[np.diff(ordered, prepend=ordered[:1] - np.uint64(1)) != 0]
-        return Fingerprint(digest.hexdigest(), tuple(distinct[:SKETCH].tolist()), len(rows))
+        return fingerprint_from(self._hashes.sketch(), self._key)
+
+
+def fingerprint_from(sketch: RowSketch, key: bytes) -> Fingerprint:
+    """The fingerprint of rows that were hashed with words from this key, in one place or in several."""
+    digest = hashlib.blake2b(key=key, digest_size=32)
+    for number in (sketch.rows, *sketch.sums):
+        digest.update((number % _WORD).to_bytes(8, "little"))
+    return Fingerprint(digest.hexdigest(), sketch.smallest, sketch.rows)
 
 
 def fingerprint_of(X: Any, key: bytes) -> Fingerprint:
@@ -58,14 +54,3 @@ def fingerprint_of(X: Any, key: bytes) -> Fingerprint:
         for first, last, block in admission.blocks(table, n, width):
             sketcher.see(first, last, block)
     return sketcher.result()
-
-
-def _secrets(key: bytes) -> Words:
-    """Three words for the hashes of rows."""
-    return np.frombuffer(hashlib.blake2b(b"rows", key=key, digest_size=24).digest(), dtype=np.uint64).copy()
-
-
-def _bits(values: Floats) -> NDArray[np.uint32]:
-    """In single precision, so that a copy in it is recognized."""
-    with np.errstate(all="ignore"):
-        return np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)

@@ -83,6 +83,28 @@ class Checks(Counts, Protocol):
         ...
 
 
+class Elsewhere(Protocol):
+    """Rows that this process does not read: workers of a cluster encode them, in parts, and keep them."""
+
+    parts: int
+
+    def check(self, plan: Plan, loss: Any) -> None:
+        """Refuse, before anything is charged, what these rows cannot be asked, and workers that run other code."""
+        ...
+
+    def count(self) -> int:
+        """Return the number of rows, counted where they are."""
+        ...
+
+    def cells(self) -> Integers:
+        """Return how many rows are in each cell of what the stream estimates ranges from."""
+        ...
+
+    def encoded(self, how: Any) -> Any:
+        """Encode all rows, and return what a curator asks, with what was seen of the rows."""
+        ...
+
+
 class RecordStream(ABC):
     """A table that is read in blocks.
 
@@ -99,6 +121,12 @@ class RecordStream(ABC):
     estimates: Estimates | None = None
     checks: Checks | None = None
     reading: Reading | None = None
+    elsewhere: Elsewhere | None = None
+    """Where the rows are, where this process does not read them: ``blocks`` refuses then."""
+    target_kinds: Sequence[str] = ()
+    """The kind of type that targets are declared to have, where their container declares one."""
+    is_named: bool = True
+    """Whether ``columns`` are names that declarations may use."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.cell_counts import NULL
+from discreet.accounting.cell_counts import CHECKS, NULL
 from discreet.accounting.plan import Plan, Release
-from discreet.curator.queries.counts import CHECKS
 from discreet.curator.tables.cell_states import States
 from discreet.curator.tables.quantiles import release_for
 from discreet.curator.tables.scale_column import mark_rows, number_cells

@@ -18,8 +18,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from discreet.accounting.cell_counts import QUERY
 from discreet.accounting.plan import Plan, Release
-from discreet.curator.queries.counts import QUERY
 from discreet.errors import MissingBounds, Unsupported
 from discreet.typing import Floats, Integers
 

@@ -120,9 +120,29 @@ class ParquetSource(FileSource):
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
         """All rows of these columns, file after file; texts as codes of their distinct values."""
         for file in self._files:
-            with _unquoted(file), pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER) as opened:
-                for batch in opened.iter_batches(batch_size=rows, columns=list(columns)):
-                    yield Batch({name: batch.column(name) for name in columns}, batch.num_rows)
+            yield from self._read(file, columns, rows)
+
+    def _read(self, file: Path, columns: Sequence[str], rows: int, **which: Any) -> Iterator[Batch]:
+        with _unquoted(file), pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER) as opened:
+            for batch in opened.iter_batches(batch_size=rows, columns=list(columns), **which):
+                yield Batch({name: batch.column(name) for name in columns}, batch.num_rows)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files, in the order of their rows."""
+        return list(self._files)
+
+    @property
+    def types(self) -> list[dict[str, pa.DataType]]:
+        """How each file stores each column."""
+        return list(self._types)
+
+
+def read_row_groups(file: Path) -> list[int]:
+    """The number of rows in each group of rows of a Parquet file, from its footer."""
+    with _unquoted(file), pyarrow.parquet.ParquetFile(file) as opened:
+        footer = opened.metadata
+        return [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
 
 
 class CsvSource(FileSource):
@@ -134,6 +154,11 @@ class CsvSource(FileSource):
         for _, header in self._files:
             _check_same(self.names, header.names)
         self._rows: int | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """The files, in the order of their rows."""
+        return [file for file, _ in self._files]
 
     def count(self) -> int:
         """The number of rows: lines are counted, cells are not looked at."""

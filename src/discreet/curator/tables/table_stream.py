@@ -1,12 +1,13 @@
 """A table as the curator reads it: batches of a source through the schema's encoding, block by block."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from discreet.accounting.cell_counts import ESTIMATED_RANGES
-from discreet.curator.records.stream import Block, RecordStream
+from discreet.curator.records.stream import Block, Elsewhere, RecordStream
 from discreet.curator.tables import cells
 from discreet.curator.tables.arrow_streams import TWICE
 from discreet.curator.tables.cell_checks import TableChecks
@@ -49,6 +50,7 @@ class TableStream(RecordStream):
         self._estimated: dict[str, Any] | None = None
         self._person = schema.person if with_target else None
         self._persons: Integers | None = None
+        self._count: int | None = None
         self.columns = [feature.name for feature in self._layout.features]
         self.once, self.has_persons = source.once, self._person is not None
         self.bounds = self._layout.bounds
@@ -57,8 +59,17 @@ class TableStream(RecordStream):
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
-        """The number of rows, counted when it is first asked for, and of features."""
-        return self._source.count(), len(self.columns)
+        """Rows, counted when they are first asked for, and features."""
+        if self._count is None:  # no cached_property: it would lock while workers count, which may be threads here
+            away = self.elsewhere
+            self._count = self._source.count() if away is None else away.count()
+        return self._count, len(self.columns)
+
+    @cached_property
+    def elsewhere(self) -> Elsewhere | None:  # type: ignore[override]
+        """The rows on a cluster, where this process does not read them."""
+        parts = getattr(self._source, "parts", None)
+        return None if parts is None else parts(self._schema, checks=self._checks is not None)
 
     @property
     def schema(self) -> Schema:
@@ -80,7 +91,7 @@ class TableStream(RecordStream):
         """The same rows with estimated ranges."""
         stream = TableStream(self._source, self._schema.with_ranges(ranges), checks=self._checks is not None)
         stream._estimated, stream._declared = {name: list(ends) for name, ends in ranges.items()}, self._schema
-        stream._persons, stream.reading = self._persons, self.reading
+        stream._persons, stream._count, stream.reading = self._persons, self._count, self.reading
         return stream
 
     def blocks(self) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData, known_answers
-from discreet.curator.known_answers import cipher, gradients
+from discreet.curator.known_answers import cipher, gradients, planned
 from discreet.curator.lattice.entropy import chacha20_words
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.errors import StaleKernels
@@ -40,7 +40,7 @@ def stale(monkeypatch, owner, name):
     ids=["gaussian", "laplace"],
 )
 def test_a_stale_sampler_stops_the_budgets_that_use_it(monkeypatch, sampler, broken, other):
-    stale(monkeypatch, gradients, sampler)
+    stale(monkeypatch, planned, sampler)
     with pytest.raises(StaleKernels, match="sampler fails its known answers"):
         opened(FULL, broken)
     opened(FULL, other)
@@ -61,10 +61,10 @@ def test_a_stale_sum_stops_the_plans_that_use_it(monkeypatch, kernel, broken, ot
 
 @pytest.mark.parametrize("mechanism", ["laplace", "noisy_max", "exponential"])
 def test_what_is_not_additive_checks_the_laplace_sampler_too(monkeypatch, mechanism):
-    stale(monkeypatch, gradients, "discrete_laplace")
+    stale(monkeypatch, planned, "discrete_laplace")
     plan = Plan([FULL, Release("select_coordinate", 1, mechanism=mechanism)])
     with pytest.raises(StaleKernels, match="Laplace"):
-        gradients.check_planned(plan, Logistic(), pure=False, sparse=False)
+        planned.check_planned(plan, Logistic(), pure=False, sparse=False)
 
 
 @pytest.mark.parametrize("sampled", [False, True])
