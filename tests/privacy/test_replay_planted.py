@@ -62,7 +62,7 @@ def patched_sum(monkeypatch, change):
 def patched_records(monkeypatch, change):
     """Let the door hand in ``change(records)``."""
     honest = admission.admit
-    monkeypatch.setattr(admission, "admit", lambda *args: change(honest(*args)))
+    monkeypatch.setattr(admission, "admit", lambda *args, **words: change(honest(*args, **words)))
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
