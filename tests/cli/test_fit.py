@@ -502,7 +502,7 @@ def test_with_persons_the_number_of_rows_is_private(ok, place, left):
 
 
 def test_out_of_memory_after_the_charge_says_that_it_stands(refused, place, monkeypatch):
-    def out(*_):
+    def out(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr("discreet.curator.private_data.admit_stream", out)
