@@ -11,8 +11,8 @@ import numpy as np
 
 from discreet.curator.clusters import client_for_collections
 from discreet.curator.records import containers
+from discreet.curator.records.part_rows import ArrayRows
 from discreet.curator.records.stream import Block, RecordStream
-from discreet.curator.tables.part_rows import ArrayRows
 from discreet.errors import Unsupported
 from discreet.typing import Integers
 

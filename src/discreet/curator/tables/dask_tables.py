@@ -11,7 +11,7 @@ import pyarrow as pa
 from discreet.curator.clusters import client_for_collections, named_client
 from discreet.curator.records import containers
 from discreet.curator.records.dask_rows import NO_PERSONS, empty_like, is_dask
-from discreet.curator.tables.part_rows import TableRows
+from discreet.curator.records.part_rows import TableRows
 from discreet.curator.tables.sources import BATCH_ROWS, Batch, FrameSource, Source
 from discreet.curator.tables.table_files import open_table
 from discreet.errors import ClusterFailed, Unsupported
