@@ -24,8 +24,8 @@ class Sizes:
     rows: int = 4_000_000
     columns: int = 20
     rows_per_part: int = 250_000
-    few: int = 4
-    more: int = 24
+    few: int = 2
+    more: int = 12
     rounds: int = 3
 
 
@@ -49,7 +49,7 @@ def _rows(n: int, columns: int, size: int) -> tuple[Any, Any]:
 
 def _seconds(X: Any, y: Any, passes: int) -> float:
     solver = GradientDescent(n_steps=passes)
-    model = DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), solver=solver, ledger=False)
+    model = DPLogisticRegression(1.0, 1e-9, bounds=1.0, classes=(0, 1), solver=solver, ledger=False)
     start = time.perf_counter()
     model.fit(X, y)
     return time.perf_counter() - start

@@ -46,7 +46,7 @@ MUTANTS = (
                 "asked = [question.of_units(0, last - first) for first, last in pairwise(self._edges)]",
             ),
         ),
-        (f"{_FITS}::test_a_sample_does_not_depend_on_the_parts",),
+        (f"{_FITS}::test_a_sample_does_not_depend_on_the_parts[2]",),
         "bits(fitted(",
     ),
     Mutant(

@@ -129,11 +129,11 @@ def fit(
 
 
 def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
-    from discreet.cli.inputs import table_of
+    from discreet.curator import source_of
     from discreet.schema.schema import Schema
 
     declared = Schema.load(schema)
-    source = table_of(table, declared)
+    source = source_of(list(table), declared.separator)
     declared.check(source.names)
     return declared, source
 

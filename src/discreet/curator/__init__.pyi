@@ -32,6 +32,9 @@ from discreet.curator.queries.sampling import LEAST_ACCEPTANCE as LEAST_ACCEPTAN
 from discreet.curator.queries.sampling import expected_acceptance as expected_acceptance
 from discreet.curator.records.containers import container_of as container_of
 from discreet.curator.records.containers import two_dimensional as two_dimensional
+from discreet.curator.records.dask_rows import NO_PERSONS as NO_PERSONS
+from discreet.curator.records.dask_rows import DaskRows as DaskRows
+from discreet.curator.records.dask_rows import is_dask as is_dask
 from discreet.curator.records.recoding import Recoding as Recoding
 from discreet.curator.records.split import Part as Part
 from discreet.curator.records.split import split as split
@@ -41,9 +44,6 @@ from discreet.curator.records.stream import gathered as gathered
 from discreet.curator.records.stream import is_stream as is_stream
 from discreet.curator.session import doubts as doubts
 from discreet.curator.session import idealized as idealized
-from discreet.curator.tables.dask_tables import NO_PERSONS as NO_PERSONS
-from discreet.curator.tables.dask_tables import DaskRows as DaskRows
-from discreet.curator.tables.dask_tables import is_dask as is_dask
 from discreet.curator.tables.dask_tables import source_of as source_of
 from discreet.curator.tables.layout import Layout as Layout
 from discreet.curator.tables.memory import Needs as Needs

@@ -85,7 +85,7 @@ class Reader:
         ``n`` is the number of rows where that is public: other rows than were counted are refused. Noise is drawn
         before the rows are read, as everywhere.
         """
-        from discreet.curator.tables.part_rows import Encoding
+        from discreet.curator.records.part_rows import Encoding
 
         away = self.stream.elsewhere
         assert away is not None

@@ -102,15 +102,6 @@ class DPLinearModel(NamedParameters, Charged):
         X, y = _taken(X, y, groups, bounds, loss)
         return self._told(bounds, loss).prepare(X, y, groups).quote
 
-    def one_row(self) -> Any:
-        """Return a row of zeros, as the model takes rows: to see what its predictions look like."""
-        row, names = np.zeros((1, self.n_features_in_)), getattr(self, "feature_names_in_", None)
-        if names is None:
-            return row
-        import pandas as pd
-
-        return pd.DataFrame(row, columns=names)
-
     def _margins(self, X: Any) -> Floats:
         """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""
         check_is_fitted(self)

@@ -6,6 +6,9 @@ from copy import copy
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
 from discreet.curator import is_dask
 from discreet.errors import Unsupported
 
@@ -35,7 +38,7 @@ def lazy_predictions(model: Any, name: str, X: Any) -> Any:
     else:
         blocks = X.to_delayed()
         sizes = [math.nan] * len(blocks)
-    sample = getattr(model, name)(model.one_row())
+    sample = getattr(model, name)(_one_row(model))
     predict = dask.delayed(_predicted, pure=False)
     made = _uncharged(model), name, sample[:0]
     return da.concatenate(
@@ -44,6 +47,19 @@ def lazy_predictions(model: Any, name: str, X: Any) -> Any:
             for block, size in zip(blocks, sizes, strict=True)
         ]
     )
+
+
+def _one_row(model: Any) -> Any:
+    """Return a row as the model takes rows, to see what predictions look like: of missing values, or of zeros."""
+    if hasattr(model, "schema"):
+        return {name: [None] for name in model.schema.columns}
+    check_is_fitted(model)
+    row, names = np.zeros((1, model.n_features_in_)), getattr(model, "feature_names_in_", None)
+    if names is None:
+        return row
+    import pandas as pd
+
+    return pd.DataFrame(row, columns=names)
 
 
 def _predicted(model: Any, name: str, none: Any, block: Any) -> Any:

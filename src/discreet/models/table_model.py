@@ -371,10 +371,6 @@ class TableModel(BaseEstimator):
             raise Unsupported("the table has no rows")
         return stream
 
-    def one_row(self) -> dict[str, list[None]]:
-        """Return a row of missing values: to see what predictions look like."""
-        return {name: [None] for name in self.schema.columns}
-
     @property
     def _chosen(self) -> DPLinearModel:
         """The estimator as given, or the one that suits the target."""

@@ -19,10 +19,12 @@ from discreet.curator.lattice import noise
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger
+from discreet.solvers import StochasticGradientDescent, VarianceReducedDescent
 from discreet.testing import seeded
 from tests.curator.engines.clusters import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
 
 SENTINEL = "sentinel-4711"
+SVRG = VarianceReducedDescent(n_epochs=2, n_inner=3, sampling_probability=0.25)
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +63,11 @@ def test_any_number_of_parts_gives_the_bits_of_memory(threads, parts):
     assert bits(fitted("logistic", parts)) == bits(fitted("logistic"))
 
 
-def test_a_sample_does_not_depend_on_the_parts(threads):
-    assert bits(fitted("logistic", 3, solver="sgd")) == bits(fitted("logistic", solver="sgd"))
+@pytest.mark.whole
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_a_sample_does_not_depend_on_the_parts(threads, parts):
+    solver = StochasticGradientDescent(n_steps=8, sampling_probability=0.25)
+    assert bits(fitted("logistic", parts, solver=solver)) == bits(fitted("logistic", solver=solver))
 
 
 @pytest.mark.thorough
@@ -83,7 +88,7 @@ def test_every_solver_and_loss_gives_the_bits_of_memory(processes, solver, name)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("settings", [{"solver": "sgd"}, {"neighbors": "add_remove"}, {"delta": 0.0, "solver": "gd"}])
+@pytest.mark.parametrize("settings", [{"solver": SVRG}, {"neighbors": "add_remove"}, {"delta": 0.0, "solver": "gd"}])
 def test_one_worker_gives_the_bits_of_two(threads, settings):
     assert bits(fitted("logistic", 3, **settings)) == bits(fitted("logistic", **settings))
 

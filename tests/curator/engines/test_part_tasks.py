@@ -15,7 +15,7 @@ from discreet.curator.known_answers import known_records
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.queries.moments import MomentQuery
 from discreet.curator.records.admission import TargetScaling, scaling_for
-from discreet.curator.tables.part_rows import ArrayRows, Encoding, encode
+from discreet.curator.records.part_rows import ArrayRows, Encoding, encode
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
 
@@ -52,7 +52,7 @@ def test_a_worker_imports_neither_noise_nor_entropy_nor_ledger():
     import pandas as pd
 
     from discreet import Schema
-    from discreet.curator.tables.part_rows import TableRows, count_cells, count_rows
+    from discreet.curator.records.part_rows import TableRows, count_cells, count_rows
     from discreet.schema import Number, Target
 
     schema = Schema({"a": Number("private", within=(0, 9))}, Target("b", classes=(0, 1)))

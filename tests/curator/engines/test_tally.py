@@ -47,13 +47,13 @@ def test_what_is_no_answer_of_a_part_ends_the_fit(other):
 @pytest.mark.whole
 @pytest.mark.parametrize("seal", [Seal(11, bytes([0])), Seal(10, bytes([1]))], ids=["rows", "bytes"])
 def test_a_part_that_is_not_what_it_was_ends_the_fit(seal):
-    with pytest.raises(ClusterFailed, match="stays charged"):
-        tallied(answer(0, seal=seal))
+    with pytest.raises(ClusterFailed, match="not what it was"):
+        tallied(answer(0, seal=seal), answer(1), answer(2))
 
 
 def test_a_worker_that_runs_other_code_ends_the_fit():
     with pytest.raises(ClusterFailed, match="same versions"):
-        tallied(answer(0, software=("1", "3")))
+        tallied(answer(0, software=("1", "3")), answer(1), answer(2))
 
 
 def test_sums_are_added_exactly_and_of_one_shape():

@@ -92,7 +92,7 @@ def test_a_stale_cipher_stops_every_plan(monkeypatch, budget):
 
 
 def test_a_stale_sampler_of_records_stops_plans_that_sample(monkeypatch):
-    stale(monkeypatch, gradients, "poisson_sample")
+    stale(monkeypatch, planned, "poisson_sample")
     with pytest.raises(StaleKernels, match="sampler of records fails its known answers"):
         opened(SAMPLED, GAUSSIAN)
     opened(FULL, GAUSSIAN)

@@ -17,5 +17,6 @@ def opened(records: Records) -> Engine:
     """Return what a curator asks of its records: one engine where memory holds copies of them, parts where not."""
     from discreet.curator.engines.parts import PartedEngine
 
-    roomy = records.storage.holds_copies and not records.storage.on_disk
-    return engine_for(records) if roomy else PartedEngine(records)
+    if records.storage.on_disk or not records.storage.holds_copies:
+        return PartedEngine(records)
+    return DenseEngine(records) if records.sparse is None else SparseEngine(records)

@@ -22,7 +22,7 @@ from discreet.curator.engines import part_tasks
 from discreet.curator.engines.base import Engine, ExactSum, LocalEngine
 from discreet.curator.engines.part_tasks import Failed, Seen
 from discreet.curator.engines.tally import LOST, OTHER_CODE, Seal, Tally
-from discreet.curator.tables import part_rows
+from discreet.curator.records import part_rows
 from discreet.errors import ClusterFailed, DiscreetError, Unsupported
 from discreet.typing import Integers
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from discreet.curator.records.row_sketches import RowHashes
 from discreet.curator.records.storage import MEMORY
 from discreet.curator.records.stream import Block, RecordStream, admit_stream, exhaust
 from discreet.errors import Unsupported
-from discreet.schema.schema import Schema
 from discreet.typing import Integers, Words
+
+if TYPE_CHECKING:
+    from discreet.schema.schema import Schema
 
 
 class Rows(Protocol):
