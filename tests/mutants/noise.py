@@ -103,7 +103,7 @@ MUTANTS = (
                 "uint32(first)",
             ),
         ),
-        ("tests/curator/known_answers/test_gradients.py::test_the_kernels_as_they_are_pass",),
+        ("tests/curator/known_answers/test_planned.py::test_the_kernels_as_they_are_pass",),
         "the cipher fails its known answers",
     ),
     Mutant(

@@ -43,7 +43,7 @@ MUTANTS = (
         _MOVES,
     ),
     Mutant(
-        "a part counted twice",
+        "a part at hand counted twice",
         "Where records are asked part by part, the first of a thread's parts is added twice.",
         (
             Edit(

@@ -212,8 +212,8 @@ def test_a_value_in_an_exception(monkeypatch):
     """Both runs raise, with different texts."""
     honest = admission.admit
 
-    def refused(X, *rest):
-        honest(X, *rest)
+    def refused(X, *rest, **words):
+        honest(X, *rest, **words)
         raise ValueError(f"cannot use {X[0, 0]}")
 
     monkeypatch.setattr(admission, "admit", refused)
@@ -223,10 +223,10 @@ def test_a_value_in_an_exception(monkeypatch):
 def test_a_warning_about_values(monkeypatch):
     honest = admission.admit
 
-    def warned(X, *rest):
+    def warned(X, *rest, **words):
         if not np.isfinite(X).all():
             warnings.warn("some records are incomplete", stacklevel=2)
-        return honest(X, *rest)
+        return honest(X, *rest, **words)
 
     monkeypatch.setattr(admission, "admit", warned)
     assert kinds(fit_of("logistic"), table("logistic"), only="replaced by missing") == {"warned"}
@@ -239,13 +239,13 @@ def test_a_line_about_values(monkeypatch, stream, kind):
 
     honest = admission.admit
 
-    def talking(X, *rest):
+    def talking(X, *rest, **words):
         line = f"largest value {np.nanmax(X)}"
         if stream == "log":
             logging.getLogger("some.solver").debug(line)
         else:
             print(line, file=sys.stderr if stream == "err" else sys.stdout)
-        return honest(X, *rest)
+        return honest(X, *rest, **words)
 
     monkeypatch.setattr(admission, "admit", talking)
     assert kinds(fit_of("logistic"), table("logistic"), only="far outside") == {kind}
@@ -317,7 +317,12 @@ def test_noise_from_the_data(monkeypatch):
     """Noise scaled to what this data set happens to contain."""
     largest = []
     admit = admission.admit
-    monkeypatch.setattr(admission, "admit", lambda X, *rest: largest.append(float(np.nanmax(X))) or admit(X, *rest))
+
+    def measured(X, *rest, **words):
+        largest.append(float(np.nanmax(X)))
+        return admit(X, *rest, **words)
+
+    monkeypatch.setattr(admission, "admit", measured)
     monkeypatch.setattr(
         session, "unit_for", lambda z, factor, clip, n: unit_for(z * (1 + (largest[-1] > 20)), factor, clip, n)
     )
