@@ -84,7 +84,7 @@ def _blocks(X: Any) -> tuple[Any, list[tuple[Any, ...]], list[int] | None]:
 
 def _targets(X: Any, y: Any, parts: int) -> list[Any]:
     """Return one delayed block of targets per part."""
-    if not is_dask(y):
+    if not containers.is_dask(y):
         raise Unsupported(_UNLIKE)
     if hasattr(y, "chunks"):
         if y.ndim == 2 and y.numblocks[1] > 1:
@@ -105,8 +105,3 @@ def empty_like(frame: Any) -> Any:
     from dask.dataframe.dispatch import make_meta
 
     return make_meta(frame).iloc[:0]
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether X is a Dask collection."""
-    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from discreet.curator.clusters import client_for_collections, named_client
 from discreet.curator.records import containers
-from discreet.curator.records.dask_rows import NO_PERSONS, empty_like, is_dask
+from discreet.curator.records.dask_rows import NO_PERSONS, empty_like
 from discreet.curator.records.part_rows import TableRows
 from discreet.curator.tables.sources import BATCH_ROWS, Batch, FrameSource, Source
 from discreet.curator.tables.table_files import open_table
@@ -85,7 +85,7 @@ def source_of(data: Any, separator: str | None) -> Source:
     """Return a table as a source: a frame, files, or either of them on a cluster."""
     if isinstance(data, Source):
         return data
-    if is_dask(data):
+    if containers.is_dask(data):
         if not hasattr(data, "columns"):
             raise Unsupported("a table has named columns: pass a dask.dataframe")
         return DaskSource(data)
