@@ -124,6 +124,21 @@ def test_frames_and_their_columns_give_the_bits_of_memory(threads):
     assert lazy.compute().tolist() == expected.predict(frame[list("abc")]).tolist()
 
 
+def test_a_column_of_its_own_is_cut_as_the_others_are(threads, tmp_path):
+    """Dask reads a single column of Parquet in fewer, larger partitions, if it may."""
+    rng = np.random.default_rng(2)
+    names = [f"c{j}" for j in range(40)]
+    frame = pd.DataFrame(rng.uniform(-1, 1, (200, 40)), columns=names).assign(ill=np.arange(200) % 2)
+    dd.from_pandas(frame, npartitions=20).to_parquet(tmp_path)
+    parts = dd.read_parquet(tmp_path)
+    assert len(parts["ill"].to_delayed()) < parts.npartitions
+    model = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver="gd")
+    with seeded(5):
+        expected = bits(model.fit(frame[names], frame["ill"]))
+    with seeded(5):
+        assert bits(model.fit(parts[names], parts["ill"])) == expected
+
+
 def test_predictions_of_arrays_are_lazy(threads):
     model, rows = fitted("softmax"), in_parts(X, 4)
     for method in ("predict", "predict_proba", "decision_function", "predict_log_proba"):

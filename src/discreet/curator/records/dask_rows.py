@@ -70,7 +70,7 @@ class DaskRows(RecordStream):
 def _blocks(X: Any) -> tuple[Any, list[tuple[Any, ...]], list[int] | None]:
     """Return an empty table of the same types, one delayed block per part, and the parts' sizes where declared."""
     if not hasattr(X, "chunks"):
-        return empty_like(X), [(part,) for part in X.to_delayed()], None
+        return empty_like(X), [(part,) for part in _parts_of(X)], None
     from dask.array.utils import meta_from_array
 
     if X.ndim != 2 or math.isnan(X.shape[1]):
@@ -80,6 +80,11 @@ def _blocks(X: Any) -> tuple[Any, list[tuple[Any, ...]], list[int] | None]:
     whole = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
     sizes = None if any(map(math.isnan, whole.chunks[0])) else [int(size) for size in whole.chunks[0]]
     return np.empty((0, X.shape[1]), dtype=X.dtype), [(part,) for part in whole.to_delayed().ravel()], sizes
+
+
+def _parts_of(frame: Any) -> list[Any]:
+    """Return a frame's partitions as they are: Dask's optimizer puts those of few columns together."""
+    return list(frame.to_delayed(optimize_graph=False))
 
 
 def _targets(X: Any, y: Any, parts: int) -> list[Any]:
@@ -94,7 +99,7 @@ def _targets(X: Any, y: Any, parts: int) -> list[Any]:
             raise Unsupported("y must hold one target for each row of X")
         found: list[Any] = (y.rechunk({0: X.chunks[0]}) if known else y).to_delayed().ravel().tolist()
     else:
-        found = list(y.to_delayed())
+        found = _parts_of(y)
     if len(found) != parts:
         raise Unsupported(_UNLIKE)
     return found
