@@ -31,10 +31,10 @@ from discreet.curator.queries.minimizers import Problem as Problem
 from discreet.curator.queries.sampling import LEAST_ACCEPTANCE as LEAST_ACCEPTANCE
 from discreet.curator.queries.sampling import expected_acceptance as expected_acceptance
 from discreet.curator.records.containers import container_of as container_of
+from discreet.curator.records.containers import is_dask as is_dask
 from discreet.curator.records.containers import two_dimensional as two_dimensional
 from discreet.curator.records.dask_rows import NO_PERSONS as NO_PERSONS
 from discreet.curator.records.dask_rows import DaskRows as DaskRows
-from discreet.curator.records.dask_rows import is_dask as is_dask
 from discreet.curator.records.recoding import Recoding as Recoding
 from discreet.curator.records.split import Part as Part
 from discreet.curator.records.split import split as split

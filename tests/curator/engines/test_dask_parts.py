@@ -1,6 +1,8 @@
 """Records on a cluster give the bits of records in memory, whatever happens to workers, and are charged once."""
 
 import gc
+import shutil
+import subprocess
 import threading
 import time
 import traceback
@@ -11,14 +13,15 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
 
 from discreet import Bounds, DPLogisticRegression
 from discreet.curator.engines import dask_parts, part_tasks
 from discreet.curator.lattice import noise
 from discreet.curator.records.row_hashes import fingerprint_of
-from discreet.errors import ClusterFailed, Unsupported
+from discreet.errors import ClusterFailed, LedgerError, Unsupported
 from discreet.ledger import Ledger
+from discreet.scale import cluster
 from discreet.solvers import StochasticGradientDescent, VarianceReducedDescent
 from discreet.testing import seeded
 from tests.curator.engines.clusters import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
@@ -121,6 +124,21 @@ def test_frames_and_their_columns_give_the_bits_of_memory(threads):
     assert lazy.compute().tolist() == expected.predict(frame[list("abc")]).tolist()
 
 
+def test_a_column_of_its_own_is_cut_as_the_others_are(threads, tmp_path):
+    """Dask reads a single column of Parquet in fewer, larger partitions, if it may."""
+    rng = np.random.default_rng(2)
+    names = [f"c{j}" for j in range(40)]
+    frame = pd.DataFrame(rng.uniform(-1, 1, (200, 40)), columns=names).assign(ill=np.arange(200) % 2)
+    dd.from_pandas(frame, npartitions=20).to_parquet(tmp_path)
+    parts = dd.read_parquet(tmp_path)
+    assert len(parts["ill"].to_delayed()) < parts.npartitions
+    model = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver="gd")
+    with seeded(5):
+        expected = bits(model.fit(frame[names], frame["ill"]))
+    with seeded(5):
+        assert bits(model.fit(parts[names], parts["ill"])) == expected
+
+
 def test_predictions_of_arrays_are_lazy(threads):
     model, rows = fitted("softmax"), in_parts(X, 4)
     for method in ("predict", "predict_proba", "decision_function", "predict_log_proba"):
@@ -153,6 +171,64 @@ def _tasks(dask_scheduler):
     return list(dask_scheduler.tasks)
 
 
+def test_no_row_is_scattered_and_no_task_is_pinned(threads, monkeypatch):
+    def scattered(*_, **__):
+        raise AssertionError("what is scattered cannot be made again")
+
+    mapped, computed, pinned = threads.map, threads.compute, []
+    monkeypatch.setattr(threads, "scatter", scattered)
+    monkeypatch.setattr(threads, "map", lambda *a, **w: pinned.append(w.get("workers")) or mapped(*a, **w))
+    monkeypatch.setattr(threads, "compute", lambda *a, **w: pinned.append(w.get("workers")) or computed(*a, **w))
+    fitted("logistic", 3)
+    assert set(pinned) == {None}
+
+
+def test_a_fit_that_failed_is_not_answered_under_its_charge(threads, ledger, monkeypatch):
+    honest = dask_parts._runs
+    with monkeypatch.context() as patch:
+        Passes(patch, 3, lambda: patch.setattr(dask_parts, "_runs", lambda futures: honest(futures[1:])))
+        with pytest.raises(ClusterFailed):
+            named(ledger).fit(in_parts(X, 3), in_parts(BINARY, 3), charge_id="monday")
+    with pytest.raises(LedgerError, match="failed after it was charged"):
+        named(ledger).fit(in_parts(X, 3), in_parts(BINARY, 3), charge_id="monday")
+    assert charges(ledger) == 1
+
+
+def test_a_charge_is_answered_once_however_the_records_are_cut(threads, ledger):
+    model = named(ledger).fit(in_parts(X, 3), in_parts(BINARY, 3), charge_id="monday")
+    again = named(ledger).fit(in_parts(X, 2), in_parts(BINARY, 2), charge_id="monday")
+    assert charges(ledger) == 1
+    assert bits(again) == bits(model)
+
+
+def named(ledger):
+    return DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), ledger=ledger, dataset="records")
+
+
+def certified(folder):
+    """Return a key and a certificate of its own, for all parties of a test."""
+    key, certificate = str(folder / "key.pem"), str(folder / "certificate.pem")
+    words = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    made = ["openssl", "req", *words, "-keyout", key, "-out", certificate]
+    subprocess.run(made, check=True, capture_output=True, timeout=60)
+    parties = {
+        f"tls_{who}_{what}": at
+        for who in ("client", "scheduler", "worker")
+        for what, at in (("cert", certificate), ("key", key))
+    }
+    return Security(tls_ca_file=certificate, require_encryption=True, **parties)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
+def test_a_cluster_may_be_encrypted(tmp_path):
+    security = certified(tmp_path)
+    made = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "security": security}
+    with LocalCluster(**made) as encrypted, cluster(encrypted.scheduler_address, security=security) as client:
+        assert client.scheduler.address.startswith("tls://")
+        assert bits(fitted("logistic", 2)) == bits(fitted("logistic"))
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("when", ["first", "middle", "last"])
 def test_a_killed_worker_costs_no_bit_no_charge_and_no_noise(processes, ledger, monkeypatch, when):
@@ -178,12 +254,12 @@ def test_a_killed_worker_costs_no_bit_no_charge_and_no_noise(processes, ledger, 
 
 @pytest.mark.thorough
 def test_a_worker_that_comes_late_changes_no_bit(processes, monkeypatch):
-    cluster = processes.cluster
-    Passes(monkeypatch, 2, lambda: cluster.scale(3))
+    workers = processes.cluster
+    Passes(monkeypatch, 2, lambda: workers.scale(3))
     try:
         assert bits(fitted("logistic", 7)) == bits(fitted("logistic"))
     finally:
-        cluster.scale(2)
+        workers.scale(2)
 
 
 def test_answers_that_come_twice_are_counted_once(threads, monkeypatch):

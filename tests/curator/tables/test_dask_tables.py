@@ -9,6 +9,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from discreet import DPLogisticRegression, Schema, TableModel
+from discreet.curator.engines.dask_parts import DaskParts
 from discreet.curator.tables import file_parts, table_files
 from discreet.curator.tables.dask_tables import DaskSource, WorkersFiles
 from discreet.errors import ClusterFailed, Unsupported
@@ -120,6 +121,18 @@ def test_no_row_is_read_by_the_coordinator(client, files, monkeypatch):
     assert threading.current_thread().name not in readers
     with cluster(client), pytest.raises(Unsupported, match="only fit and predict"):
         next(WorkersFiles(client, files / "parquet", None).batches(["age"]))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+def test_under_add_remove_no_row_is_counted(client, files, monkeypatch, kind):
+    def counted(self):
+        raise AssertionError("rows were counted")
+
+    monkeypatch.setattr(DaskParts, "count", counted)
+    with cluster(client):
+        data = dd.from_pandas(FRAME, npartitions=4) if kind == "frame" else files / kind
+        assert fitted(data, neighbors="add_remove").certificate_.assumed_public.get("n") is None
 
 
 def test_predictions_of_a_frame_are_lazy(client):

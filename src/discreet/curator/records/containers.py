@@ -25,7 +25,7 @@ ELSEWHERE = (
 
 def container_of(X: Any) -> Any:
     """Return X, as a data frame of the same columns where it is another library's table (Arrow, polars)."""
-    if hasattr(X, "__dask_graph__") or getattr(X, "elsewhere", None) is not None:
+    if is_dask(X) or getattr(X, "elsewhere", None) is not None:
         raise Unsupported(ELSEWHERE)
     if hasattr(X, "iloc") or isinstance(X, np.ndarray) or is_sparse(X):
         return X
@@ -51,6 +51,11 @@ def _from_arrow(table: Any) -> Any:
         return pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)
     except Exception:  # a stream may read a file on the way: what its reader says of cells must not be shown
         raise Unsupported("the Arrow table cannot be read to its end: pass a pyarrow.Table or a data frame") from None
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether X is a Dask collection of rows (without importing Dask)."""
+    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
 def column_names(X: Any) -> list[str] | None:

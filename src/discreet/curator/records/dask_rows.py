@@ -70,7 +70,7 @@ class DaskRows(RecordStream):
 def _blocks(X: Any) -> tuple[Any, list[tuple[Any, ...]], list[int] | None]:
     """Return an empty table of the same types, one delayed block per part, and the parts' sizes where declared."""
     if not hasattr(X, "chunks"):
-        return empty_like(X), [(part,) for part in X.to_delayed()], None
+        return empty_like(X), [(part,) for part in _parts_of(X)], None
     from dask.array.utils import meta_from_array
 
     if X.ndim != 2 or math.isnan(X.shape[1]):
@@ -82,9 +82,14 @@ def _blocks(X: Any) -> tuple[Any, list[tuple[Any, ...]], list[int] | None]:
     return np.empty((0, X.shape[1]), dtype=X.dtype), [(part,) for part in whole.to_delayed().ravel()], sizes
 
 
+def _parts_of(frame: Any) -> list[Any]:
+    """Return a frame's partitions as they are: Dask's optimizer puts those of few columns together."""
+    return list(frame.to_delayed(optimize_graph=False))
+
+
 def _targets(X: Any, y: Any, parts: int) -> list[Any]:
     """Return one delayed block of targets per part."""
-    if not is_dask(y):
+    if not containers.is_dask(y):
         raise Unsupported(_UNLIKE)
     if hasattr(y, "chunks"):
         if y.ndim == 2 and y.numblocks[1] > 1:
@@ -94,7 +99,7 @@ def _targets(X: Any, y: Any, parts: int) -> list[Any]:
             raise Unsupported("y must hold one target for each row of X")
         found: list[Any] = (y.rechunk({0: X.chunks[0]}) if known else y).to_delayed().ravel().tolist()
     else:
-        found = list(y.to_delayed())
+        found = _parts_of(y)
     if len(found) != parts:
         raise Unsupported(_UNLIKE)
     return found
@@ -105,8 +110,3 @@ def empty_like(frame: Any) -> Any:
     from dask.dataframe.dispatch import make_meta
 
     return make_meta(frame).iloc[:0]
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether X is a Dask collection."""
-    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from discreet.curator.clusters import client_for_collections, named_client
 from discreet.curator.records import containers
-from discreet.curator.records.dask_rows import NO_PERSONS, empty_like, is_dask
+from discreet.curator.records.dask_rows import NO_PERSONS, empty_like
 from discreet.curator.records.part_rows import TableRows
 from discreet.curator.tables.arrow_streams import table_in_memory
 from discreet.curator.tables.sources import BATCH_ROWS, Batch, FrameSource, Source
@@ -89,7 +89,7 @@ def source_of(data: Any, separator: str | None, rows: int | None = None) -> Sour
     """
     if isinstance(data, Source):
         return data
-    if is_dask(data):
+    if containers.is_dask(data):
         if not hasattr(data, "columns"):
             raise Unsupported("a table has named columns: pass a dask.dataframe")
         return DaskSource(data)
