@@ -46,6 +46,13 @@ def fit(
         str | None, typer.Option(help="With --model classifier or regressor: a registered loss, by its name.")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
+    inference: Annotated[
+        str | None,
+        typer.Option(help="sandwich: reserve a part of the budget for standard errors and confidence intervals."),
+    ] = None,
+    cov_type: Annotated[
+        str | None, typer.Option(help="With --inference: robust (default), model, or cluster (needs persons).")
+    ] = None,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
     public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
@@ -98,7 +105,8 @@ def fit(
     if charge_id is not None and not charge["ledger"] and not dry_run:
         raise Refused("a charge id is kept by a ledger: give --ledger and --dataset, or leave out --charge-id")
     settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
-                "loss": loss, "allow_large_delta": allow_large_delta}  # fmt: skip
+                "loss": loss, "allow_large_delta": allow_large_delta, "inference": inference,
+                "cov_type": cov_type}  # fmt: skip
     chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
     memory = memory_facts(declared, source, neighbors)
@@ -186,6 +194,16 @@ def _title(model: "TableModel", table: list[Path]) -> str:
     return f"A private model of {model.schema.target.column}, from {table[0].name}"
 
 
+def _effects(model: "TableModel") -> str:
+    """The summary; why there is none where noise hides the effects: the model is complete all the same."""
+    from discreet.errors import Unsupported
+
+    try:
+        return str(model.summary())
+    except Unsupported as reason:
+        return f"No summary: {reason}"
+
+
 def _show(model: "TableModel", out: Path, as_json: bool) -> None:
     from discreet.models.model_folder import REPORT
 
@@ -196,6 +214,8 @@ def _show(model: "TableModel", out: Path, as_json: bool) -> None:
         echo_json(found)
         return
     typer.echo(certificate.summary())
+    if getattr(model.estimator_, "inference", None):
+        typer.echo(f"\n{_effects(model)}")
     look = f" Look at {out / REPORT}" if (out / REPORT).exists() else ""
     typer.echo(f"\nWritten to {out}.{look}")
     typer.echo(f"Next: discreet inspect {out}; discreet verify {out}; discreet predict {out} NEW-ROWS")

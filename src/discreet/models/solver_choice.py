@@ -12,6 +12,9 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
 from discreet.solvers.registry import SOLVERS, filled, solver_named
 
+INFERENCES = ("sandwich",)
+"""What ``inference=`` takes."""
+
 
 def solver_names() -> tuple[str, ...]:
     """Return every name that ``solver=`` takes."""
@@ -34,6 +37,17 @@ def choose_solver(
     name, why = (solver, f"{solver} was asked for") if solver != "auto" else automatic(domain, loss, penalty, budget)
     made = solver_named(name, domain, loss, penalty, budget)
     return made, (why, "what was left open follows from declared facts alone")
+
+
+def inferring(
+    inference: str, cov_type: str, solver: Solver, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
+) -> Solver:
+    """Return a solver that refines what ``solver`` finds and estimates its covariance; refuse what cannot be."""
+    from discreet.solvers.sandwich import Sandwich  # here: a fit imports no solver but its own
+
+    if inference not in INFERENCES:
+        raise Unsupported(f"inference must be one of {', '.join(INFERENCES)}, or None")
+    return Sandwich(solver, cov_type).filled(domain, loss, penalty, budget)
 
 
 def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[str, str]:

@@ -191,7 +191,7 @@ class Whitened(Stage):
         margins = margins_of(seen.spectrum, found.coefficients)
         calibrated = calibrate(curator, seen.recoding, found.coefficients, *margins, penalty, n, noise)
         trace = CalibratedTrace(done.trace, calibrated.share, calibrated.deviations)
-        return Solution(calibrated.coefficients, trace)
+        return Solution(calibrated.coefficients, trace, seen)
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
