@@ -129,8 +129,8 @@ class Effects:
     @classmethod
     def from_dict(cls, stored: Mapping[str, object]) -> "Effects":
         """Return what ``to_dict`` was made of."""
-        matrices = [np.array(stored[name], dtype=np.float64) for name in MATRICES]
-        return cls(*matrices, *(float(str(stored[name])) for name in FIGURES))
+        covariance, privacy, metric, blind = (np.array(stored[name], dtype=np.float64) for name in MATRICES)
+        return cls(covariance, privacy, metric, blind, *(float(str(stored[name])) for name in FIGURES))
 
 
 @dataclass(frozen=True)

@@ -121,8 +121,14 @@ class Sandwich:
         """The stage that estimates the shape, where the inner solver is none that does."""
         if isinstance(self.solver, Whitened):
             return None
-        shares = {"mean_share": MEAN_SHARE, "scale_share": SCALE_SHARE, "moment_share": MOMENT_SHARE}
-        return replace(Whitened(GradientDescent(1), constant=None, target_share=0.0), **shares)
+        return Whitened(
+            GradientDescent(1),
+            constant=None,
+            mean_share=MEAN_SHARE,
+            scale_share=SCALE_SHARE,
+            target_share=0.0,
+            moment_share=MOMENT_SHARE,
+        )
 
     def _own(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List the stage's own releases but the steps."""

@@ -136,11 +136,7 @@ def _bases(schema: "Schema", columns: list[str]) -> dict[str, int]:
     """Return the first feature of every column all of whose cells have a coefficient."""
     found = {}
     for name, kind in schema.columns.items():
-        if isinstance(kind, Category):
-            whole = kind.base is None
-        else:
-            whole = isinstance(kind, Number) and bool(kind.knots)
-        if whole:
+        if kind.base is None if isinstance(kind, Category) else isinstance(kind, Number) and bool(kind.knots):
             found[name] = columns.index(name)
     return found
 
