@@ -9,7 +9,8 @@ for rows of length sqrt(p) and slopes of one deviation. Limits are products of q
     Other slopes (least squares, Poisson): reach and slope are the root of their product each: 2.7 q up to 25, .4 q
     beyond, at least 6.25. The noise may be four times the sampling error before a limit is tightened, as skewed errors
     and curved means bias what limits cut: on wages (54,875 rows, epsilon 10) limits of 3 and 8 covered the
-    least-squares effects in 50 % of fits, 4 and 12 in 88 %, 5 and 5 in 98 %, 5 and 8 in 98 %.
+    least-squares effects in 50 % of fits, 4 and 12 in 88 %, 5 and 5 in 98 %, 5 and 8 in 98 %. The Hessian's noise is in
+    proportion to the square of the reach, which is therefore held below the root of .067 sharpness.
 ``slope`` in deviations of the residual (Poisson: of the count)
     See above; it cuts nothing of losses with a bounded slope.
 ``sharpness`` n mu / (a_M p^1.5), a_M = sqrt(2) under ``replace_one``
@@ -32,6 +33,7 @@ LEAST_SHARPNESS = 30.0
 WIDEST = 256
 LEAST_REACH, BOUNDED = 1.25, 0.15
 LEAST_PRODUCT, WIDE_PRODUCT, WIDENED, RELAXED = 6.25, 25.0, 2.7, 0.4
+LEAST_SLOPE, SEEN = 5.0, 0.067
 UNLIMITED = 1e3
 
 
@@ -80,7 +82,8 @@ def limits_for(domain: Domain, loss: Loss, budget: Budget) -> Limits:
     if math.isfinite(loss.lipschitz):
         return Limits(max(LEAST_REACH, BOUNDED * q), UNLIMITED)
     product = max(LEAST_PRODUCT, RELAXED * q, min(WIDE_PRODUCT, WIDENED * q))
-    return Limits(math.sqrt(product), math.sqrt(product))
+    reach = max(LEAST_REACH, min(math.sqrt(product), math.sqrt(SEEN * sharpness(domain, budget))))
+    return Limits(reach, min(product / reach, max(LEAST_SLOPE, reach)))
 
 
 def refusal(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, cov_type: str) -> str | None:
