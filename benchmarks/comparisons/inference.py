@@ -31,14 +31,12 @@ _GRID = (
     ("logistic", 20_000, 11, 1.0, "replace_one", "right"),
     ("logistic", 50_000, 21, 1.0, "replace_one", "right"),
     ("logistic", 50_000, 11, 4.0, "replace_one", "quadratic"),
-    ("logistic", 200_000, 51, 4.0, "zero_out", "right"),
     ("linear", 2_000, 6, 4.0, "zero_out", "right"),
     ("linear", 10_000, 6, 1.0, "replace_one", "skewed"),
     ("linear", 10_000, 11, 1.0, "zero_out", "unequal"),
     ("linear", 50_000, 11, 0.5, "add_remove", "right"),
     ("linear", 50_000, 11, 1.0, "replace_one", "skewed"),
     ("linear", 50_000, 21, 4.0, "replace_one", "quadratic"),
-    ("linear", 200_000, 51, 4.0, "zero_out", "unequal"),
     ("ridge", 10_000, 6, 1.0, "zero_out", "right"),
     ("huber", 20_000, 6, 1.0, "zero_out", "skewed"),
     ("poisson", 20_000, 6, 1.0, "zero_out", "right"),
@@ -51,7 +49,11 @@ _PUBLIC = (
     ("linear", 20_640, 7, 4.0, "zero_out", "california_housing"),
     ("linear", 53_940, 7, 4.0, "replace_one", "diamonds"),
 )
-DESIGNS = tuple(Design(*line) for line in (*_GRID, *_PUBLIC))
+_LARGE = (
+    ("logistic", 200_000, 51, 4.0, "zero_out", "right"),
+    ("linear", 200_000, 51, 4.0, "zero_out", "unequal"),
+)
+DESIGNS = tuple(Design(*line) for line in (*_GRID, *_PUBLIC, *_LARGE))
 QUICK = (Design("logistic", 5_000, 6, 2.0, "zero_out"), Design("linear", 5_000, 6, 2.0, "zero_out"))
 
 

@@ -61,14 +61,15 @@ def features(rng: np.random.Generator, n: int, p: int) -> Array:
     """Return p - 1 columns within their declared ranges."""
     kinds, columns = kinds_of(p)[:-1], []
     shared = rng.normal(size=n)
-    cells = rng.integers(0, 4, n)
-    for j, kind in enumerate(kinds):
+    category, cells = rng.integers(0, 4, n), 0
+    for kind in kinds:
         if kind == "pair":
             columns.append(np.clip((0.95 * shared + 0.31 * rng.normal(size=n)) / 3.0, -1, 1))
         elif kind == "rare":
             columns.append((rng.random(n) < 0.02).astype(float))
         elif kind == "cell":
-            columns.append((cells == j % 4).astype(float) if j < 12 else (rng.random(n) < 0.3).astype(float))
+            cells += 1  # three cells of four categories, the fourth their base; then others by themselves
+            columns.append((category == cells if cells < 4 else rng.random(n) < 0.3).astype(float))
         else:
             columns.append(rng.uniform(-1, 1, n))
     return np.column_stack(columns)

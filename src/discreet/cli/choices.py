@@ -82,8 +82,6 @@ def model_named(declared: "Schema", name: str, settings: dict[str, Any], account
     for option, what in options.items():
         if option in given and option not in estimator.get_params():
             raise Refused(f"--model {name} has no {what}: leave out --{option.replace('_', '-')}")
-    if "cov_type" in given and "inference" not in given:
-        raise Refused("--cov-type says which covariance --inference estimates: give --inference sandwich, too")
     return TableModel(declared, estimator.set_params(**given, **account))
 
 

@@ -14,14 +14,17 @@ from discreet.cli.memory import check_memory, memory_facts
 from discreet.cli.options import (
     AllowLargeDelta,
     AsJson,
+    CovType,
     Dataset,
     Delta,
+    Inference,
     LedgerAddress,
     Relation,
     account,
     check_budget,
     echo_json,
     refuse_both,
+    told,
 )
 
 if TYPE_CHECKING:
@@ -46,13 +49,8 @@ def fit(
         str | None, typer.Option(help="With --model classifier or regressor: a registered loss, by its name.")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
-    inference: Annotated[
-        str | None,
-        typer.Option(help="sandwich: reserve a part of the budget for standard errors and confidence intervals."),
-    ] = None,
-    cov_type: Annotated[
-        str | None, typer.Option(help="With --inference: robust (default), model, or cluster (needs persons).")
-    ] = None,
+    inference: Inference = None,
+    cov_type: CovType = None,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
     public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
@@ -105,8 +103,7 @@ def fit(
     if charge_id is not None and not charge["ledger"] and not dry_run:
         raise Refused("a charge id is kept by a ledger: give --ledger and --dataset, or leave out --charge-id")
     settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
-                "loss": loss, "allow_large_delta": allow_large_delta, "inference": inference,
-                "cov_type": cov_type}  # fmt: skip
+                "loss": loss, "allow_large_delta": allow_large_delta, **told(inference, cov_type)}  # fmt: skip
     chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
     memory = memory_facts(declared, source, neighbors)

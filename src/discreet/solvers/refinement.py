@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from discreet.curator import Curator
     from discreet.solvers.sandwich import Sandwich
 
-VISIBLE = 2.0
+VISIBLE = 3.0
 """A direction is visible where the Hessian's eigenvalue is above this many edges of its noise."""
 STEADY = 0.2
 """The scores' covariance is clipped as wide as keeps its noise below this part of a typical variance."""

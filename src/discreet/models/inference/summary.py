@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("coef", "se", "se_privacy", "z", "p", "low", "high", "inflation")
-HIDDEN = 0.25
+HIDDEN = 0.1
 """An effect of which more than this part lies in directions that noise hides is not shown."""
 
 
@@ -74,8 +74,8 @@ class Summary:
     >>> X = rng.uniform(-1, 1, (20_000, 2))
     >>> y = X @ [1.0, 0.0] + rng.normal(0, 0.5, 20_000)
     >>> model = DPLinearRegression(1.0, bounds=1.0, target=(-4, 4), inference="sandwich").fit(X, y)
-    >>> frame = model.summary().frame
-    >>> list(frame.index), bool(frame.low["x0"] < frame.coef["x0"])
+    >>> summary = model.summary()
+    >>> list(summary.frame.index), bool(summary.frame.low["x0"] < summary.frame.coef["x0"])
     (['x0', 'x1', 'intercept'], True)
     """
 
