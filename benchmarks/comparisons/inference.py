@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problems.effects import MODELS, Design, plain_fit, source_of
+from benchmarks.problems.effects import MODELS, WIDTH, Design, plain_fit, source_of
 from benchmarks.seeded import SeededWords
 from discreet import DPHuberRegressor, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, DPRidge
 from discreet.curator import use_entropy
@@ -71,8 +71,7 @@ def one_table(design: Design, seed: int, folder: Path | None) -> dict[str, Any]:
         cov_type=design.cov_type,
         ledger=False,
     )
-    width = 2.4 if design.model == "huber" else 1.0
-    plain, plain_se = plain_fit(X, y, "huber" if design.model == "huber" else MODELS[design.model], width)
+    plain, plain_se = plain_fit(X, y, MODELS[design.model], WIDTH)
     try:
         with use_entropy(SeededWords(seed)):
             columns = model.fit(X, y).summary().columns()

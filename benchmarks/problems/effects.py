@@ -105,6 +105,8 @@ def targets(rng: np.random.Generator, X: Array, model: str, data: str) -> Array:
 
 
 TARGETS = (-12.0, 12.0)
+WIDTH = 2.4
+"""Of Huber's loss: a tenth of the target's range, the default."""
 
 
 def source_of(design: Design, folder: Path | None) -> Source:
@@ -131,7 +133,7 @@ def _synthetic(model: str, p: int, data: str) -> Source:
 def _limit(draw: object, model: str, p: int) -> Array:
     """Return the coefficients that the model has on a very large table."""
     rng = np.random.default_rng([p, 77])
-    found = [plain_fit(*draw(rng, LARGE // 4), model)[0] for _ in range(4)]  # type: ignore[operator]
+    found = [plain_fit(*draw(rng, LARGE // 4), model, WIDTH)[0] for _ in range(4)]  # type: ignore[operator]
     return np.asarray(np.mean(found, axis=0))
 
 
@@ -160,10 +162,10 @@ def _public(design: Design, folder: Path | None) -> Source:
         rows = rng.integers(0, len(y), n)
         return X[rows], y[rows]
 
-    return Source(draw, bounds, kinds, plain_fit(X, y, MODELS[design.model])[0])
+    return Source(draw, bounds, kinds, plain_fit(X, y, MODELS[design.model], WIDTH)[0])
 
 
-def plain_fit(X: Array, y: Array, model: str, width: float = 1.0) -> tuple[Array, Array]:
+def plain_fit(X: Array, y: Array, model: str, width: float) -> tuple[Array, Array]:
     """Return coefficients without privacy, the intercept last, and their robust standard errors."""
     Z = np.column_stack([X, np.ones(len(X))])
     if model == "linear":

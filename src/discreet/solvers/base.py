@@ -104,8 +104,8 @@ class Effects:
     Matrices of all coefficients, released or made of released values. ``covariance`` counts sampling and every noise,
     ``privacy`` the noise alone. ``metric`` is the inverse of the noisy second moment, ``blind`` the part of it that
     lies in directions which noise hides. ``wobble`` is how uncertain a variance is, in units of its privacy part, and
-    ``mean_curvature`` the mean of the loss's curvature; ``steps`` tells how far the last steps went, in units of their
-    own deviation.
+    ``mean_curvature`` the mean of the loss's curvature; ``steps`` tells how far the averaged steps went each, in units
+    of the mean's deviation.
     """
 
     covariance: Floats

@@ -102,7 +102,7 @@ class Refinement:
         for _ in range(self.plan.n_steps):
             g = self.curator.noisy_weighted_gradient(path[-1], clip=clip, reach=self._reach)
             path.append(path[-1] - inverse @ g)
-        kept = self.plan.n_steps - self.plan.n_settling
+        kept = self.plan.n_kept
         found = np.mean(path[-kept:], axis=0)
         drift = (path[-kept - 1] - path[-1]) / kept
         deviation = self._slopes(found)
@@ -111,15 +111,19 @@ class Refinement:
         extra = spread**2 / 2.0 * (float(drift @ drift) * np.eye(len(v)) + np.outer(drift, drift))
         through = linear @ inverse
         hidden = linear @ vectors[:, values < VISIBLE * edge]
+        seen = float(min(values[values >= VISIBLE * edge], default=math.inf))
         privacy = through @ (noise * np.eye(len(v)) + extra) @ through.T
+        spread_of_mean = math.sqrt(float(np.trace(inverse @ (scores + noise * np.eye(len(v))) @ inverse)))
         return found, Effects(
             covariance=through @ scores @ through.T + privacy,
             privacy=privacy,
             metric=linear @ linear.T,
             blind=hidden @ hidden.T,
-            wobble=math.hypot(rough, 2.0 * deviation**2 * spread) / noise if noise else 0.0,
+            wobble=math.hypot(rough / noise, 2.0 * deviation**2 * spread / noise, 2.0 * spread / seen)
+            if noise
+            else 0.0,
             mean_curvature=deviation**2 if self.curator.loss.sigmoid_link else 1.0,
-            steps=_moved(drift * kept, inverse, math.sqrt(noise * kept)),
+            steps=float(np.linalg.norm(drift)) / max(spread_of_mean, 1e-300),
         )
 
     def _scores(self, v: Floats, hessian: Floats, deviation: float) -> tuple[Floats, float]:
@@ -139,8 +143,3 @@ class Refinement:
         back = (vectors / np.sqrt(values)) @ vectors.T
         ratios, axes = np.linalg.eigh(back @ found @ back)
         return root @ (axes * np.maximum(ratios, 0.1)) @ axes.T @ root, unit * clip
-
-
-def _moved(way: Floats, inverse: Floats, noise: float) -> float:
-    """Return how far averaged steps went, in units of what the noise of the first and the last alone makes of it."""
-    return float(np.linalg.norm(way) / (math.sqrt(2.0) * noise * np.linalg.norm(inverse))) if noise else 0.0

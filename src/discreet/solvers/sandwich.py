@@ -35,7 +35,7 @@ from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_r
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.refinement import Refinement, unshrunk
 from discreet.solvers.registry import register_part
-from discreet.solvers.sandwich_rules import Limits, limits_for, refusal
+from discreet.solvers.sandwich_rules import LEAST_SETTLING, Limits, limits_for, refusal, settling_for
 from discreet.solvers.shape import Target, affine, seen_target, shares_to_noise
 from discreet.solvers.stage import ASKED, COUNT_SHARE, release_weight
 from discreet.solvers.whitened import Whitened
@@ -77,8 +77,10 @@ class Sandwich:
     start_share, curvature_share, covariance_share, slope_share : float
         Shares of mu^2 for the inner solver, the Hessian, the scores' covariance and the size of slopes; the steps get
         the rest.
-    n_steps, n_settling : int, default=8 and 3
-        Gradients to release, and how many of them come before the average.
+    n_kept : int, default=5
+        Steps whose iterates are averaged.
+    n_settling : int or None, default=None
+        Steps before these; None: 3 to 6, by n.
     limits : Limits or None, default=None
         How far rows and slopes count in full; None: by public signal.
 
@@ -95,15 +97,15 @@ class Sandwich:
     curvature_share: float = 0.10
     covariance_share: float = 0.06
     slope_share: float = 0.03
-    n_steps: int = 8
-    n_settling: int = 3
+    n_kept: int = 5
+    n_settling: int | None = None
     limits: Limits | None = None
     name: ClassVar[str] = "sandwich"
 
     def __post_init__(self) -> None:
         if self.cov_type not in COV_TYPES:
             raise Unsupported(f"cov_type must be one of {', '.join(COV_TYPES)}")
-        if not 1 <= self.n_settling < self.n_steps:
+        if self.n_kept < 1 or (self.n_settling is not None and self.n_settling < 1):
             raise Unsupported("some steps must come before the average, and some belong to it")
         shares = (self.start_share, self.curvature_share, self.covariance_share, self.slope_share)
         if not all(0 < share < 1 for share in shares) or sum(shares) >= 0.8:
@@ -114,7 +116,16 @@ class Sandwich:
         reason = refusal(domain, loss, penalty, budget, self.cov_type)
         if reason is not None:
             raise Unsupported(reason)
-        return self if self.limits is not None else replace(self, limits=limits_for(domain, loss, budget))
+        return replace(
+            self,
+            limits=limits_for(domain, loss, budget) if self.limits is None else self.limits,
+            n_settling=settling_for(domain) if self.n_settling is None else self.n_settling,
+        )
+
+    @property
+    def n_steps(self) -> int:
+        """How many gradients are released for steps."""
+        return self.n_kept + (LEAST_SETTLING if self.n_settling is None else self.n_settling)
 
     @property
     def _shape(self) -> Whitened | None:

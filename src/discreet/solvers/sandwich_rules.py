@@ -13,6 +13,8 @@ for rows of length sqrt(p) and slopes of one deviation. Limits are products of q
     proportion to the square of the reach, which is therefore held below the root of .067 sharpness.
 ``slope`` in deviations of the residual (Poisson: of the count)
     See above; it cuts nothing of losses with a bounded slope.
+``settling`` log10(n) - 1 steps, 3 to 6, before those that are averaged
+    Each brings the distance to the root down to about a third where the start is poor.
 ``sharpness`` n mu / (a_M p^1.5), a_M = sqrt(2) under ``replace_one``
     How far a Hessian in whitened coordinates stands out of its noise, with all of the budget. Below 30 there is too
     little signal for standard errors: nothing is released.
@@ -30,6 +32,7 @@ from discreet.solvers.default_rules import count_of
 from discreet.solvers.registry import register_part
 
 LEAST_SHARPNESS = 30.0
+LEAST_SETTLING, MOST_SETTLING = 3, 6
 WIDEST = 256
 LEAST_REACH, BOUNDED = 1.25, 0.15
 LEAST_PRODUCT, WIDE_PRODUCT, WIDENED, RELAXED = 6.25, 25.0, 2.7, 0.4
@@ -74,6 +77,11 @@ def sharpness(domain: Domain, budget: Budget) -> float:
     return float(count_of(domain) * mu / (factor * domain.n_features**1.5))
 
 
+def settling_for(domain: Domain) -> int:
+    """Return how many steps come before the average: what is left of the start must be far below 1 / sqrt(n)."""
+    return min(MOST_SETTLING, max(LEAST_SETTLING, round(math.log10(count_of(domain)) - 1.0)))
+
+
 def limits_for(domain: Domain, loss: Loss, budget: Budget) -> Limits:
     """Return the limits that public signal allows."""
     if not budget.is_private:
@@ -102,7 +110,7 @@ def refusal(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, cov_ty
         return "cov_type='model' trusts a likelihood, which Huber's loss has not: use cov_type='robust'"
     if cov_type == "cluster" and not domain.grouped:
         return "cov_type='cluster' needs persons: pass groups, or name the person in the schema"
-    if domain.n_features == 0 or sharpness(domain, budget) >= LEAST_SHARPNESS:
+    if domain.n is None or sharpness(domain, budget) >= LEAST_SHARPNESS:  # what noise hides is told afterwards
         return None
     factor = LEAST_SHARPNESS / sharpness(domain, budget)
     return (

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from discreet.schema.schema import Schema
 
 INTERCEPT = "intercept"
-FARTHEST = 6.0
-"""Averaged steps that went this many times as far as their noise explains have not arrived."""
+FARTHEST = 1.5
+"""Averaged steps that went this many standard errors each have not arrived: noise alone takes them .6 at most."""
 
 
 class MeanInterval(NamedTuple):
