@@ -39,10 +39,19 @@ _GRID = (
     ("linear", 50_000, 21, 4.0, "replace_one", "quadratic"),
     ("ridge", 10_000, 6, 1.0, "zero_out", "right"),
     ("huber", 20_000, 6, 1.0, "zero_out", "skewed"),
-    ("poisson", 20_000, 6, 1.0, "zero_out", "right"),
-    ("poisson", 50_000, 11, 1.0, "replace_one", "skewed"),
+    ("poisson", 20_000, 6, 2.0, "zero_out", "right"),
+    ("poisson", 50_000, 6, 2.0, "replace_one", "skewed"),
+)
+_PUBLISHED = (
+    ("logistic", 500, 2, 3.0, "zero_out", "beta"),
+    ("logistic", 2_000, 2, 1.0, "zero_out", "beta"),
+    ("logistic", 2_000, 2, 10.0, "zero_out", "beta"),
+    ("linear", 2_000, 4, 2.3, "zero_out", "uniform"),
+    ("linear", 2_000, 4, 5.1, "zero_out", "uniform"),
 )
 _PUBLIC = (
+    ("linear", 54_875, 5, 10.0, "replace_one", "wages"),
+    ("linear", 54_875, 5, 1.0, "zero_out", "wages"),
     ("logistic", 48_842, 9, 1.0, "zero_out", "adult"),
     ("logistic", 45_211, 9, 1.0, "replace_one", "bank_marketing"),
     ("logistic", 30_000, 9, 4.0, "replace_one", "credit_default_taiwan"),
@@ -53,7 +62,7 @@ _LARGE = (
     ("logistic", 200_000, 51, 4.0, "zero_out", "right"),
     ("linear", 200_000, 51, 4.0, "zero_out", "unequal"),
 )
-DESIGNS = tuple(Design(*line) for line in (*_GRID, *_PUBLIC, *_LARGE))
+DESIGNS = tuple(Design(*line) for line in (*_GRID, *_PUBLISHED, *_PUBLIC, *_LARGE))
 QUICK = (Design("logistic", 5_000, 6, 2.0, "zero_out"), Design("linear", 5_000, 6, 2.0, "zero_out"))
 
 

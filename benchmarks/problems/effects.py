@@ -111,10 +111,14 @@ WIDTH = 2.4
 
 def source_of(design: Design, folder: Path | None) -> Source:
     """Return where a design's tables come from."""
+    if design.data in PUBLISHED:
+        return _published(design.data)
     return _synthetic(design.model, design.p, design.data) if design.data in SYNTHETIC else _public(design, folder)
 
 
-SYNTHETIC = ("right", "quadratic", "skewed", "unequal")
+SYNTHETIC = ("right", "quadratic", "skewed", "unequal", "beta", "uniform")
+WAGES = "cps_asec_2024_wages.csv.gz"
+"""The Current Population Survey's wages: years of schooling and experience, experience squared, sex, log wage."""
 
 
 @cache
@@ -137,9 +141,43 @@ def _limit(draw: object, model: str, p: int) -> Array:
     return np.asarray(np.mean(found, axis=0))
 
 
+PUBLISHED = ("beta", "uniform")
+
+
+def _published(data: str) -> Source:
+    """Return designs of the literature: one slope with x ~ Beta(1/2, 1/2), and three uniform columns on 0 to 10."""
+    if data == "beta":
+        theta = np.array([2.0, 0.5])
+
+        def draw(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+            X = rng.beta(0.5, 0.5, (n, 1))
+            return X, (rng.random(n) < expit(X @ theta[:1] + theta[1])).astype(float)
+
+        return Source(draw, Bounds([(0.0, 1.0)], classes=(0, 1)), ("number", "intercept"), theta)
+    slopes = np.array([1.5, -2.0, 0.5, 0.0])
+
+    def drawn(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        X = rng.uniform(0, 10, (n, 3))
+        return X, X @ slopes[:3] + rng.normal(size=n)
+
+    return Source(drawn, Bounds([(0.0, 10.0)] * 3, target=(-25.0, 25.0)), ("number",) * 3 + ("intercept",), slopes)
+
+
+def _wages(folder: Path) -> tuple[Array, Array, Bounds, tuple[str, ...]]:
+    import pandas as pd
+
+    table = pd.read_csv(folder / WAGES)
+    X = table[["educ_years", "experience", "experience_sq", "female"]].to_numpy(float)
+    bounds = Bounds([(0.0, 22.0), (0.0, 60.0), (0.0, 3600.0), (0.0, 1.0)], target=(0.0, 16.0))
+    low, high = bounds.ranges(4)
+    return np.clip(X, low, high), table["log_wage"].to_numpy(float), bounds, ("number",) * 3 + ("cell", "intercept")
+
+
 @cache
 def _table(name: str, p: int, folder: Path) -> tuple[Array, Array, Bounds, tuple[str, ...]]:
     """Return a public table's first numeric columns and most even cells, clipped as declared."""
+    if name == "wages":
+        return _wages(folder)
     table = declared_tables.load(name, folder)
     low, high = table.bounds.ranges(table.X.shape[1])
     X = np.clip(table.X, low, high)

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.curator import Recoding
 from discreet.solvers.base import Effects
+from discreet.solvers.sandwich_rules import COUNT_CURVATURE
 from discreet.solvers.shape import Target, noise_of
 from discreet.solvers.stage import Estimate
 from discreet.solvers.whitened import REACH, whitening
@@ -30,6 +31,8 @@ LEAST_SCORE = 3.0
 """But not below this many deviations of a typical row's score."""
 SPREAD = 4.0
 """The size of slopes is estimated with slopes of at most this many deviations of the target."""
+LONG = 1.5
+"""Short steps divide by this many mean curvatures."""
 LOGISTIC_SLOPE = 0.4
 """About the deviation of a logistic slope."""
 
@@ -83,25 +86,30 @@ class Refinement:
 
     def _curvature(self, v: Floats) -> tuple[Floats, float]:
         """Return the noisy Hessian at ``v`` and the deviation of its noise."""
-        top = self.curator.loss.smoothness if self.counts is None else 4.0 * max(self.counts.center, 1e-3)
+        top = self.curator.loss.smoothness if self.counts is None else COUNT_CURVATURE * max(self.counts.center, 1e-3)
         clip = top * self._reach**2
         found = self.curator.noisy_curvature(v, clip=clip, reach=self._reach)
         return found, self._noise("noisy_curvature", clip, positive=True)
+
+    def _gradient(self, v: Floats, clip: float) -> Floats:
+        return self.curator.noisy_weighted_gradient(v, clip=clip, reach=self._reach)
 
     def effects(self, v: Floats, linear: Floats) -> tuple[Floats, Effects]:
         """Take the steps from ``v``; return their mean, and its covariance after the map ``linear``."""
         assert self.plan.limits is not None
         deviation = LOGISTIC_SLOPE if self.curator.loss.sigmoid_link else self._slopes(v)
+        clip = min(self.plan.limits.slope * deviation, self.curator.loss.lipschitz) * self._reach
+        for _ in range(self.plan.n_leading or 0):
+            assert self.counts is not None, "only counts have a typical curvature"
+            v = v - self._gradient(v, clip) / (LONG * self.n * max(self.counts.center, 1e-3))
         hessian, spread = self._curvature(v)
         edge = spread * math.sqrt(2.0 * len(v))
         values, vectors = np.linalg.eigh(hessian)
         floored = np.maximum(values, max(edge, 1e-9 * float(values[-1]), 1e-12))
         inverse = (vectors * np.where(values > edge, 1.0 / floored, 0.0)) @ vectors.T  # no steps in the dark
-        clip = min(self.plan.limits.slope * deviation, self.curator.loss.lipschitz) * self._reach
         path = [v]
-        for _ in range(self.plan.n_steps):
-            g = self.curator.noisy_weighted_gradient(path[-1], clip=clip, reach=self._reach)
-            path.append(path[-1] - inverse @ g)
+        for _ in range(self.plan.n_steps - (self.plan.n_leading or 0)):
+            path.append(path[-1] - inverse @ self._gradient(path[-1], clip))
         kept = self.plan.n_kept
         found = np.mean(path[-kept:], axis=0)
         drift = (path[-kept - 1] - path[-1]) / kept

@@ -35,7 +35,7 @@ from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_r
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.refinement import Refinement, unshrunk
 from discreet.solvers.registry import register_part
-from discreet.solvers.sandwich_rules import LEAST_SETTLING, Limits, limits_for, refusal, settling_for
+from discreet.solvers.sandwich_rules import LEAST_SETTLING, Limits, leading_for, limits_for, refusal, settling_for
 from discreet.solvers.shape import Target, affine, seen_target, shares_to_noise
 from discreet.solvers.stage import ASKED, COUNT_SHARE, release_weight
 from discreet.solvers.whitened import Whitened
@@ -77,6 +77,8 @@ class Sandwich:
     start_share, curvature_share, covariance_share, slope_share : float
         Shares of mu^2 for the inner solver, the Hessian, the scores' covariance and the size of slopes; the steps get
         the rest.
+    n_leading : int or None, default=None
+        Short steps before the Hessian is estimated; None: 4 for counts, whose curvature changes with the margin.
     n_kept : int, default=5
         Steps whose iterates are averaged.
     n_settling : int or None, default=None
@@ -97,6 +99,7 @@ class Sandwich:
     curvature_share: float = 0.10
     covariance_share: float = 0.06
     slope_share: float = 0.03
+    n_leading: int | None = None
     n_kept: int = 5
     n_settling: int | None = None
     limits: Limits | None = None
@@ -119,13 +122,14 @@ class Sandwich:
         return replace(
             self,
             limits=limits_for(domain, loss, budget) if self.limits is None else self.limits,
+            n_leading=leading_for(loss) if self.n_leading is None else self.n_leading,
             n_settling=settling_for(domain) if self.n_settling is None else self.n_settling,
         )
 
     @property
     def n_steps(self) -> int:
         """How many gradients are released for steps."""
-        return self.n_kept + (LEAST_SETTLING if self.n_settling is None else self.n_settling)
+        return (self.n_leading or 0) + self.n_kept + (self.n_settling or LEAST_SETTLING)
 
     @property
     def _shape(self) -> Whitened | None:
