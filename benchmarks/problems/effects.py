@@ -181,14 +181,25 @@ def _table(name: str, p: int, folder: Path) -> tuple[Array, Array, Bounds, tuple
     table = declared_tables.load(name, folder)
     low, high = table.bounds.ranges(table.X.shape[1])
     X = np.clip(table.X, low, high)
-    numeric = [j for j in np.flatnonzero(table.numeric) if X[:, j].std() > 0][: (p - 1 + 1) // 2]
     shares = X.mean(axis=0)
-    cells = [j for j in np.flatnonzero(~table.numeric) if 0.02 < shares[j] < 0.6]
-    chosen = (numeric + sorted(cells, key=lambda j: -shares[j]))[: p - 1]
-    kinds = (*("number" if j in numeric else "cell" for j in chosen), "intercept")
+    cells = sorted((j for j in np.flatnonzero(~table.numeric) if 0.02 < shares[j] < 0.6), key=lambda j: -shares[j])
+    chosen = _apart(X, [int(j) for j in np.flatnonzero(table.numeric)], p // 2)
+    chosen = _apart(X, [*chosen, *(int(j) for j in cells)], p - 1)
+    kinds = (*("number" if table.numeric[j] else "cell" for j in chosen), "intercept")
     bounds = Bounds([(low[j], high[j]) for j in chosen], classes=table.bounds.classes, target=table.bounds.target)
     y = table.y if table.bounds.target is None else np.clip(table.y, *table.bounds.target)
     return X[:, chosen], y, bounds, kinds
+
+
+def _apart(X: Array, candidates: list[int], most: int) -> list[int]:
+    """Return the first columns of which none is nearly a combination of those before it."""
+    chosen: list[int] = []
+    for j in candidates:
+        Z = np.column_stack([X[:, chosen], np.ones(len(X))])
+        left = X[:, j] - Z @ np.linalg.lstsq(Z, X[:, j], rcond=None)[0]
+        if len(chosen) < most and left.var() > 0.1 * X[:, j].var() > 0:
+            chosen.append(j)
+    return chosen
 
 
 def _public(design: Design, folder: Path | None) -> Source:

@@ -1,8 +1,14 @@
 """Averaged chord steps in whitened coordinates, and the covariance of what they find: post-processing of answers.
 
-See ``sandwich`` for the algorithm. With E = I - H^{-1} H_true, iterates obey v' - r = E (v - r) + H^{-1} noise, r the
-root; the mean of k of them is r + H_true^{-1} (mean noise) + (I - E)^{-1} E (start - end) / k. So the Hessian's noise
-enters by the last term, whose size is known, and through the covariance's own H^{-1}, which ``wobble`` counts.
+See ``sandwich`` for the algorithm. The last k steps have the lengths 1, 1/2, ..., 1/k: on a quadratic
+this is the mean of k whole steps from one point, so that the noise is averaged, and each gradient is asked for at a
+point that is less noisy than a whole step's end. With E = I - H^{-1} H_true, what is left of the start is about
+E (start - end) / k: the Hessian's noise enters by that term, whose size is known, and through the covariance's own
+H^{-1}, which ``wobble`` counts.
+
+Counts have an exponential mean. Where a gradient is asked for at a point with an error of variance s^2 in a margin, the
+root of its expectation is s^2 / 2 too low; over the k steps s^2 is .31 k times the last variance in the mean.
+``skewness`` adds the square of what that makes of each coefficient, for a record at the end of its range.
 """
 
 import math
@@ -31,6 +37,10 @@ LEAST_SCORE = 3.0
 """But not below this many deviations of a typical row's score."""
 SPREAD = 4.0
 """The size of slopes is estimated with slopes of at most this many deviations of the target."""
+SKEWED = 1.5
+"""How much larger a count's bias is taken to be than its first order."""
+EVALUATED = 0.31
+"""The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
 LONG = 1.5
 """Short steps divide by this many mean curvatures."""
 LOGISTIC_SLOPE = 0.4
@@ -107,12 +117,13 @@ class Refinement:
         values, vectors = np.linalg.eigh(hessian)
         floored = np.maximum(values, max(edge, 1e-9 * float(values[-1]), 1e-12))
         inverse = (vectors * np.where(values > edge, 1.0 / floored, 0.0)) @ vectors.T  # no steps in the dark
-        path = [v]
-        for _ in range(self.plan.n_steps - (self.plan.n_leading or 0)):
-            path.append(path[-1] - inverse @ self._gradient(path[-1], clip))
         kept = self.plan.n_kept
-        found = np.mean(path[-kept:], axis=0)
-        drift = (path[-kept - 1] - path[-1]) / kept
+        for _ in range(self.plan.n_steps - kept - (self.plan.n_leading or 0)):
+            v = v - inverse @ self._gradient(v, clip)
+        found = v
+        for j in range(kept):
+            found = found - inverse @ self._gradient(found, clip) / (j + 1.0)
+        drift = (v - found) / kept
         deviation = self._slopes(found)
         scores, rough = self._scores(found, (vectors * floored) @ vectors.T, deviation)
         noise = self._noise("noisy_weighted_gradient", clip) ** 2 / kept
@@ -151,3 +162,9 @@ class Refinement:
         back = (vectors / np.sqrt(values)) @ vectors.T
         ratios, axes = np.linalg.eigh(back @ found @ back)
         return root @ (axes * np.maximum(ratios, 0.1)) @ axes.T @ root, unit * clip
+
+
+def skewness(effects: Effects, bounds: Floats, kept: int) -> Effects:
+    """Return effects of counts, with the bias that noise leaves in an exponential counted as a deviation."""
+    left = SKEWED * 0.5 * EVALUATED * kept * np.diag(effects.privacy) * bounds
+    return replace(effects, covariance=effects.covariance + np.diag(np.square(left)))

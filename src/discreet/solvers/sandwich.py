@@ -2,13 +2,13 @@
 
     v0 = what the inner solver found, in whitened coordinates z of unshrunk rows;  weight_i = min(1, (R / ||z_i||)^2)
     H  = sum_i weight_i f''_i z_i z_i^T + noise                                                   at v0, floored
-    for t < T:  v <- v - H^{-1} [ sum_i clip(weight_i f'_i z_i) + noise ];    vbar = mean of the last k iterates
-    S  = sum_i s_i s_i^T + noise, s_i = weight_i f'_i z_i at vbar, a person's rows added up first  ("robust", "cluster")
-    cov(vbar) = H^{-1} [ S + (sigma^2 / k) I + (s_H^2 / 2) (||d||^2 I + d d^T) ] H^{-1}
+    for t < T:  v <- v - step_t H^{-1} [ sum_i clip(weight_i f'_i z_i) + noise ];    the last k steps: 1, 1/2, ..., 1/k
+    S  = sum_i s_i s_i^T + noise, s_i = weight_i f'_i z_i at v, a person's rows added up first  ("robust", "cluster")
+    cov(v) = H^{-1} [ S + (sigma^2 / k) I + (s_H^2 / 2) (||d||^2 I + d d^T) ] H^{-1}
 
 Weights depend on the features alone, so that for losses with a bounded slope (logistic, Huber) the equation is centered
 at the coefficients of the model (Mallows), and no gradient is clipped. Averaged chord steps tend to the root whatever H
-is, so that its noise enters through d = (the averaged steps' start - their end) / k only. The penalty is left out: the
+is, so that its noise enters through d = (the last k steps' start - their end) / k only. The penalty is left out: the
 target is unpenalized. Steps and covariance: ``refinement``. Numbers and their reasons: ``sandwich_rules``.
 
 Privacy
@@ -33,7 +33,7 @@ from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.refinement import Refinement, unshrunk
+from discreet.solvers.refinement import Refinement, skewness, unshrunk
 from discreet.solvers.registry import register_part
 from discreet.solvers.sandwich_rules import LEAST_SETTLING, Limits, leading_for, limits_for, refusal, settling_for
 from discreet.solvers.shape import Target, affine, seen_target, shares_to_noise
@@ -80,7 +80,7 @@ class Sandwich:
     n_leading : int or None, default=None
         Short steps before the Hessian is estimated; None: 4 for counts, whose curvature changes with the margin.
     n_kept : int, default=5
-        Steps whose iterates are averaged.
+        The last steps, of lengths 1, 1/2, ..., which average their noise.
     n_settling : int or None, default=None
         Steps before these; None: 3 to 6, by n.
     limits : Limits or None, default=None
@@ -191,6 +191,8 @@ class Sandwich:
         counts = target if loss.log_link else None
         run = Refinement(self.settled, curator, n, length, counts)
         v, effects = run.effects(np.asarray(np.linalg.solve(linear, found.coefficients - offset)), linear)
+        if loss.log_link:
+            effects = skewness(effects, admitted.feature_bounds, self.n_kept)
         return Solution(linear @ v + offset, None, estimate, effects)
 
     @property
