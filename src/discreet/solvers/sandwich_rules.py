@@ -10,7 +10,7 @@ for rows of length sqrt(p) and slopes of one deviation. Limits are products of q
     beyond, at least 6.25. The noise may be four times the sampling error before a limit is tightened, as skewed errors
     and curved means bias what limits cut: on wages (54,875 rows, epsilon 10) limits of 3 and 8 covered the
     least-squares effects in 50 % of fits, 4 and 12 in 88 %, 5 and 5 in 98 %, 5 and 8 in 98 %. The Hessian's noise is in
-    proportion to the square of the reach, which is therefore held below the root of .035 sharpness.
+    proportion to the square of the reach, which is therefore held below the root of .035 (bounded slopes: .02) sharpness.
 ``slope`` in deviations of the residual (Poisson: of the count)
     See above; it cuts nothing of losses with a bounded slope.
 ``leading`` 4 short steps for counts before the Hessian
@@ -38,7 +38,7 @@ LEAST_SETTLING, MOST_SETTLING, LEADING = 3, 6, 4
 WIDEST = 256
 LEAST_REACH, BOUNDED = 1.25, 0.15
 LEAST_PRODUCT, WIDE_PRODUCT, WIDENED, RELAXED = 6.25, 25.0, 2.7, 0.4
-LEAST_SLOPE, SEEN = 5.0, 0.035
+LEAST_SLOPE, SEEN, SEEN_BOUNDED = 5.0, 0.035, 0.02
 COUNT_CURVATURE = 1.5
 """A count's curvature is clipped at this many mean counts."""
 UNLIMITED = 1e3
@@ -97,7 +97,9 @@ def limits_for(domain: Domain, loss: Loss, budget: Budget) -> Limits:
         return Limits(UNLIMITED, UNLIMITED)
     q = breadth(domain, budget)
     if math.isfinite(loss.lipschitz):
-        return Limits(max(LEAST_REACH, BOUNDED * q), UNLIMITED)
+        return Limits(
+            max(LEAST_REACH, min(BOUNDED * q, math.sqrt(SEEN_BOUNDED * sharpness(domain, budget)))), UNLIMITED
+        )
     product = max(LEAST_PRODUCT, RELAXED * q, min(WIDE_PRODUCT, WIDENED * q))
     seen = SEEN / (COUNT_CURVATURE if loss.log_link else 1.0)
     reach = max(LEAST_REACH, min(math.sqrt(product), math.sqrt(seen * sharpness(domain, budget))))
