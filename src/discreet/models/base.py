@@ -56,7 +56,12 @@ class DPLinearModel(NamedParameters, Charged):
             if is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
                 X.reading = progress.rows if public else None
-            fitted = fit_model(self._told(bounds, loss), X, y, groups, charge_id=charge_id, progress=progress)
+            told = self._told(bounds, loss)
+            fitted = fit_model(told, X, y, groups, charge_id=charge_id, progress=progress)
+            if told.inference == "bootstrap":
+                from discreet.models.inference.bootstrap import bootstrapped
+
+                fitted = bootstrapped(told, fitted, getattr(self, "feature_names_in_", None), progress)
             if is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -211,7 +211,7 @@ def fit_model(
         solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
         noise = solution.noise if priced.budget.is_private else np.zeros_like(solution.coefficients)
         spread = (None, None) if noise is None else _in_own_units(noise, data, fit)
-        found = solution.effects and solution.effects.through(_units(data, fit))
+        found = solution.effects and _effects(solution.effects, data, fit)
         return (*_in_own_units(solution.coefficients, data, fit), *spread, found), claim, curator.issued
 
     words = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
@@ -231,6 +231,11 @@ def _in_own_units(w: Floats, data: PrivateData, fit: FitSettings) -> tuple[Float
     columns = np.atleast_2d(w.T) * _units(data, fit)
     intercept = columns[:, -1] if fit.fit_intercept else np.zeros(len(columns))
     return columns[:, : data.n_columns], intercept.copy()
+
+
+def _effects(effects: Effects, data: PrivateData, fit: FitSettings) -> Effects:
+    """Effects in the user's units, residuals in the target's."""
+    return replace(effects.through(_units(data, fit)), deviation=effects.deviation * data.target_scale(fit.loss))
 
 
 def _units(data: PrivateData, fit: FitSettings) -> Floats:

@@ -12,7 +12,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
 from discreet.solvers.registry import SOLVERS, filled, solver_named
 
-INFERENCES = ("sandwich",)
+INFERENCES = ("sandwich", "bootstrap")
 """What ``inference=`` takes."""
 
 

@@ -94,7 +94,7 @@ class Trace(Protocol):
 
 
 MATRICES = ("covariance", "privacy", "metric", "blind")
-FIGURES = ("wobble", "mean_curvature", "steps")
+FIGURES = ("wobble", "mean_curvature", "steps", "deviation", "count")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,9 @@ class Effects:
     ``privacy`` the noise alone. ``metric`` is the inverse of the noisy second moment, ``blind`` the part of it that
     lies in directions which noise hides. ``wobble`` is how uncertain a variance is, in units of its privacy part, and
     ``mean_curvature`` the mean of the loss's curvature; ``steps`` tells how far the averaged steps went each, in units
-    of the mean's deviation.
+    of the mean's deviation; ``deviation`` is a residual's, and ``count`` the number of records as far as it is public.
+    ``draws`` are errors of a parametric bootstrap, one row per simulated table, and in the last column its standard
+    errors over the fit's own.
     """
 
     covariance: Floats
@@ -115,22 +117,28 @@ class Effects:
     wobble: float = 0.0
     mean_curvature: float = 1.0
     steps: float = 0.0
+    deviation: float = 1.0
+    count: float = 0.0
+    draws: Floats | None = None
 
     def through(self, units: Floats) -> "Effects":
         """Return the same for coefficients that are multiplied by ``units``, or mapped by a matrix."""
         linear = np.diag(units) if units.ndim == 1 else units
         moved = {name: linear @ getattr(self, name) @ linear.T for name in MATRICES}
-        return replace(self, **moved)
+        draws = None if self.draws is None else np.column_stack([self.draws[:, :-1] @ linear.T, self.draws[:, -1]])
+        return replace(self, **moved, draws=draws)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
-        return {name: value.tolist() if name in MATRICES else value for name, value in vars(self).items()}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, object]) -> "Effects":
         """Return what ``to_dict`` was made of."""
         covariance, privacy, metric, blind = (np.array(stored[name], dtype=np.float64) for name in MATRICES)
-        return cls(covariance, privacy, metric, blind, *(float(str(stored[name])) for name in FIGURES))
+        draws = None if stored.get("draws") is None else np.array(stored["draws"], dtype=np.float64)
+        wobble, curvature, steps, deviation, count = (float(str(stored[name])) for name in FIGURES)
+        return cls(covariance, privacy, metric, blind, wobble, curvature, steps, deviation, count, draws)
 
 
 @dataclass(frozen=True)

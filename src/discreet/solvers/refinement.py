@@ -143,6 +143,8 @@ class Refinement:
             else 0.0,
             mean_curvature=deviation**2 if self.curator.loss.sigmoid_link else 1.0,
             steps=float(np.linalg.norm(drift)) / max(spread_of_mean, 1e-300),
+            deviation=deviation,
+            count=self.n,
         )
 
     def _scores(self, v: Floats, hessian: Floats, deviation: float) -> tuple[Floats, float]:

@@ -191,6 +191,7 @@ class Sandwich:
         counts = target if loss.log_link else None
         run = Refinement(self.settled, curator, n, length, counts)
         v, effects = run.effects(np.asarray(np.linalg.solve(linear, found.coefficients - offset)), linear)
+        effects = replace(effects, deviation=effects.deviation * recoding.target_scale)
         if loss.log_link:
             effects = skewness(effects, admitted.feature_bounds, self.n_kept)
         return Solution(linear @ v + offset, None, estimate, effects)

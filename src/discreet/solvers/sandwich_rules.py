@@ -9,8 +9,9 @@ for rows of length sqrt(p) and slopes of one deviation. Limits are products of q
     Other slopes (least squares, Poisson): reach and slope are the root of their product each: 2.7 q up to 25, .4 q
     beyond, at least 6.25. The noise may be four times the sampling error before a limit is tightened, as skewed errors
     and curved means bias what limits cut: on wages (54,875 rows, epsilon 10) limits of 3 and 8 covered the
-    least-squares effects in 50 % of fits, 4 and 12 in 88 %, 5 and 5 in 98 %, 5 and 8 in 98 %. The Hessian's noise is in
-    proportion to the square of the reach, which is therefore held below the root of .035 (bounded slopes: .02) sharpness.
+    least-squares effects in 50 % of fits, 4 and 12 in 88 %, 5 and 5 in 98 %, 5 and 8 in 98 %.
+    The Hessian's noise is in proportion to the square of the reach, which is therefore held below the root of .035
+    (bounded slopes: .02) sharpness.
 ``slope`` in deviations of the residual (Poisson: of the count)
     See above; it cuts nothing of losses with a bounded slope.
 ``leading`` 4 short steps for counts before the Hessian

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from discreet.errors import Unsupported
-from discreet.models.inference.quantiles import checked_level, freedom, joint_p_value, p_value, quantile
+from discreet.models.inference.quantiles import checked_level, freedom, joint_p_value, p_value, percentile_t, quantile
 from discreet.models.inference.text import TableText
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
@@ -116,11 +116,11 @@ class Summary:
         rows = np.eye(len(self.values))
         se = np.array([self._deviation(row) for row in rows])
         privacy = np.sqrt(np.diag(self.effects.privacy)) + 0.0 * se
-        widths = np.array([quantile(self.level if level is None else level, self._freedom(row)) for row in rows]) * se
+        _, low, high = self.interval(rows, level)
         z = self.values / np.where(se > 0, se, np.nan)
-        p = np.array([p_value(statistic, self._freedom(row)) for row, statistic in zip(rows, z, strict=True)])
+        p = np.array([self._p_value(row, statistic) for row, statistic in zip(rows, z, strict=True)])
         sampling = np.sqrt(np.maximum(se**2 - privacy**2, 1e-300))
-        found = (self.values, se, privacy, z, p, self.values - widths, self.values + widths, se / sampling)
+        found = (self.values, se, privacy, z, p, low, high, se / sampling)
         return dict(zip(COLUMNS, found, strict=True))
 
     def conf_int(self, level: float | None = None) -> "pd.DataFrame":
@@ -288,9 +288,9 @@ class Summary:
         [(3,), (3,), (3,)]
         """
         level = checked_level(self.level if level is None else level)
-        found = rows @ self.values
-        half = np.array([self._deviation(row) * quantile(level, self._freedom(row)) for row in rows])
-        return found, found - half, found + half
+        found, se = rows @ self.values, np.array([self._deviation(row) for row in rows])
+        ends = np.array([self._ends(row, level) for row in rows]).reshape(len(rows), 2)
+        return found, found - ends[:, 1] * se, found - ends[:, 0] * se
 
     def _rows(self, hypotheses: Any) -> Floats:
         if isinstance(hypotheses, str):
@@ -312,6 +312,23 @@ class Summary:
         if hidden > HIDDEN * whole:
             return math.nan
         return math.sqrt(max(float(row @ self.effects.covariance @ row), 0.0))
+
+    def _ends(self, row: Floats, level: float) -> tuple[float, float]:
+        """Return the quantiles of (estimate - effect) / se that make the interval: percentile-t, or Student's."""
+        half = quantile(level, self._freedom(row))
+        return (-half, half) if self.effects.draws is None else percentile_t(self._statistics(row), level)
+
+    def _statistics(self, row: Floats) -> Floats:
+        """Return the simulated tables' errors over their standard errors."""
+        draws, se = self.effects.draws, math.sqrt(max(float(row @ self.effects.covariance @ row), 1e-300))
+        assert draws is not None
+        return np.asarray(draws[:, :-1] @ row / (se * draws[:, -1]))
+
+    def _p_value(self, row: Floats, statistic: float) -> float:
+        if self.effects.draws is not None and not math.isnan(statistic):
+            simulated = self._statistics(row)
+            statistic = (statistic - float(simulated.mean())) / max(float(simulated.std()), 1e-12)
+        return p_value(statistic, self._freedom(row))
 
     def _freedom(self, row: Floats) -> float:
         """Return the degrees of freedom of a combination's variance."""
