@@ -93,7 +93,7 @@ class Trace(Protocol):
         ...
 
 
-MATRICES = ("covariance", "privacy", "metric", "blind")
+MATRICES = ("covariance", "privacy", "metric", "blind", "design")
 FIGURES = ("wobble", "mean_curvature", "steps", "deviation", "count")
 
 
@@ -103,9 +103,10 @@ class Effects:
 
     Matrices of all coefficients, released or made of released values. ``covariance`` counts sampling and every noise,
     ``privacy`` the noise alone. ``metric`` is the inverse of the noisy second moment, ``blind`` the part of it that
-    lies in directions which noise hides. ``wobble`` is how uncertain a variance is, in units of its privacy part, and
-    ``mean_curvature`` the mean of the loss's curvature; ``steps`` tells how far the averaged steps went each, in units
-    of the mean's deviation; ``deviation`` is a residual's, and ``count`` the number of records as far as it is public.
+    lies in directions which noise hides; ``design`` is the inverse of the mean Hessian. ``wobble`` is how uncertain a
+    variance is, in units of its privacy part, and ``mean_curvature`` the mean of the loss's curvature; ``steps`` tells
+    how far the averaged steps went each, in units of the mean's deviation; ``deviation`` is a residual's, and ``count``
+    the number of records as far as it is public.
     ``draws`` are errors of a parametric bootstrap, one row per simulated table, and in the last column its standard
     errors over the fit's own.
     """
@@ -114,6 +115,7 @@ class Effects:
     privacy: Floats
     metric: Floats
     blind: Floats
+    design: Floats
     wobble: float = 0.0
     mean_curvature: float = 1.0
     steps: float = 0.0
@@ -135,10 +137,10 @@ class Effects:
     @classmethod
     def from_dict(cls, stored: Mapping[str, object]) -> "Effects":
         """Return what ``to_dict`` was made of."""
-        covariance, privacy, metric, blind = (np.array(stored[name], dtype=np.float64) for name in MATRICES)
+        covariance, privacy, metric, blind, design = (np.array(stored[name], dtype=np.float64) for name in MATRICES)
         draws = None if stored.get("draws") is None else np.array(stored["draws"], dtype=np.float64)
         wobble, curvature, steps, deviation, count = (float(str(stored[name])) for name in FIGURES)
-        return cls(covariance, privacy, metric, blind, wobble, curvature, steps, deviation, count, draws)
+        return cls(covariance, privacy, metric, blind, design, wobble, curvature, steps, deviation, count, draws)
 
 
 @dataclass(frozen=True)

@@ -138,6 +138,7 @@ class Refinement:
             privacy=privacy,
             metric=linear @ linear.T,
             blind=hidden @ hidden.T,
+            design=self.n * through @ linear.T,
             wobble=math.hypot(rough / noise, 2.0 * deviation**2 * spread / noise, 2.0 * spread / seen)
             if noise
             else 0.0,

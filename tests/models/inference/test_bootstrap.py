@@ -28,7 +28,8 @@ def drawn(kind, n=5000, seed=0):
 def model_of(kind, **settings):
     facts = {DPLogisticRegression: {"classes": (0, 1)}, DPPoissonRegressor: {"target": (0, 20)}}
     known = facts.get(kind, {"target": (-6, 6)})
-    return kind(2.0, 1e-6, bounds=[(-1, 1), (0, 1)], inference="bootstrap", ledger=False, **known | settings)
+    given = {"epsilon": 2.0, "delta": 1e-6, "inference": "bootstrap", "ledger": False, **known, **settings}
+    return kind(bounds=[(-1, 1), (0, 1)], **given)
 
 
 @pytest.fixture(autouse=True)

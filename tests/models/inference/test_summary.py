@@ -25,7 +25,7 @@ def made(wobble=0.0, hidden=None, ratio="odds ratio"):
     blind = np.zeros((3, 3))
     if hidden is not None:
         blind[hidden, hidden] = 0.5
-    effects = Effects(covariance, 0.25 * covariance, np.eye(3), blind, wobble, 0.2, 0.5)
+    effects = Effects(covariance, 0.25 * covariance, np.eye(3), blind, np.eye(3), wobble, 0.2, 0.5)
     return Summary(("age", "a_b|c<d>", "intercept"), np.array([1.0, -0.3, 0.2]), effects, {"model": "M"}, ratio)
 
 

@@ -1,6 +1,6 @@
 """A parametric bootstrap of a private fit: free of budget, since tables are simulated from released values alone.
 
-    X* ~ the released means and second moments, within declared ranges;  y* ~ the model at the released coefficients
+    X* ~ means and second moments of the released Hessian;     y* ~ the model at the released coefficients
     (coef*, se*) = the same plan with fresh noise on (X*, y*);           bias = mean(coef*) - coef
     coef <- coef - bias;   interval: coef - se times quantiles of (coef* - bias - coef) / se*         (percentile-t)
 
@@ -80,10 +80,10 @@ def _row(fit: FitSettings, again: Fitted, own: Floats, effects: Effects) -> Floa
 
 
 def _features(fit: FitSettings, effects: Effects, n: int, stream: Stream) -> Floats:
-    """Return rows with the released means and second moments, as far as declared ranges allow."""
+    """Return rows with the Hessian's means and second moments, as far as declared ranges allow."""
     n_columns = len(effects.metric) - fit.fit_intercept
     low, high = fit.bounds.ranges(n_columns)
-    second = np.linalg.pinv(effects.metric)
+    second = np.linalg.pinv(effects.design)
     if fit.fit_intercept:
         mean = second[:-1, -1] / second[-1, -1]
         second = second[:-1, :-1] / second[-1, -1] - np.outer(mean, mean)
