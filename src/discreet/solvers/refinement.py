@@ -8,7 +8,8 @@ H^{-1}, which ``wobble`` counts.
 
 Counts have an exponential mean. Where a gradient is asked for at a point with an error of variance s^2 in a margin, the
 root of its expectation is s^2 / 2 too low; over the k steps s^2 is .31 k times the last variance in the mean.
-``skewness`` adds the square of what that makes of each coefficient, for a record at the end of its range.
+``skewness`` adds the square of what that makes of each coefficient, for a record at the end of its range; it hides
+effects whose single steps are so noisy that an exponential makes them overshoot.
 """
 
 import math
@@ -37,8 +38,8 @@ LEAST_SCORE = 3.0
 """But not below this many deviations of a typical row's score."""
 SPREAD = 4.0
 """The size of slopes is estimated with slopes of at most this many deviations of the target."""
-SKEWED = 1.5
-"""How much larger a count's bias is taken to be than its first order."""
+STEEPEST = 0.3
+"""Counts: where one step's noise moves a margin by more than this, chords overshoot, and the effect is not shown."""
 EVALUATED = 0.31
 """The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
 LONG = 1.5
@@ -169,5 +170,11 @@ class Refinement:
 
 def skewness(effects: Effects, bounds: Floats, kept: int) -> Effects:
     """Return effects of counts, with the bias that noise leaves in an exponential counted as a deviation."""
-    left = SKEWED * 0.5 * EVALUATED * kept * np.diag(effects.privacy) * bounds
-    return replace(effects, covariance=effects.covariance + np.diag(np.square(left)))
+    noise = np.diag(effects.privacy)
+    left = 0.5 * EVALUATED * kept * noise * bounds
+    lost = np.sqrt(kept * noise) * bounds > STEEPEST
+    return replace(
+        effects,
+        covariance=effects.covariance + np.diag(np.square(left)),
+        blind=effects.blind + np.diag(np.where(lost, np.diag(effects.metric), 0.0)),
+    )

@@ -5,7 +5,9 @@ for rows of length sqrt(p) and slopes of one deviation. Limits are products of q
 
 ``reach`` times a typical row's length: rows beyond it count less (weight (reach / length)^2)
     Bounded slopes (logistic, Huber): .15 q, at least 1.25: the noise stays below about .6 of the sampling error where
-    that is possible. Weights do not bias these estimates where the model holds.
+    that is possible. Weights do not bias these estimates where the model holds. Where it does not, with far-out
+    features, they move the target: on bank marketing (45,211 rows, epsilon 1) a reach of 1.25 covered the plain fit's
+    coefficients in 70 % of fits, .5 q in 92 %, but then noise hid 46 % of them there and 71 % on Adult.
     Other slopes (least squares, Poisson): reach and slope are the root of their product each: 2.7 q up to 25, .4 q
     beyond, at least 6.25. The noise may be four times the sampling error before a limit is tightened, as skewed errors
     and curved means bias what limits cut: on wages (54,875 rows, epsilon 10) limits of 3 and 8 covered the
