@@ -1,10 +1,11 @@
-"""``python -m benchmarks accuracy|audits|coordinates|scale|solvers|speed``."""
+"""``python -m benchmarks accuracy|audits|coordinates|inference|scale|solvers|speed``."""
 
 import typer
 
 from benchmarks.commands.accuracy import accuracy
 from benchmarks.commands.audits import audits
 from benchmarks.commands.coordinates import coordinates
+from benchmarks.commands.inference import inference
 from benchmarks.commands.scale import scale
 from benchmarks.commands.solvers import solvers
 from benchmarks.commands.speed import speed
@@ -17,7 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Accuracy and speed, on synthetic data and on public tables: run the documentation's comparisons again.",
 )
-for command in (accuracy, audits, coordinates, scale, solvers, speed):
+for command in (accuracy, audits, coordinates, inference, scale, solvers, speed):
     app.command()(command)
 
 if __name__ == "__main__":

@@ -236,4 +236,60 @@ MUTANTS = (
         ),
         "assert spread <= epsilon * (1 + 1e-9)",
     ),
+    Mutant(
+        "curvature beyond its limit",
+        "A record's Hessian counts with all of its curvature, however long its row is.",
+        (
+            Edit(
+                "curator/kernels/effects.py",
+                "int64(bounded(bend * (facts[i, 1] * scale), facts[i, 2]))",
+                "int64(bounded(bend * (facts[i, 1] * scale), 1e15))",
+            ),
+        ),
+        ("tests/curator/queries/test_effects.py::test_no_clip_breaks_the_bound[noisy_curvature-0.001]",),
+        "assert ratio_squared(vector, [0] * len(vector), found) <= 1",
+    ),
+    Mutant(
+        "squared residuals beyond their limit",
+        "The size of residuals counts an outlier in full.",
+        (
+            Edit(
+                "curator/kernels/effects.py",
+                "int64(bounded(slope * slope * (facts[i, 1] * scale), facts[i, 2]))",
+                "int64(bounded(slope * slope * (facts[i, 1] * scale), 1e15))",
+            ),
+        ),
+        ("tests/curator/queries/test_effects.py::test_no_clip_breaks_the_bound[noisy_squared_slopes-0.001]",),
+        "assert ratio_squared(vector, [0] * len(vector), found) <= 1",
+    ),
+    Mutant(
+        "factor one for curvatures and scores",
+        "Exchanging a record moves a sum of positive semidefinite matrices by no more than adding one.",
+        (
+            Edit(
+                "curator/queries/effects.py",
+                "return ROOT_TWO if session.factor == 2 else session.factor",
+                "return 1",
+            ),
+        ),
+        (
+            "tests/curator/queries/test_effects.py::test_the_factor_is_that_of_the_docstring[noisy_score_covariance-replace_one]",
+        ),
+        "assert expected <= factor <= expected * (1 + 1e-9)",
+    ),
+    Mutant(
+        "scores row by row for persons",
+        "Each of a person's rows adds a score of its own to the covariance, each as long as a person's may be.",
+        (
+            Edit(
+                "curator/queries/effects.py",
+                "starts = np.arange(records.n_rows + 1, dtype=np.int64) if records.starts is None else records.starts",
+                "starts = np.arange(records.n_rows + 1, dtype=np.int64)",
+            ),
+        ),
+        (
+            "tests/curator/queries/test_effects.py::test_neighbors_move_a_sum_up_to_the_bound_and_not_beyond[persons-noisy_score_covariance-zero_out]",
+        ),
+        "disagrees with its source",
+    ),
 )

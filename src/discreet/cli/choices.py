@@ -77,10 +77,12 @@ def model_named(declared: "Schema", name: str, settings: dict[str, Any], account
     assert declared.target is not None
     if classifies != (declared.target.classes is not None):
         raise Refused(f"--model {name} predicts {'classes' if classifies else 'numbers'}: the schema's target is other")
-    given = {key: value for key, value in settings.items() if key not in ("alpha", "loss") or value is not None}
-    for option, what in (("alpha", "penalty"), ("loss", "choice of losses")):
+    options = {"alpha": "penalty", "loss": "choice of losses", "inference": "standard errors",
+               "cov_type": "standard errors"}  # fmt: skip
+    given = {key: value for key, value in settings.items() if key not in options or value is not None}
+    for option, what in options.items():
         if option in given and option not in estimator.get_params():
-            raise Refused(f"--model {name} has no {what}: leave out --{option}")
+            raise Refused(f"--model {name} has no {what}: leave out --{option.replace('_', '-')}")
     return TableModel(declared, estimator.set_params(**given, **account))
 
 

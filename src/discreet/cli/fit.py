@@ -15,14 +15,17 @@ from discreet.cli.memory_check import check_memory
 from discreet.cli.options import (
     AllowLargeDelta,
     AsJson,
+    CovType,
     Dataset,
     Delta,
+    Inference,
     LedgerAddress,
     Relation,
     account,
     check_budget,
     echo_json,
     refuse_both,
+    told,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ def fit(
         str | None, typer.Option(help="With --model classifier or regressor: a registered loss, by its name.")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
+    inference: Inference = None,
+    cov_type: CovType = None,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
     public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
@@ -114,7 +119,7 @@ def fit(
     if charge_id is not None and not charge["ledger"] and not dry_run:
         raise Refused("a charge id is kept by a ledger: give --ledger and --dataset, or leave out --charge-id")
     settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
-                "loss": loss, "allow_large_delta": allow_large_delta}  # fmt: skip
+                "loss": loss, "allow_large_delta": allow_large_delta, **told(inference, cov_type)}  # fmt: skip
     chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
     with limited(memory, scratch):
@@ -203,6 +208,16 @@ def _title(model: "TableModel", table: list[Path]) -> str:
     return f"A private model of {model.schema.target.column}, from {table[0].name}"
 
 
+def _effects(model: "TableModel") -> str:
+    """The summary; why there is none where noise hides the effects: the model is complete all the same."""
+    from discreet.errors import Unsupported
+
+    try:
+        return str(model.summary())
+    except Unsupported as reason:
+        return f"No summary: {reason}"
+
+
 def _show(model: "TableModel", out: Path, as_json: bool) -> None:
     from discreet.models.model_folder import REPORT
 
@@ -213,6 +228,8 @@ def _show(model: "TableModel", out: Path, as_json: bool) -> None:
         echo_json(found)
         return
     typer.echo(certificate.summary())
+    if getattr(model.estimator_, "inference", None):
+        typer.echo(f"\n{_effects(model)}")
     look = f" Look at {out / REPORT}" if (out / REPORT).exists() else ""
     typer.echo(f"\nWritten to {out}.{look}")
     typer.echo(f"Next: discreet inspect {out}; discreet verify {out}; discreet predict {out} NEW-ROWS")

@@ -41,6 +41,21 @@ Relation = Annotated[
 ]
 Dataset = Annotated[str | None, typer.Option(help="The table's name in the ledger, as its owner registered it.")]
 
+Inference = Annotated[
+    str | None,
+    typer.Option(help="sandwich: reserve a part of the budget for standard errors and confidence intervals."),
+]
+CovType = Annotated[
+    str | None, typer.Option(help="With --inference: robust (default), model, or cluster (needs persons).")
+]
+
+
+def told(inference: str | None, cov_type: str | None) -> dict[str, str | None]:
+    """The estimator's words for inference; a covariance without it is refused."""
+    if cov_type is not None and inference is None:
+        raise Refused("--cov-type says which covariance --inference estimates: give --inference sandwich, too")
+    return {"inference": inference, "cov_type": cov_type}
+
 
 def account(
     ledger: str | None, dataset: str | None, neighbors: str, unit: str = "record", *, charged: bool = True

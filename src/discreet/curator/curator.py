@@ -13,6 +13,7 @@ from discreet.curator.engines.base import Engine
 from discreet.curator.known_answers.moments import check_moment_kernels
 from discreet.curator.queries import candidates, counts, gradients, greedy, minimizers, moments, sampling, scores
 from discreet.curator.queries import coordinates as coordinate_queries
+from discreet.curator.queries import effects as effect_queries
 from discreet.curator.queries.coordinates import CoordinateRun
 from discreet.curator.queries.minimizers import Problem
 from discreet.curator.records.recoding import Recoding, placement
@@ -264,6 +265,44 @@ class Curator:
         ``queries.moments.noisy_target_moments``.
         """
         return self._ask(moments.noisy_target_moments, n=n)
+
+    def noisy_weighted_gradient(self, w: Floats, *, clip: float, reach: float) -> Floats:
+        """Return the SUM of gradients at ``w``, rows beyond ``reach`` counting less, each clipped, plus noise.
+
+        Privacy
+        -------
+        Gaussian noise on an integer sum; a record contributes at most ``clip``. Proof:
+        ``queries.effects.noisy_weighted_gradient``.
+        """
+        return self._ask(effect_queries.noisy_weighted_gradient, w, clip=clip, reach=reach)
+
+    def noisy_curvature(self, w: Floats, *, clip: float, reach: float) -> Floats:
+        """Return the SUM of the weighted Hessians at ``w``, each within a Frobenius norm of ``clip``, plus noise.
+
+        Privacy
+        -------
+        Gaussian noise on an integer sum of positive semidefinite matrices. Proof: ``queries.effects.noisy_curvature``.
+        """
+        return self._ask(effect_queries.noisy_curvature, w, clip=clip, reach=reach)
+
+    def noisy_score_covariance(self, w: Floats, *, clip: float, reach: float) -> Floats:
+        """Return the SUM over records (persons) of s s^T, s the weighted gradient at ``w``, ||s||^2 <= clip, noisy.
+
+        Privacy
+        -------
+        Gaussian noise on an integer sum of positive semidefinite matrices. Proof:
+        ``queries.effects.noisy_score_covariance``.
+        """
+        return self._ask(effect_queries.noisy_score_covariance, w, clip=clip, reach=reach)
+
+    def noisy_squared_slopes(self, w: Floats, *, clip: float) -> float:
+        """Return the SUM of squared slopes of the loss at ``w``, each at most ``clip``, plus noise.
+
+        Privacy
+        -------
+        Gaussian noise on a sum of at most ``clip`` per record. Proof: ``queries.effects.noisy_squared_slopes``.
+        """
+        return self._ask(effect_queries.noisy_squared_slopes, w, clip=clip)
 
     def noisy_minimizer(self, problem: Problem) -> Floats:
         """Return the minimizer of the mean loss + (regularization/2) ||w||^2, plus noise: output perturbation.

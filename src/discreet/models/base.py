@@ -22,13 +22,17 @@ from discreet.models.fitting import FitSettings, Quote, declared, fit_model, pen
 from discreet.models.intervals import Intervals, intervals
 from discreet.models.parameters import NamedParameters
 from discreet.models.progress import progress_bar
+from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.models.forecast.forecast_result import Forecast
+    from discreet.models.inference.summarize import MeanInterval
+    from discreet.models.inference.summary import Summary
 
 
 _SETTINGS = ("solver", "epsilon", "delta", "neighbors", "allow_large_delta", "fit_intercept", "ledger", "dataset")
+_INFERENCE = ("inference", "cov_type")
 
 
 class DPLinearModel(NamedParameters, Charged):
@@ -39,6 +43,7 @@ class DPLinearModel(NamedParameters, Charged):
     intercept_: Floats
     coef_noise_: Floats | None
     intercept_noise_: Floats | None
+    effects_: Effects | None
 
     def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
         warn_of_repeated_fits(self.ledger, self.dataset)
@@ -54,11 +59,17 @@ class DPLinearModel(NamedParameters, Charged):
             if is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
                 X.reading = progress.rows if public else None
-            fitted = fit_model(self._told(bounds, loss), X, y, groups, charge_id=charge_id, progress=progress)
+            told = self._told(bounds, loss)
+            fitted = fit_model(told, X, y, groups, charge_id=charge_id, progress=progress)
+            if told.inference == "bootstrap":
+                from discreet.models.inference.bootstrap import bootstrapped
+
+                fitted = bootstrapped(told, fitted, getattr(self, "feature_names_in_", None), progress)
             if is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
         self.coef_noise_, self.intercept_noise_ = fitted.coef_noise, fitted.intercept_noise
+        self.effects_ = fitted.effects
         return self
 
     def _check(self, X: Any, y: Any) -> None:
@@ -70,9 +81,9 @@ class DPLinearModel(NamedParameters, Charged):
     def _told(self, bounds: Bounds, loss: Loss) -> FitSettings:
         """Return what a fit is told in addition to its records."""
         penalty = penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0))
-        return FitSettings(
-            type(self).__name__, bounds, loss, penalty, **{name: getattr(self, name) for name in _SETTINGS}
-        )
+        told = {name: getattr(self, name) for name in _SETTINGS}
+        told |= {name: getattr(self, name) for name in _INFERENCE if hasattr(self, name)}
+        return FitSettings(type(self).__name__, bounds, loss, penalty, **told)
 
     @abstractmethod
     def _facts(self) -> tuple[Bounds, Any]:
@@ -145,6 +156,70 @@ class DPLinearModel(NamedParameters, Charged):
         """
         check_is_fitted(self)
         return intervals(self, level)
+
+    def summary(self, level: float = 0.95) -> "Summary":
+        """Return the effects for a population: coefficients, standard errors, tests, confidence intervals.
+
+        For fits with ``inference="sandwich"``. Standard errors count sampling and every privacy noise. Free: computed
+        from released values. ``docs/inference.md`` says what is estimated, and when intervals fail to cover it.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            About how often an interval covers its effect, one by one.
+
+        Returns
+        -------
+        Summary
+            Prints as a table; ``frame`` is a data frame.
+
+        Raises
+        ------
+        Unsupported
+            Where there is none; the message says why, and what would help.
+
+        Examples
+        --------
+        >>> model.summary()
+        Traceback (most recent call last):
+        discreet.errors.Unsupported: nothing was reserved for standard errors: fit again with inference='sandwich' ...
+        """
+        from discreet.models.inference.summarize import summary_of
+
+        check_is_fitted(self)
+        return summary_of(self, level)
+
+    def predict_interval(self, X: Any, level: float = 0.95) -> "MeanInterval":
+        """Return predicted means with confidence intervals; for two classes the probability of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records that the caller may see.
+        level : float, default=0.95
+            About how often an interval covers the mean of all records with these features.
+
+        Returns
+        -------
+        MeanInterval
+            ``mean``, ``low`` and ``high``.
+
+        Raises
+        ------
+        Unsupported
+            Where there is no summary.
+
+        Examples
+        --------
+        >>> model.predict_interval(X[:3])
+        Traceback (most recent call last):
+        discreet.errors.Unsupported: nothing was reserved for standard errors: fit again with inference='sandwich' ...
+        """
+        from discreet.models.inference.summarize import mean_interval
+
+        check_is_fitted(self)
+        X = validate_data(self, container_of(X), reset=False, dtype=np.float64)
+        return mean_interval(self, self._within(X), level)
 
     def forecast(
         self,

@@ -190,6 +190,8 @@ class DPLogisticRegression(_DPClassifier):
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
+        inference: str | None = None,
+        cov_type: str = "robust",
         ledger: Any = None,
         dataset: str | None = None,
         verbose: bool = False,

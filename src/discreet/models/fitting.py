@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -19,10 +19,10 @@ from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
 from discreet.models.lifecycle import Certify, Priced
-from discreet.models.solver_choice import choose_solver
+from discreet.models.solver_choice import choose_solver, inferring
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Watched
+from discreet.solvers.base import UNWATCHED, Effects, Watched
 from discreet.typing import Floats
 
 LARGEST_DEFAULT_DELTA = 1e-6
@@ -40,24 +40,28 @@ class Fitted:
     certificate: Certificate
     coef_noise: Floats | None = None
     intercept_noise: Floats | None = None
+    effects: Effects | None = None
 
     def text(self) -> str:
         """All of it as JSON: what a ledger keeps under a charge's id."""
         arrays = {name: getattr(self, name) for name in ("coef", "intercept", "coef_noise", "intercept_noise")}
         stored = {name: None if values is None else values.tolist() for name, values in arrays.items()}
-        return json.dumps({**stored, "certificate": self.certificate.to_json()})
+        known = {} if self.effects is None else {"effects": self.effects.to_dict()}
+        return json.dumps({**stored, "certificate": self.certificate.to_json(), **known})
 
     @classmethod
     def from_text(cls, text: str) -> "Fitted":
         """The inverse of ``text``."""
         stored = json.loads(text)
         certificate = Certificate.from_json(stored["certificate"])
-        spread = (stored[name] for name in ("coef_noise", "intercept_noise"))
+        spread = [stored[name] for name in ("coef_noise", "intercept_noise")]
         return cls(
             np.array(stored["coef"], dtype=float),
             np.array(stored["intercept"], dtype=float),
             certificate,
-            *(None if values is None else np.array(values, dtype=float) for values in spread),
+            None if spread[0] is None else np.array(spread[0], dtype=float),
+            None if spread[1] is None else np.array(spread[1], dtype=float),
+            Effects.from_dict(stored["effects"]) if "effects" in stored else None,
         )
 
 
@@ -140,6 +144,8 @@ class FitSettings:
     allow_large_delta: bool = False
     ledger: Any = None
     dataset: str | None = None
+    inference: Any = None
+    cov_type: str = "robust"
 
     def prepare(self, X: Any, y: Any, groups: Any) -> "Prepared":
         """Declare, plan and price: everything about a fit that is known without its records."""
@@ -153,6 +159,8 @@ class FitSettings:
         budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
         with remembered_prices():  # a solver may ask for the noise of its plan before it makes it
             chosen, reason = choose_solver(self.solver, domain, self.loss, self.penalty, budget)
+            if self.inference not in (None, False):
+                chosen = inferring(self.inference, self.cov_type, chosen, domain, self.loss, self.penalty, budget)
             plan = data.with_reading(chosen.plan(domain, self.loss, self.penalty), pure=budget.is_pure)
             return Prepared(self, data, domain, chosen, reason, price_plan(plan, budget))
 
@@ -203,7 +211,8 @@ def fit_model(
         solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
         noise = solution.noise if priced.budget.is_private else np.zeros_like(solution.coefficients)
         spread = (None, None) if noise is None else _in_own_units(noise, data, fit)
-        return (*_in_own_units(solution.coefficients, data, fit), *spread), claim, curator.issued
+        found = solution.effects and _effects(solution.effects, data, fit)
+        return (*_in_own_units(solution.coefficients, data, fit), *spread, found), claim, curator.issued
 
     words = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
     try:
@@ -219,9 +228,18 @@ def fit_model(
 
 def _in_own_units(w: Floats, data: PrivateData, fit: FitSettings) -> tuple[Floats, Floats]:
     """Training coordinates back to the user's: post-processing with declared, positive numbers, so for spreads too."""
-    columns = np.atleast_2d(w.T) * data.target_scale(fit.loss)
-    scale = data.scaling.scale
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    coef = columns[:, : data.n_columns] * inverse
+    columns = np.atleast_2d(w.T) * _units(data, fit)
     intercept = columns[:, -1] if fit.fit_intercept else np.zeros(len(columns))
-    return coef, intercept.copy()
+    return columns[:, : data.n_columns], intercept.copy()
+
+
+def _effects(effects: Effects, data: PrivateData, fit: FitSettings) -> Effects:
+    """Effects in the user's units, residuals in the target's."""
+    return replace(effects.through(_units(data, fit)), deviation=effects.deviation * data.target_scale(fit.loss))
+
+
+def _units(data: PrivateData, fit: FitSettings) -> Floats:
+    """What each coefficient is multiplied by, the intercept last where there is one."""
+    scale = np.append(data.scaling.scale, [1.0] * fit.fit_intercept)
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    return np.asarray(inverse * data.target_scale(fit.loss))

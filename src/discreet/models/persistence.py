@@ -3,6 +3,7 @@
     header.json     {"body": ..., "sha256": of the body's canonical JSON}
     coef.npy, intercept.npy
     coef_noise.npy, intercept_noise.npy     where it is known what the noise did
+    effects.npy                             covariances of the coefficients, where they were estimated
 
 The body holds the format's version, the estimator's name, its parameters, the certificate, the names of
 the features, the declared classes, and the SHA-256 of each array's file. Everything in it is declared or
@@ -41,6 +42,7 @@ from discreet.losses.base import LOSSES
 from discreet.models.base import DPLinearModel
 from discreet.models.registry import MODELS
 from discreet.penalties.base import PENALTIES
+from discreet.solvers.base import FIGURES, MATRICES, Effects
 from discreet.solvers.registry import PARTS, SOLVERS
 from discreet.typing import Floats
 
@@ -49,7 +51,17 @@ _HEADER = "header.json"
 _ARRAYS = ("coef.npy", "intercept.npy")
 _NOISE = ("coef_noise.npy", "intercept_noise.npy")
 _NOISE_FIELDS = ("coef_noise_", "intercept_noise_")
-_CONTENTS = (set(_ARRAYS), {*_ARRAYS, *_NOISE})  # what an archive may hold beside its header
+_EFFECTS = "effects.npy"
+_LATER = {"inference", "cov_type"}
+"""Parameters that models of earlier versions were saved without: they have their defaults."""
+_DRAWS = "draws.npy"
+_CONTENTS = (  # what an archive may hold beside its header
+    set(_ARRAYS),
+    {*_ARRAYS, *_NOISE},
+    {*_ARRAYS, _EFFECTS},
+    {*_ARRAYS, _EFFECTS, _DRAWS},
+)
+MOST_DRAWS = 100_000
 _REMEDY = "import the module that registers it (command line: DISCREET_PLUGINS), then load again"
 LABEL_BYTES = 1 << 24
 """The most memory that the declared classes of a saved model may take, as an array."""
@@ -82,6 +94,11 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
     spread = [getattr(model, name, None) for name in _NOISE_FIELDS]
     if not any(values is None for values in spread):
         arrays |= {name: _array_bytes(values) for name, values in zip(_NOISE, spread, strict=True)}
+    effects = getattr(model, "effects_", None)
+    if effects is not None:
+        arrays[_EFFECTS] = _array_bytes(np.stack([getattr(effects, name) for name in MATRICES]))
+        if effects.draws is not None:
+            arrays[_DRAWS] = _array_bytes(effects.draws)
     if not _is_finite(model):
         raise Unsupported("the model is not saved, since its coefficients are not all finite: fit it again")
     names = getattr(model, "feature_names_in_", None)
@@ -100,6 +117,9 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
         "classes": None if classes is None else {"dtype": classes.dtype.str, "labels": _encoded(classes.tolist())},
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in arrays.items()},
     }
+    if effects is not None:
+        figures = {name: float(getattr(effects, name)) for name in FIGURES}
+        body["effects"] = {**figures, "draws": 0 if effects.draws is None else len(effects.draws)}
     header = json.dumps({"body": body, "sha256": _body_sum(body)}, indent=1, sort_keys=True, allow_nan=False)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
@@ -186,7 +206,7 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
         raise UnreadableModel(f"the saved model is none of {', '.join(MODELS.class_names())}: {_REMEDY}")
     params = {name: _decoded(value) for name, value in body["params"].items()}
     model = cls(**params)
-    if set(params) != set(model.get_params(deep=False)):
+    if set(model.get_params(deep=False)) - set(params) - _LATER or set(params) - set(model.get_params(deep=False)):
         raise UnreadableModel("the saved parameters are not those of its estimator: save it again with this version")
     if type(body["n_features"]) is not int:
         raise UnreadableModel("the saved model is not consistent: its number of features is no whole number")
@@ -205,6 +225,16 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
     if _NOISE[0] in members:
         model.coef_noise_ = _array(members[_NOISE[0]], (*outputs, model.n_features_in_))
         model.intercept_noise_ = _array(members[_NOISE[1]], outputs)[()]
+    model.effects_ = None
+    if _EFFECTS in members:
+        size = model.n_features_in_ + bool(params["fit_intercept"])
+        matrices = _array(members[_EFFECTS], (len(MATRICES), size, size))
+        count = body["effects"]["draws"]
+        if type(count) is not int or not 0 <= count <= MOST_DRAWS or (count > 0) != (_DRAWS in members):
+            raise UnreadableModel("the saved model is not consistent: its number of draws is not that of its arrays")
+        draws = _array(members[_DRAWS], (count, size + 1)) if count else None
+        stored = {**dict(zip(MATRICES, matrices, strict=True)), **body["effects"], "draws": draws}
+        model.effects_ = Effects.from_dict(stored)
     if not _is_finite(model):
         raise UnreadableModel(
             "the saved model's coefficients, intercepts or noise are not all finite numbers: do not rely on it"
@@ -224,7 +254,7 @@ def _checked_body(members: Mapping[str, bytes]) -> dict[str, Any]:
             f"the model was saved in another format than {FORMAT}: read it with the version that wrote it"
         )
     arrays = members.keys() - {_HEADER}
-    if set(body) != _BODY or set(body["sha256"]) != arrays:
+    if set(body) != _BODY | ({"effects"} if _EFFECTS in arrays else set()) or set(body["sha256"]) != arrays:
         raise UnreadableModel("this is not a saved model: fields of its header are missing or unknown")
     for name in arrays:
         if hashlib.sha256(members[name]).hexdigest() != body["sha256"][name]:
@@ -260,6 +290,8 @@ def _is_finite(model: DPLinearModel) -> bool:
     """Whether a model can predict: NaN and infinities are the mark of a file that was made up, or of a failed fit."""
     names = ("coef_", "intercept_", *_NOISE_FIELDS)
     values = [getattr(model, name, None) for name in names]
+    effects = getattr(model, "effects_", None)
+    values += [] if effects is None else list(vars(effects).values())
     return all(value is None or bool(np.isfinite(value).all()) for value in values)
 
 

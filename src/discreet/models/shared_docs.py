@@ -27,6 +27,13 @@ PARAMETERS = {
     "neighbors": ("str", 'What a neighbor is: ``"replace_one"``, ``"zero_out"`` or ``"add_remove"``.'),
     "allow_large_delta": ("bool", "Permit delta >= 1/n, which allows publishing a whole record."),
     "fit_intercept": ("bool", "Whether there is a constant feature."),
+    "inference": (
+        "str or None",
+        '``"sandwich"``: reserve a part of the budget for standard errors, confidence intervals and p-values of a\n'
+        'population\'s effects; see ``summary``. ``"bootstrap"``: the same, with intervals and a correction of bias\n'
+        "from 200 fits on simulated tables. None: nothing is reserved.",
+    ),
+    "cov_type": ("str", '``"robust"``, ``"model"`` or ``"cluster"``: which covariance ``inference`` estimates.'),
     "ledger": (
         "Ledger, str, Path or False",
         "Where fits are charged before they read a record. None: the configured ledger; False: none.",

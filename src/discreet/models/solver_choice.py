@@ -13,6 +13,8 @@ from discreet.solvers.base import Solver
 from discreet.solvers.registry import SOLVERS, filled, solver_named
 
 ESTIMATE_FIRST = "estimating the mean and covariance first improves accuracy"
+INFERENCES = ("sandwich", "bootstrap")
+"""What ``inference=`` takes."""
 
 
 def solver_names() -> tuple[str, ...]:
@@ -36,6 +38,17 @@ def choose_solver(
     name, why = (solver, f"{solver} was asked for") if solver != "auto" else automatic(domain, loss, penalty, budget)
     made = solver_named(name, domain, loss, penalty, budget)
     return made, (why, "unset parameters were chosen from declared facts only")
+
+
+def inferring(
+    inference: str, cov_type: str, solver: Solver, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
+) -> Solver:
+    """Return a solver that refines what ``solver`` finds and estimates its covariance; refuse what cannot be."""
+    from discreet.solvers.sandwich import Sandwich  # here: a fit imports no solver but its own
+
+    if inference not in INFERENCES:
+        raise Unsupported(f"inference must be one of {', '.join(INFERENCES)}, or None")
+    return Sandwich(solver, cov_type).filled(domain, loss, penalty, budget)
 
 
 def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[str, str]:

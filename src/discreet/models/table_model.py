@@ -17,6 +17,7 @@ from discreet.curator import Layout, TableStream, source_of
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.fitting import Quote
+from discreet.models.inference.table_effects import TableEffects
 from discreet.models.lazy import lazily
 from discreet.models.registry import MODELS, default_model
 from discreet.models.scoring import PrivateScore, private_score, public_score
@@ -25,7 +26,7 @@ from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
 
-class TableModel(BaseEstimator):
+class TableModel(TableEffects, BaseEstimator):
     """Private linear model of a table: reads files or data frames by a schema, in blocks, and keeps names.
 
     Parameters
@@ -44,7 +45,7 @@ class TableModel(BaseEstimator):
     estimator_ : estimator
         The fitted model of the encoded features.
     schema_ : Schema
-        The schema that it was fitted by: with estimated ranges in the place of private ones.
+        The schema of the fit: with estimated ranges in the place of private ones.
     certificate_ : Certificate
         What may be claimed of the model.
 
@@ -60,7 +61,6 @@ class TableModel(BaseEstimator):
     """
 
     estimator_: DPLinearModel
-    schema_: Schema
 
     def __init__(self, schema: Schema, estimator: DPLinearModel | None = None, *, checks: bool = True) -> None:
         self.schema = schema
@@ -201,8 +201,7 @@ class TableModel(BaseEstimator):
         """
         if not hasattr(self._fitted, method):
             raise Unsupported(f"{type(self._fitted).__name__} has no {method}")
-        for block in TableStream(source_of(data, self.schema.separator), self.schema_, with_target=False).blocks():
-            yield getattr(self._fitted, method)(np.nan_to_num(block.features))
+        yield from map(getattr(self._fitted, method), self._features(data))
 
     def rows(self, data: Any) -> TableStream:
         """Return rows with their targets, encoded as the model needs them: for scores.
@@ -381,6 +380,10 @@ class TableModel(BaseEstimator):
 
     def _unfitted(self, stream: TableStream) -> Any:
         return clone(self._chosen).set_params(bounds=stream.bounds)
+
+    def _features(self, data: Any) -> Iterator[Floats]:
+        for block in TableStream(source_of(data, self.schema.separator), self.schema_, with_target=False).blocks():
+            yield np.nan_to_num(block.features)
 
     @property
     def _fitted(self) -> DPLinearModel:

@@ -10,6 +10,8 @@ from discreet.solvers.newton import NewtonDescent as NewtonDescent
 from discreet.solvers.objective import ObjectivePerturbation as ObjectivePerturbation
 from discreet.solvers.output import OutputPerturbation as OutputPerturbation
 from discreet.solvers.registry import register as register
+from discreet.solvers.sandwich import Sandwich as Sandwich
+from discreet.solvers.sandwich_rules import Limits as Limits
 from discreet.solvers.sgd import StochasticGradientDescent as StochasticGradientDescent
 from discreet.solvers.standardized import Standardized as Standardized
 from discreet.solvers.svrg import VarianceReducedDescent as VarianceReducedDescent

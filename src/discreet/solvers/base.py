@@ -32,8 +32,8 @@ One vocabulary, with one meaning and one type in every solver. None, where it is
 ================================  =====================================================================================
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
@@ -50,6 +50,7 @@ from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
+    from discreet.solvers.stage import Estimate
 
 PARTS = 20
 """How often the progress of a compiled run of steps is shown."""
@@ -100,12 +101,67 @@ class Trace(Protocol):
         ...
 
 
+MATRICES = ("covariance", "privacy", "metric", "blind", "design")
+FIGURES = ("wobble", "mean_curvature", "steps", "deviation", "count")
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a solver tells of how far its coefficients are from a population's, in training coordinates.
+
+    Matrices of all coefficients, released or made of released values. ``covariance`` counts sampling and every noise,
+    ``privacy`` the noise alone. ``metric`` is the inverse of the noisy second moment, ``blind`` the part of it that
+    lies in directions which noise hides; ``design`` is the inverse of the mean Hessian. ``wobble`` is how uncertain a
+    variance is, in units of its privacy part, and ``mean_curvature`` the mean of the loss's curvature; ``steps`` tells
+    how far the averaged steps went each, in units of the mean's deviation; ``deviation`` is a residual's, and ``count``
+    the number of records as far as it is public.
+    ``draws`` are errors of a parametric bootstrap, one row per simulated table, and in the last column its standard
+    errors over the fit's own.
+    """
+
+    covariance: Floats
+    privacy: Floats
+    metric: Floats
+    blind: Floats
+    design: Floats
+    wobble: float = 0.0
+    mean_curvature: float = 1.0
+    steps: float = 0.0
+    deviation: float = 1.0
+    count: float = 0.0
+    draws: Floats | None = None
+
+    def through(self, units: Floats) -> "Effects":
+        """Return the same for coefficients that are multiplied by ``units``, or mapped by a matrix."""
+        linear = np.diag(units) if units.ndim == 1 else units
+        moved = {name: linear @ getattr(self, name) @ linear.T for name in MATRICES}
+        draws = None if self.draws is None else np.column_stack([self.draws[:, :-1] @ linear.T, self.draws[:, -1]])
+        return replace(self, **moved, draws=draws)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, object]) -> "Effects":
+        """Return what ``to_dict`` was made of."""
+        covariance, privacy, metric, blind, design = (np.array(stored[name], dtype=np.float64) for name in MATRICES)
+        draws = None if stored.get("draws") is None else np.array(stored["draws"], dtype=np.float64)
+        wobble, curvature, steps, deviation, count = (float(str(stored[name])) for name in FIGURES)
+        return cls(covariance, privacy, metric, blind, design, wobble, curvature, steps, deviation, count, draws)
+
+
 @dataclass(frozen=True)
 class Solution:
-    """What a solver returns: the released coefficients, in training coordinates, (p,) or (p, K), and its trace."""
+    """What a solver returns: the released coefficients, in training coordinates, (p,) or (p, K), and its trace.
+
+    ``estimate`` is what a stage released of the shape of the records; ``effects`` are for a population.
+    """
 
     coefficients: Floats
     trace: Trace | None = None
+    estimate: "Estimate | None" = None
+    effects: Effects | None = None
 
     @cached_property
     def noise(self) -> Floats | None:

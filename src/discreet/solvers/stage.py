@@ -114,7 +114,7 @@ class Stage(ABC):
         own = self.releases(domain, loss)
         rest = 1.0 - sum(1.0 / release.relative_noise**2 for release in own)
         inner = self._inner(domain, loss, penalty)
-        scale = math.sqrt(sum(map(_weight, inner)) / rest)
+        scale = math.sqrt(sum(map(release_weight, inner)) / rest)
         scaled = (replace(release, relative_noise=release.relative_noise * scale) for release in inner)
         return Plan((*own, *scaled, *count_release(domain, shares_to_noise(COUNT_SHARE))))
 
@@ -158,7 +158,7 @@ class Stage(ABC):
         extra = 0.0 if smooth or not admitted.intercept else estimate.target.noise  # corners may keep a wrong center
         trace = StageTrace(found, estimate.recoding, admitted, curator.loss, estimate.spectrum, extra)
         w = estimate.recoding.coefficients(found.coefficients)
-        return Solution(w if smooth else penalty.prox(w, 0.0), trace)  # into a box; moves nothing else
+        return Solution(w if smooth else penalty.prox(w, 0.0), trace, estimate)  # into a box; moves nothing else
 
     def _penalty(self, penalty: Penalty, recoding: Recoding, admitted: Domain) -> Penalty:
         """Return the penalty in recoded coordinates: each on its own scale, the intercept at the center."""
@@ -191,7 +191,7 @@ def quadratic(penalty: Penalty, recoding: Recoding, admitted: Domain) -> Penalty
     return Quadratic(*affine(recoding, admitted), penalty.strong_convexity / recoding.target_scale**2)
 
 
-def _weight(release: Release) -> float:
+def release_weight(release: Release) -> float:
     """Return what a release costs about, in units of a Gaussian one of noise multiplier 1."""
     sampled = (release.sampling_numerator / SAMPLING_DENOMINATOR) ** 2
     return sampled * (0.25 if release.mechanism == "exponential" else 1.0) * release.count / release.relative_noise**2

@@ -197,7 +197,7 @@ class Whitened(Stage):
         margins = margins_of(estimate.spectrum, found.coefficients)
         calibrated = calibrate(curator, estimate.recoding, found.coefficients, *margins, penalty, n, noise)
         trace = CalibratedTrace(done.trace, calibrated.share, calibrated.deviations)
-        return Solution(calibrated.coefficients, trace)
+        return Solution(calibrated.coefficients, trace, estimate)
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:

@@ -1,0 +1,46 @@
+"""``python -m benchmarks inference``: do confidence intervals for effects cover them, and how wide are they?"""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from benchmarks.comparisons.inference import DESIGNS, QUICK, run
+from benchmarks.pages.generated import rewrite
+from benchmarks.pages.inference import markdown
+from benchmarks.problems.effects import SYNTHETIC
+from discreet.cli.console import Console
+from discreet.cli.errors import Refused
+
+
+def inference(
+    data: Annotated[Path | None, typer.Option(help="Folder with the public tables; without it: none of these.")] = None,
+    repetitions: Annotated[int, typer.Option(min=1, max=100_000, help="Tables per design.")] = 200,
+    only: Annotated[list[str] | None, typer.Option(help="Designs whose name has this in it; repeatable.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Two small designs, ten tables each: does it run?")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files that are written.")] = Path(
+        "build/inference"
+    ),
+    page: Annotated[Path | None, typer.Option(help="A Markdown page whose generated table is replaced.")] = None,
+) -> None:
+    """Fit many tables with known effects, with inference="sandwich", and count how often intervals cover them.
+
+    Writes a file of all estimates per design (a second run goes on where the first stopped) and inference.md.
+    """
+    console, start = Console(highlight=False), time.perf_counter()
+    designs = QUICK if quick else tuple(one for one in DESIGNS if data is not None or one.data in SYNTHETIC)
+    designs = tuple(one for one in designs if not only or any(part in one.name for part in only))
+    if not designs:
+        raise Refused("no design has such a name: leave out --only, or name the folder of public tables with --data")
+    repetitions = min(repetitions, 10) if quick else repetitions
+    out.mkdir(parents=True, exist_ok=True)
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("Fitting", total=len(designs) * repetitions)
+        run(designs, repetitions, out, data, lambda: bar.advance(task))
+    text = markdown(out / f"{design.name}.json" for design in designs)
+    (out / "inference.md").write_text(text + "\n", encoding="utf-8")
+    rewrite(page, text, "inference")
+    console.print(text, markup=False, soft_wrap=True)
+    console.print(f"\nWritten to {out} in {time.perf_counter() - start:.0f} s", soft_wrap=True)

@@ -1,0 +1,265 @@
+"""What intervals for a population's effects need: weighted gradients, curvature, scores' covariance, slopes' size.
+
+All are sums over records at a released point, in recoded coordinates. ``reach`` is a length: a row of length r counts
+with the weight min(1, (reach / r)^2), a function of its features alone. Where the loss has a slope of at most L, a
+clip of L reach then cuts nothing off, and an equation of weighted gradients stays centered at the model's coefficients.
+"""
+
+from __future__ import annotations  # nested functions would build their annotations on every call
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.curator.engines.base import ExactSum, LocalEngine, unit_bounds
+from discreet.curator.engines.dense import DenseEngine
+from discreet.curator.kernels import effects as kernels
+from discreet.curator.kernels.gradients import gradient_over_tiles
+from discreet.curator.kernels.moments import outer_sums
+from discreet.curator.known_answers.effects import check_effect_kernels
+from discreet.curator.lattice.lattice import ROOT_TWO, Unit, Weights, place_weights
+from discreet.errors import PlanViolation, Unsupported
+from discreet.losses.base import Loss
+from discreet.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    from discreet.accounting.plan import Release
+    from discreet.curator.session import Session
+
+_MOST_BOUND = 1 << 40
+_LONGEST = 1 << 31
+_UNITS = 4096
+"""Units whose scores are held at a time."""
+
+
+@dataclass(frozen=True)
+class EffectQuery(ExactSum):
+    """Sums at a point: which weights, which loss, on which lattice; ``reach`` in units of the grid.
+
+    ``bound`` is B; ``scale`` is lattice steps per unit of what is summed, in units of the grid.
+    """
+
+    weights: Weights
+    loss: Loss
+    bound: int
+    scale: float
+    reach: float = math.inf
+
+    def row_weights(self, engine: LocalEngine) -> Floats:
+        """Return each row's weight, a person's k rows a k-th each: min(1, (reach / r)^2), r >= its length."""
+        r = np.maximum(engine.records.norms, 1).astype(np.float64)
+        return np.asarray(engine.weights * np.square(np.minimum(1.0, self.reach / r)))
+
+    def _facts(self, engine: LocalEngine, limits: Floats) -> tuple[Floats, Integers, float]:
+        if not isinstance(engine, DenseEngine) or len(self.weights.integers) != 1:
+            raise Unsupported("effects are estimated for dense records and one output")
+        facts = np.column_stack([engine.records.targets, self.row_weights(engine), limits])
+        return facts, self.weights.integers[0].astype(np.int64), self.weights.margin_scale(engine.grid)
+
+
+@dataclass(frozen=True)
+class WeightedGradientQuery(EffectQuery):
+    """The sum of weighted gradients c x, |c| ||x|| <= B; ``scale`` as in ``GradientQuery``."""
+
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return the exact sum in lattice steps."""
+        if not isinstance(engine, DenseEngine) or len(self.weights.integers) != 1:
+            raise Unsupported("effects are estimated for dense records and one output")
+        tiles, w = engine.tiles, self.weights.integers[0]
+        limits, weights = tiles.limits.of(self.bound, False), engine.tiled(self.row_weights(engine))
+        point = (w, self.weights.margin_scale(engine.grid), self.scale, self.loss)
+
+        def part(first: int, last: int) -> Integers:
+            out, cut = np.zeros(w.size, dtype=np.int64), slice(first, last)
+            room = np.empty(tiles.cells.shape[2], dtype=np.int64), np.empty(tiles.cells.shape[2], dtype=np.int32)
+            gradient_over_tiles(tiles.cells[cut], tiles.targets[cut], weights[cut], limits[cut], *point, *room, out)
+            return out
+
+        return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)
+
+
+@dataclass(frozen=True)
+class CurvatureQuery(EffectQuery):
+    """The sum of c x x^T with c >= 0 a row's weighted curvature and c ||x||^2 <= B."""
+
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return the exact sum in lattice steps, (p, p)."""
+        _check_bound(self.bound)
+        squared = np.square(np.minimum(engine.records.norms, _LONGEST))
+        limits = np.where(squared > 0, unit_bounds(self.bound, engine.records) // np.maximum(squared, 1), 0)
+        facts, w, margin = self._facts(engine, limits.astype(np.float64))
+        rows = engine.records.rows
+        assert rows is not None
+
+        def part(first: int, last: int) -> Integers:
+            out, cut = np.zeros((w.size, w.size), dtype=np.int64), slice(first, last)
+            coefficients = np.empty(last - first, dtype=np.int64)
+            kernels.curvature_coefficients(rows[cut], facts[cut], w, margin, self.scale, self.loss, coefficients)
+            outer_sums(rows[cut], coefficients, out)
+            return out
+
+        return engine.workers.sum(part, len(rows), rows.size * w.size)
+
+
+@dataclass(frozen=True)
+class ScoreQuery(EffectQuery):
+    """The sum over records (persons) of s s^T, s a unit's whole score, of norm at most the root of B.
+
+    ``scale`` is steps of s per unit of weighted slope times row, in units of the grid.
+    """
+
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return the exact sum in lattice steps, (p, p)."""
+        _check_bound(self.bound)
+        records = engine.records
+        facts, w, margin = self._facts(engine, np.zeros(records.n_rows))
+        assert records.rows is not None
+        starts = np.arange(records.n_rows + 1, dtype=np.int64) if records.starts is None else records.starts
+        rows, limit = records.rows, math.isqrt(self.bound)
+
+        def part(first: int, last: int) -> Integers:
+            out = np.zeros((w.size, w.size), dtype=np.int64)
+            for begin in range(first, last, _UNITS):
+                end = min(last, begin + _UNITS)
+                scores, some = np.empty((end - begin, w.size), dtype=np.int32), starts[begin : end + 1]
+                kernels.unit_scores(rows, facts, some, w, margin, self.scale, self.loss, limit, scores)
+                outer_sums(scores, np.ones(len(scores), dtype=np.int64), out)
+            return out
+
+        return engine.workers.sum(part, len(starts) - 1, rows.size * w.size)
+
+
+@dataclass(frozen=True)
+class SlopeQuery(EffectQuery):
+    """The sum of squared slopes, each at most B, a person's k rows B // k each."""
+
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return the exact sum in lattice steps, an array of one number."""
+        limits = unit_bounds(self.bound, engine.records) * (engine.records.norms > 0)
+        facts, w, margin = self._facts(engine, limits.astype(np.float64))
+        rows = engine.records.rows
+        assert rows is not None
+
+        def part(first: int, last: int) -> Integers:
+            cut = slice(first, last)
+            return np.array([kernels.squared_slope_sum(rows[cut], facts[cut], w, margin, self.scale, self.loss)])
+
+        return engine.workers.sum(part, len(rows), rows.size)
+
+
+def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: float) -> Floats:
+    """Return the sum of gradients at ``w``, weighted by their rows' lengths, each clipped, plus noise.
+
+    Privacy
+    -------
+    Sensitivity: as ``noisy_gradient``. A row's weight depends on that row and on ``reach`` alone and multiplies its
+    coefficient c before the executed clip |c| <= B // r, r >= ||x|| (a person's k rows (B // k) // r); a null record
+    contributes 0. B under ``zero_out`` and ``add_remove``, 2 B under ``replace_one``, whatever the weights are.
+    Mechanism: sum + round(2^m N(0, I)).
+    Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
+    Conditions: w, clip and reach depend on public and released values only.
+    """
+    release, unit = _asked(session, "noisy_weighted_gradient", w, clip, reach, session.factor)
+    drawn = session.noise(release, unit, w.size)
+    query = WeightedGradientQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 1))
+    exact = session.engine.total(query)
+    return np.asarray(session.release(release, unit, exact, exact + drawn) * unit.step, dtype=np.float64)
+
+
+def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float) -> Floats:
+    """Return the sum of the weighted losses' Hessians at ``w``, symmetric, each within a Frobenius norm of ``clip``.
+
+    Privacy
+    -------
+    Sensitivity: a record contributes c x x^T with an integer 0 <= c <= B // r^2, r >= ||x||, checked in integers,
+    whatever the loss returns, and ||x x^T||_F = ||x||^2; a person's k rows B // k each; a null record 0. So B under
+    ``zero_out`` and ``add_remove``. Under ``replace_one`` contributions P and Q are positive semidefinite, so
+    <P, Q> >= 0 and ||P - Q||^2 <= ||P||^2 + ||Q||^2 <= 2 B^2: sqrt(2) B.
+    Mechanism: sum + round(2^m N(0, I)) with p^2 independent entries; making the noisy matrix symmetric is
+    post-processing. The sum is exact (``kernels/moments.py``).
+    Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
+    Conditions: w, clip and reach depend on public and released values only.
+    """
+    release, unit = _asked(session, "noisy_curvature", w, clip, reach, _root_two(session))
+    drawn = session.noise(release, unit, w.size**2)
+    query = CurvatureQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 2))
+    return _symmetric(session, release, unit, session.engine.total(query), drawn)
+
+
+def noisy_score_covariance(session: Session, w: Floats, *, clip: float, reach: float) -> Floats:
+    """Return the sum over records (persons) of s s^T, s the weighted gradient at ``w``, within a norm of ``clip``.
+
+    Privacy
+    -------
+    Sensitivity: a record (a person, whose k rows are added up first, a k-th each) contributes s s^T with an integer
+    vector s of norm at most b, b^2 <= B, checked in integers; ||s s^T||_F = ||s||^2 <= B; a null record has s = 0. So
+    B under ``zero_out`` and ``add_remove``, and sqrt(2) B under ``replace_one``, as s s^T is positive semidefinite
+    (``noisy_curvature``).
+    Mechanism: sum + round(2^m N(0, I)) with p^2 independent entries; making the noisy matrix symmetric is
+    post-processing. Entries of s s^T are integers of at most B <= 2^40, so sums are exact (``kernels/moments.py``).
+    Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
+    Conditions: w, clip and reach depend on public and released values only. ``clip`` bounds ||s||^2.
+    """
+    release, unit = _asked(session, "noisy_score_covariance", w, clip, reach, _root_two(session))
+    drawn = session.noise(release, unit, w.size**2)
+    scale = math.isqrt(unit.bound) / (math.sqrt(clip) * session.engine.grid.one)
+    query = ScoreQuery(*_point(session, w), unit.bound, scale, reach * session.engine.grid.one)
+    whole = unit.bound / math.isqrt(unit.bound) ** 2
+    return _symmetric(session, release, unit, session.engine.total(query), drawn) * whole
+
+
+def noisy_squared_slopes(session: Session, w: Floats, *, clip: float) -> float:
+    """Return the sum of squared slopes of the loss at ``w``, each at most ``clip``, plus noise: a residual's scale.
+
+    Privacy
+    -------
+    Sensitivity: a record contributes an integer from 0 to B, a person's k rows from 0 to B // k each, a null record 0.
+    Two numbers in [0, B] are at most B apart: B under every relation.
+    Mechanism: sum + round(2^m N(0, 1)).
+    Event: ``Gaussian`` at 2^m / B >= the planned multiplier.
+    Conditions: w and clip depend on public and released values only.
+    """
+    release, unit = _asked(session, "noisy_squared_slopes", w, clip, math.inf, 1)
+    drawn = session.noise(release, unit, 1)
+    exact = session.engine.total(SlopeQuery(*_point(session, w), unit.bound, 1.0 / unit.step))
+    return float(session.release(release, unit, exact, exact + drawn, factor=1)[0]) * unit.step
+
+
+def _asked(session: Session, query: str, w: Floats, clip: float, reach: float, factor: object) -> tuple[Release, Unit]:
+    """Check what is asked, spend, and return the release's lattice."""
+    if w.shape != session.domain.shape or w.ndim != 1:
+        raise PlanViolation(f"weights must have shape {session.domain.shape}, of one output")
+    if session.budget.is_pure or session.engine.is_sparse:
+        raise Unsupported("effects are estimated of dense records, with a delta above 0")
+    if not reach > 0:
+        raise PlanViolation("reach is a length: give a positive number")
+    check_effect_kernels(session.loss)
+    release = session.spend(query, clip)
+    return release, session.unit(release, clip, factor)  # type: ignore[arg-type]
+
+
+def _point(session: Session, w: Floats) -> tuple[Weights, Loss]:
+    return place_weights(w, session.engine.grid), session.loss
+
+
+def _scaled(session: Session, unit: Unit, reach: float, power: int) -> tuple[float, float]:
+    """Return lattice steps per unit of the grid (squared), and the reach in units of the grid."""
+    one = float(session.engine.grid.one)
+    return 1.0 / (unit.step * one**power), reach * one
+
+
+def _root_two(session: Session) -> object:
+    return ROOT_TWO if session.factor == 2 else session.factor
+
+
+def _symmetric(session: Session, release: Release, unit: Unit, exact: Integers, drawn: Integers) -> Floats:
+    noisy = exact + drawn.reshape(exact.shape)
+    whole = session.release(release, unit, exact, noisy, factor=_root_two(session)) * unit.step  # type: ignore[arg-type]
+    return np.asarray(whole + whole.T) / 2.0
+
+
+def _check_bound(bound: int) -> None:
+    if bound > _MOST_BOUND:
+        raise Unsupported("the bound of an outer product must not exceed 2^40")

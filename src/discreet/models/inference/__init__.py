@@ -1,0 +1,1 @@
+"""Effects of a fitted model for a population: summaries, tests, intervals for a mean."""

@@ -1,0 +1,58 @@
+"""Quantiles and p-values of effects whose variance is itself noisy: Student's law with Satterthwaite's freedom."""
+
+import math
+
+import numpy as np
+from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
+
+from discreet.errors import Unsupported
+from discreet.typing import Floats
+
+LEAST_FREEDOM = 4.0
+GAUSSIAN = 1e6
+"""With so many degrees of freedom the law is Gauss's."""
+FEWEST = 4.0
+"""Simulated statistics beyond a quantile that is read off them."""
+
+
+def freedom(wobble: float) -> float:
+    """Return the degrees of freedom of a variance with this relative deviation, at least 4."""
+    return max(LEAST_FREEDOM, 2.0 / wobble**2) if wobble > 0 else math.inf
+
+
+def quantile(level: float, degrees: float) -> float:
+    """Return the half-width of an interval of this level, in standard errors."""
+    at = 0.5 + 0.5 * checked_level(level)
+    return float(ndtri(at) if degrees > GAUSSIAN else stdtrit(degrees, at))
+
+
+def percentile_t(statistics: Floats, level: float) -> tuple[float, float]:
+    """Return the quantiles of simulated statistics; by Gauss's law where they are too few for the level."""
+    tail = 0.5 - 0.5 * checked_level(level)
+    if tail * len(statistics) < FEWEST:
+        middle, spread = float(statistics.mean()), float(statistics.std())
+        return middle - quantile(level, math.inf) * spread, middle + quantile(level, math.inf) * spread
+    low, high = np.quantile(statistics, [tail, 1.0 - tail])
+    return float(low), float(high)
+
+
+def p_value(statistic: float, degrees: float) -> float:
+    """Return the two-sided p-value; NaN for NaN."""
+    if math.isnan(statistic):
+        return math.nan
+    tail = ndtr(-abs(statistic)) if degrees > GAUSSIAN else stdtr(degrees, -abs(statistic))
+    return float(2.0 * tail)
+
+
+def joint_p_value(statistic: float, count: int, degrees: float) -> float:
+    """Return the p-value of Wald's statistic of ``count`` hypotheses."""
+    if degrees > GAUSSIAN:
+        return float(chdtrc(count, statistic))
+    return float(fdtrc(count, degrees, statistic / count))
+
+
+def checked_level(level: float) -> float:
+    """Return a level that is a probability."""
+    if not 0 < level < 1:
+        raise Unsupported("level is a probability between 0 and 1, such as 0.95")
+    return level

@@ -1,0 +1,157 @@
+"""From a fitted model to its summary: units, names, bases, and why there is none."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from discreet.errors import Unsupported
+from discreet.models.inference.summary import HIDDEN, Summary
+from discreet.schema.columns import Category, Number
+from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from discreet.models.base import DPLinearModel
+    from discreet.schema.schema import Schema
+
+INTERCEPT = "intercept"
+FARTHEST = 1.5
+"""Averaged steps that went this many standard errors each have not arrived: noise alone takes them .6 at most."""
+
+
+class MeanInterval(NamedTuple):
+    """Predicted means with intervals: for the mean of all records with these features, not for one record.
+
+    Parameters
+    ----------
+    mean, low, high : ndarray
+        One number per row, on the scale of the target (probabilities for classes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.models import MeanInterval
+    >>> MeanInterval(np.array([0.5]), np.array([0.4]), np.array([0.6])).low
+    array([0.4])
+    """
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = None) -> Summary:
+    """Return the summary of a fitted model, in the columns' own units where there is a schema."""
+    reason = why_not(model)
+    if reason is not None:
+        raise Unsupported(reason)
+    values = np.append(np.ravel(model.coef_), np.ravel(model.intercept_) if model.fit_intercept else [])
+    names, units = _arrays(model) if schema is None else _columns(schema, fit_intercept=model.fit_intercept)
+    assert model.effects_ is not None
+    made = Summary(tuple(names), units @ values, model.effects_.through(units), _facts(model), _ratio(model), level)
+    metric, blind = made.effects.metric, made.effects.blind
+    slopes = range(len(names) - bool(model.fit_intercept and len(names) > 1))
+    if all(blind[j, j] > HIDDEN * metric[j, j] for j in slopes):
+        raise Unsupported(
+            "noise hides every effect of this fit: use more rows, fewer columns, narrower ranges or a larger epsilon"
+        )
+    return made
+
+
+def why_not(model: Any) -> str | None:
+    """Return why a fitted model has no summary, and what would help; None where it has one."""
+    effects = getattr(model, "effects_", None)
+    if effects is None:
+        if getattr(model, "penalty", None) == "l1" or not hasattr(model, "inference"):
+            return (
+                "this model's effects have no standard errors: a penalty with corners moves them to 0, and a hinge has "
+                "no likelihood; use DPLinearRegression, DPRidge, DPHuberRegressor, DPPoissonRegressor or "
+                "DPLogisticRegression with inference='sandwich'"
+            )
+        return (
+            "nothing was reserved for standard errors: fit again with inference='sandwich' (discreet fit --inference "
+            "sandwich); intervals() tells what the privacy noise alone did"
+        )
+    if not effects.steps <= FARTHEST:
+        return (
+            "the steps have not arrived: their estimates cannot be relied on; use more rows, fewer or less correlated "
+            "columns, or a larger epsilon"
+        )
+    return None
+
+
+def mean_interval(model: "DPLinearModel", X: Floats, level: float) -> MeanInterval:
+    """Return predicted means of encoded, clipped rows, with intervals."""
+    summary = summary_of(model, level)
+    rows = np.hstack([X, np.ones((len(X), 1))]) if model.fit_intercept else X
+    ratio = _ratio(model)
+    found = summary.interval(rows)
+    if ratio == "odds ratio":
+        return MeanInterval(*(1.0 / (1.0 + np.exp(-end)) for end in found))
+    return MeanInterval(*(np.exp(end) if ratio else end for end in found))
+
+
+def _arrays(model: Any) -> tuple[list[str], Floats]:
+    named = getattr(model, "feature_names_in_", None)
+    count = model.n_features_in_
+    names = [str(name) for name in named] if named is not None else [f"x{j}" for j in range(count)]
+    names += [INTERCEPT] * bool(model.fit_intercept)
+    return names, np.eye(len(names))
+
+
+def _columns(schema: "Schema", *, fit_intercept: bool) -> tuple[list[str], Floats]:
+    """Return the effects' names and the map to them: numbers per 1, truth against falsehood, cells against a base.
+
+    Where every category (or knot) of a column has a cell, only differences mean something: the first one is the base,
+    and the intercept is that of a row with every column at its base and every number at 0.
+    """
+    from discreet.curator import Layout
+
+    features = Layout(schema).features
+    size = len(features) + fit_intercept
+    rows: list[Floats] = []
+    names: list[str] = []
+    level = np.zeros(size)
+    if fit_intercept:
+        level[-1] = 1.0
+    bases = _bases(schema, [feature.column for feature in features]) if fit_intercept else {}
+    for j, feature in enumerate(features):
+        base = bases.get(feature.column)
+        level[j] -= feature.origin * feature.scale
+        if base == j:
+            level[j] += 1.0
+            continue
+        row = np.zeros(size)
+        row[j] = feature.scale
+        if base is not None:
+            row[base] = -1.0
+        rows.append(row)
+        names.append(feature.name)
+    if fit_intercept:
+        rows.append(level)
+        names.append(INTERCEPT)
+    return names, np.array(rows)
+
+
+def _bases(schema: "Schema", columns: list[str]) -> dict[str, int]:
+    """Return the first feature of every column all of whose cells have a coefficient."""
+    found = {}
+    for name, kind in schema.columns.items():
+        if kind.base is None if isinstance(kind, Category) else isinstance(kind, Number) and bool(kind.knots):
+            found[name] = columns.index(name)
+    return found
+
+
+def _ratio(model: Any) -> str:
+    loss = model._facts()[1]
+    return "odds ratio" if loss.sigmoid_link else "rate ratio" if loss.log_link else ""
+
+
+def _facts(model: Any) -> dict[str, str]:
+    certificate = model.certificate_
+    budget = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.3g}, {certificate.neighbors}"
+    return {
+        "model": type(model).__name__,
+        "covariance": f"{model.cov_type}: sampling and privacy noise, {model.inference}",
+        "guarantee": budget,
+        "target": "the population's unpenalized coefficients, for records clipped to their declared ranges",
+    }

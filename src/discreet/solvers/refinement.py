@@ -1,0 +1,180 @@
+"""Averaged chord steps in whitened coordinates, and the covariance of what they find: post-processing of answers.
+
+See ``sandwich`` for the algorithm. The last k steps have the lengths 1, 1/2, ..., 1/k: on a quadratic
+this is the mean of k whole steps from one point, so that the noise is averaged, and each gradient is asked for at a
+point that is less noisy than a whole step's end. With E = I - H^{-1} H_true, what is left of the start is about
+E (start - end) / k: the Hessian's noise enters by that term, whose size is known, and through the covariance's own
+H^{-1}, which ``wobble`` counts.
+
+Counts have an exponential mean. Where a gradient is asked for at a point with an error of variance s^2 in a margin, the
+root of its expectation is s^2 / 2 too low; over the k steps s^2 is .31 k times the last variance in the mean.
+``skewness`` adds the square of what that makes of each coefficient, for a record at the end of its range; it hides
+effects whose single steps are so noisy that an exponential makes them overshoot.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.curator import Recoding
+from discreet.solvers.base import Effects
+from discreet.solvers.center_and_scale import Target, noise_of
+from discreet.solvers.sandwich_rules import COUNT_CURVATURE
+from discreet.solvers.stage import Estimate
+from discreet.solvers.whitened import REACH, whitening
+from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+    from discreet.solvers.sandwich import Sandwich
+
+VISIBLE = 3.0
+"""A direction is visible where the Hessian's eigenvalue is above this many edges of its noise."""
+STEADY = 0.2
+"""The scores' covariance is clipped as wide as keeps its noise below this part of a typical variance."""
+LEAST_SCORE = 3.0
+"""But not below this many deviations of a typical row's score."""
+SPREAD = 4.0
+"""The size of slopes is estimated with slopes of at most this many deviations of the target."""
+STEEPEST = 0.3
+"""Counts: where one step's noise moves a margin by more than this, chords overshoot, and the effect is not shown."""
+EVALUATED = 0.31
+"""The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
+LONG = 1.5
+"""Short steps divide by this many mean curvatures."""
+LOGISTIC_SLOPE = 0.4
+"""About the deviation of a logistic slope."""
+
+
+def unshrunk(estimate: Estimate, target: Target | None) -> tuple[Recoding, float]:
+    """Return the map to whitened rows without shrinking, and a typical length there."""
+    recoding, spectrum, moment = estimate.recoding, estimate.spectrum, estimate.moment
+    if spectrum is not None:
+        matrix, length = recoding.matrix, spectrum.length
+    else:
+        assert moment is not None
+        matrix, length, *_ = whitening(moment.matrix, moment.edge, 0.35)
+    if target is not None:
+        recoding = replace(recoding, target_center=target.center, target_scale=target.scale)
+    return replace(recoding, matrix=matrix, row_norm=math.inf, reach=REACH * length), length
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """One run: what was planned, who answers, and a typical row's length; ``counts`` is the law of a count."""
+
+    plan: "Sandwich"
+    curator: "Curator"
+    n: float
+    length: float
+    counts: Target | None = None
+
+    @property
+    def _reach(self) -> float:
+        assert self.plan.limits is not None
+        return min(self.plan.limits.reach * self.length, self.curator.domain.row_norm)
+
+    def _noise(self, query: str, clip: float, *, positive: bool = False) -> float:
+        """Return the deviation of an answer's noise; sums of positive semidefinite matrices move by less."""
+        factor = float(self.curator.budget.neighbors.sum_factor)
+        return noise_of(self.curator, query, clip, math.sqrt(factor) if positive else factor)
+
+    def _typical(self) -> float:
+        """Return a slope's deviation before it is estimated, in the units that slopes have here."""
+        if self.counts is not None:
+            return max(self.counts.scale, math.sqrt(max(self.counts.center, 0.0)), 1e-3)
+        return 1.0
+
+    def _slopes(self, v: Floats) -> float:
+        """Estimate a slope's deviation at ``v``."""
+        loss, typical = self.curator.loss, self._typical()
+        clip = min(SPREAD * typical, loss.lipschitz) ** 2
+        noise = noise_of(self.curator, "noisy_squared_slopes", clip, 1.0)
+        found = self.curator.noisy_squared_slopes(v, clip=clip) / self.n
+        return math.sqrt(min(clip, max(found, noise / self.n, 1e-4 * typical**2)))
+
+    def _curvature(self, v: Floats) -> tuple[Floats, float]:
+        """Return the noisy Hessian at ``v`` and the deviation of its noise."""
+        top = self.curator.loss.smoothness if self.counts is None else COUNT_CURVATURE * max(self.counts.center, 1e-3)
+        clip = top * self._reach**2
+        found = self.curator.noisy_curvature(v, clip=clip, reach=self._reach)
+        return found, self._noise("noisy_curvature", clip, positive=True)
+
+    def _gradient(self, v: Floats, clip: float) -> Floats:
+        return self.curator.noisy_weighted_gradient(v, clip=clip, reach=self._reach)
+
+    def effects(self, v: Floats, linear: Floats) -> tuple[Floats, Effects]:
+        """Take the steps from ``v``; return their mean, and its covariance after the map ``linear``."""
+        assert self.plan.limits is not None
+        deviation = LOGISTIC_SLOPE if self.curator.loss.sigmoid_link else self._slopes(v)
+        clip = min(self.plan.limits.slope * deviation, self.curator.loss.lipschitz) * self._reach
+        for _ in range(self.plan.n_leading or 0):
+            assert self.counts is not None, "only counts have a typical curvature"
+            v = v - self._gradient(v, clip) / (LONG * self.n * max(self.counts.center, 1e-3))
+        hessian, spread = self._curvature(v)
+        edge = spread * math.sqrt(2.0 * len(v))
+        values, vectors = np.linalg.eigh(hessian)
+        floored = np.maximum(values, max(edge, 1e-9 * float(values[-1]), 1e-12))
+        inverse = (vectors * np.where(values > edge, 1.0 / floored, 0.0)) @ vectors.T  # no steps in the dark
+        kept = self.plan.n_kept
+        for _ in range(self.plan.n_steps - kept - (self.plan.n_leading or 0)):
+            v = v - inverse @ self._gradient(v, clip)
+        found = v
+        for j in range(kept):
+            found = found - inverse @ self._gradient(found, clip) / (j + 1.0)
+        drift = (v - found) / kept
+        deviation = self._slopes(found)
+        scores, rough = self._scores(found, (vectors * floored) @ vectors.T, deviation)
+        noise = self._noise("noisy_weighted_gradient", clip) ** 2 / kept
+        extra = spread**2 / 2.0 * (float(drift @ drift) * np.eye(len(v)) + np.outer(drift, drift))
+        through = linear @ inverse
+        hidden = linear @ vectors[:, values < VISIBLE * edge]
+        seen = float(min(values[values >= VISIBLE * edge], default=math.inf))
+        privacy = through @ (noise * np.eye(len(v)) + extra) @ through.T
+        spread_of_mean = math.sqrt(float(np.trace(inverse @ (scores + noise * np.eye(len(v))) @ inverse)))
+        return found, Effects(
+            covariance=through @ scores @ through.T + privacy,
+            privacy=privacy,
+            metric=linear @ linear.T,
+            blind=hidden @ hidden.T,
+            design=self.n * through @ linear.T,
+            wobble=math.hypot(rough / noise, 2.0 * deviation**2 * spread / noise, 2.0 * spread / seen)
+            if noise
+            else 0.0,
+            mean_curvature=deviation**2 if self.curator.loss.sigmoid_link else 1.0,
+            steps=float(np.linalg.norm(drift)) / max(spread_of_mean, 1e-300),
+            deviation=deviation,
+            count=self.n,
+        )
+
+    def _scores(self, v: Floats, hessian: Floats, deviation: float) -> tuple[Floats, float]:
+        """Return the covariance of the sum of scores at ``v``, and the deviation of its noise."""
+        assert self.plan.limits is not None
+        loss = self.curator.loss
+        model = hessian if loss.sigmoid_link or self.counts is not None else deviation**2 * hessian
+        if self.plan.cov_type == "model":
+            return model, 0.0
+        unit = self._noise("noisy_score_covariance", 1.0, positive=True)
+        widest = (min(self.plan.limits.slope * deviation, loss.lipschitz) * self._reach) ** 2
+        steady = STEADY * self.n * deviation**2 / unit if unit else math.inf
+        clip = min(widest, max(steady, (LEAST_SCORE * deviation * self.length) ** 2))
+        found = self.curator.noisy_score_covariance(v, clip=clip, reach=self._reach)
+        values, vectors = np.linalg.eigh(model)
+        root = (vectors * np.sqrt(values)) @ vectors.T
+        back = (vectors / np.sqrt(values)) @ vectors.T
+        ratios, axes = np.linalg.eigh(back @ found @ back)
+        return root @ (axes * np.maximum(ratios, 0.1)) @ axes.T @ root, unit * clip
+
+
+def skewness(effects: Effects, bounds: Floats, kept: int) -> Effects:
+    """Return effects of counts, with the bias that noise leaves in an exponential counted as a deviation."""
+    noise = np.diag(effects.privacy)
+    left = 0.5 * EVALUATED * kept * noise * bounds
+    lost = np.sqrt(kept * noise) * bounds > STEEPEST
+    return replace(
+        effects,
+        covariance=effects.covariance + np.diag(np.square(left)),
+        blind=effects.blind + np.diag(np.where(lost, np.diag(effects.metric), 0.0)),
+    )

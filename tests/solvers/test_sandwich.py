@@ -1,0 +1,209 @@
+"""Inference as a stage after a solver: its plan, its limit without noise, neighbors, refusals, coverage."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from benchmarks.problems.effects import plain_fit
+from discreet import (
+    Budget,
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+)
+from discreet.bounds import Domain
+from discreet.budget import Neighbors
+from discreet.errors import Unsupported
+from discreet.losses import Logistic, Softmax, Squared
+from discreet.penalties import L1, NoPenalty
+from discreet.solvers import GradientDescent, Limits, Sandwich, Whitened
+from discreet.solvers.sandwich_rules import limits_for, refusal, sharpness
+from discreet.testing import neighbor_pairs, seeded
+from tests.replaying import worst_ratio
+from tests.solvers.perturbation.cases import bounds_of, fit_of, table
+
+RELATIONS = ("replace_one", "zero_out", "add_remove")
+MODELS = {
+    "logistic": (DPLogisticRegression, {"classes": (0, 1)}),
+    "linear": (DPLinearRegression, {"target": (-6.0, 6.0)}),
+    "ridge": (DPRidge, {"target": (-6.0, 6.0), "alpha": 1e-3}),
+    "huber": (DPHuberRegressor, {"target": (-6.0, 6.0), "width": 1.0}),
+    "poisson": (DPPoissonRegressor, {"target": (0.0, 40.0)}),
+}
+
+
+def drawn(name, n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(-1, 1, n), rng.normal(0, 0.3, n).clip(-1, 1), rng.random(n) < 0.3])
+    m = X @ [0.8, -0.5, 0.4] - 0.2
+    if name == "logistic":
+        return X, (rng.random(n) < 1 / (1 + np.exp(-m))).astype(int)
+    if name == "poisson":
+        return X, np.minimum(rng.poisson(np.exp(m)), 40).astype(float)
+    return X, m + rng.normal(0, 1, n) * (0.5 + np.abs(X[:, 0]))
+
+
+def model_of(name, epsilon=4.0, **settings):
+    cls, facts = MODELS[name]
+    return cls(epsilon, 1e-6, bounds=1.0, inference="sandwich", ledger=False, **facts | settings)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_without_noise_it_is_the_plain_sandwich(name):
+    """Least squares, maximum likelihood and Huber's estimate, with heteroscedasticity-robust standard errors."""
+    X, y = drawn(name)
+    model = model_of(name, math.inf).fit(X, y)
+    plain = {"ridge": "linear"}.get(name, name)
+    w, se = plain_fit(X, y.astype(float), plain, 1.0)
+    found = model.summary().columns()
+    np.testing.assert_allclose(found["coef"], w, atol=0.02 * se.max())
+    np.testing.assert_allclose(found["se"], se, rtol=0.02)
+    assert not found["se_privacy"].any()
+
+
+def test_persons_are_clusters():
+    """Each row four times over: standard errors of persons, not of rows."""
+    X, y = drawn("linear", 2000)
+    groups = np.repeat(np.arange(len(y)), 4)
+    whole = model_of("linear", math.inf).fit(X, y).summary().columns()["se"]
+    rows, labels = np.repeat(X, 4, axis=0), np.repeat(y, 4)
+    persons = model_of("linear", math.inf, cov_type="cluster").fit(rows, labels, groups=groups)
+    np.testing.assert_allclose(persons.summary().columns()["se"], whole, rtol=0.02)
+    alone = model_of("linear", math.inf).fit(rows, labels).summary().columns()["se"]
+    np.testing.assert_allclose(alone, whole / 2, rtol=0.05)
+
+
+@pytest.mark.parametrize("name", ["logistic", "linear", "poisson"])
+def test_the_model_covariance_where_the_model_holds(name):
+    X, y = drawn(name)
+    if name == "linear":
+        y = X @ [0.8, -0.5, 0.4] + np.random.default_rng(3).normal(size=len(X))
+    found = [model_of(name, math.inf, cov_type=one).fit(X, y).summary().columns()["se"] for one in ("model", "robust")]
+    np.testing.assert_allclose(*found, rtol=0.1)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_budget_is_spent_and_not_more(name, relation):
+    X, y = drawn(name)
+    quote = model_of(name, neighbors=relation).quote(X, y)
+    assert 0.999 * 4.0 <= quote.price.epsilon <= 4.0
+    own = {release.query: release for release in quote.priced.plan.releases}
+    assert {name: own[name].count for name in ("noisy_weighted_gradient", "noisy_curvature")} == {
+        "noisy_weighted_gradient": 12 if name == "poisson" else 8, "noisy_curvature": 1,
+    }  # fmt: skip
+    shares = sum(r.count / r.relative_noise**2 for r in own.values() if r.query != "noisy_count")
+    assert shares == pytest.approx(1.0, rel=1e-6)
+
+
+def test_without_inference_nothing_changes():
+    X, y = drawn("logistic")
+    bits = []
+    for settings in ({}, {"inference": None}, {"inference": False}):
+        with seeded(5):
+            model = DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), ledger=False, **settings).fit(X, y)
+        bits.append((model.coef_.tobytes(), model.intercept_.tobytes(), model.certificate_.events))
+        assert model.effects_ is None
+    assert bits[0] == bits[1] == bits[2]
+
+
+SMALL = {"logistic": 4000.0, "huber": 4000.0, "linear": 4000.0, "poisson": 4000.0, "ridge": 4000.0}
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", SMALL)
+def test_fits_replay_on_neighbors(name, relation):
+    """A large epsilon lets a dozen rows through the rule of too little signal; bounds do not depend on it."""
+    fit = fit_of(name, "auto", relation, epsilon=SMALL[name], inference="sandwich")
+    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
+    assert 0.1 < worst_ratio(fit, pairs[::6], relation) <= 1.0
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", ["logistic", "linear"])
+def test_persons_replay_on_neighbors(name, relation):
+    fit = fit_of(name, "auto", relation, epsilon=4000.0, inference="sandwich", cov_type="cluster")
+    data = table(name, "dense", groups=True)
+    pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of(name)))
+    assert 0.05 < worst_ratio(fit, pairs[::6], relation) <= 1.0
+
+
+def facts(n=20_000, p=6, **changes):
+    known = {"intercept": True, "neighbors": Neighbors.ZERO_OUT, **changes}
+    return Domain(feature_bounds=np.ones(p), row_norm=math.sqrt(p), n=n, **known)
+
+
+def test_what_is_refused_before_anything_is_released():
+    budget = Budget(1.0, 1e-8, "zero_out")
+    plain = (NoPenalty(), budget, "robust")
+    assert refusal(facts(), Logistic(), *plain) is None
+    assert "L1" in refusal(facts(), Logistic(), L1(0.1), budget, "robust")
+    assert "two classes" in refusal(facts(), Softmax(3), *plain)
+    assert "delta" in refusal(facts(), Logistic(), NoPenalty(), Budget(1.0, 0.0, "zero_out"), "robust")
+    assert "dense" in refusal(facts(sparse=True), Logistic(), *plain)
+    assert "groups" in refusal(facts(), Logistic(), NoPenalty(), budget, "cluster")
+    assert "columns" in refusal(facts(p=300), Logistic(), *plain)
+    little = refusal(facts(n=500), Squared(), *plain)
+    assert "times as many rows" in little
+    assert "larger epsilon" in little
+
+
+@pytest.mark.parametrize("solver", ["gcd", "agd", "output", "objective", "exponential"])
+def test_choices_and_one_shot_answers_are_refused(solver):
+    X, y = drawn("logistic")
+    with pytest.raises(Unsupported):
+        model_of("logistic", solver=solver).quote(X, y)
+
+
+@pytest.mark.parametrize("solver", ["gd", "cd", "whitened"])
+def test_other_solvers_start_it(solver):
+    X, y = drawn("logistic", 8000)
+    with seeded(2):
+        found = model_of("logistic", 8.0, solver=solver).fit(X, y).summary().columns()
+    assert np.all(np.abs(found["coef"] - [0.8, -0.5, 0.4, -0.2]) < 5 * found["se"])
+
+
+def test_limits_widen_with_signal():
+    found = [limits_for(facts(n=n), Squared(), Budget(1.0, 1e-10, "zero_out")) for n in (3000, 10**5, 10**7, 10**9)]
+    assert all(a.reach <= b.reach and a.slope <= b.slope for a, b in pairwise(found))
+    assert found[-1].reach > 2 * found[1].reach
+    assert limits_for(facts(), Logistic(), Budget(math.inf)).reach >= 1e3
+    assert sharpness(facts(), Budget(math.inf)) == math.inf
+
+
+def test_settings_that_make_no_sense():
+    inner = Whitened(GradientDescent(4))
+    for words in (
+        {"cov_type": "hc3"},
+        {"n_settling": 0},
+        {"n_kept": 0},
+        {"start_share": 0.7},
+        {"curvature_share": 0.0},
+    ):
+        with pytest.raises(Unsupported):
+            Sandwich(inner, **words)
+    assert Sandwich(inner, limits=Limits(3.0, 5.0)).settings()["solver"]["name"] == "whitened"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("name", ["logistic", "linear"])
+def test_intervals_cover(name, relation):
+    """100 fits, 4 coefficients each: .95 within four errors; the noise left out would cover far less."""
+    covered, narrow = [], []
+    for seed in range(100):
+        X, y = drawn(name, 6000, seed)
+        with seeded(seed):
+            made = model_of(name, 1.0, neighbors=relation).fit(X, y).summary()
+        found, truth = made.columns(), np.array([0.8, -0.5, 0.4, -0.2])
+        covered.append((found["low"] <= truth) & (truth <= found["high"]))
+        sampling = np.sqrt(found["se"] ** 2 - found["se_privacy"] ** 2)
+        narrow.append(np.abs(found["coef"] - truth) <= 1.96 * sampling)
+    assert 0.90 <= np.mean(covered) <= 0.99
+    assert np.mean(narrow) < 0.92 or relation == "zero_out"
