@@ -53,6 +53,7 @@ EXEMPT = {
         for method in ("predict", "decision_function", "predict_proba", "predict_log_proba", "score")
     },
     "Neighbors": "an enumeration of words",
+    "cluster": "takes an address, or a client that is connected: fits inside of it read the records",
     "PrivateData.recognize": "for the ledger's owner, after a charge: fits call it",
 }
 
@@ -189,10 +190,10 @@ def a_value_in_an_error(monkeypatch):
 def a_warning_on_a_value(monkeypatch):
     honest = admission.admit
 
-    def admit(X, *rest):
+    def admit(X, *rest, **words):
         if not np.isfinite(admission.numbers(X)).all():
             warnings.warn("some records are incomplete", stacklevel=2)
-        return honest(X, *rest)
+        return honest(X, *rest, **words)
 
     monkeypatch.setattr(admission, "admit", admit)
 
