@@ -3,6 +3,7 @@
 One vocabulary, with one meaning and one type in every solver. None, where it is allowed, leaves a choice open:
 
 ================================  =====================================================================================
+``solver: Solver``                what a stage runs in its coordinates, or where inference starts
 ``n_steps: int``                  released gradients, or steps
 ``n_epochs``, ``n_outer: int``    outer iterations, where the paper has two loops
 ``n_inner: int``                  inner iterations of each outer one
