@@ -1,21 +1,71 @@
-"""``python -m benchmarks scale``: fits beyond a machine."""
+"""``python -m benchmarks scale [name ...]``: fits beyond memory, and beyond one machine."""
 
-from typing import Annotated
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.console import Console
+from discreet.cli.errors import Refused
+
+if TYPE_CHECKING:
+    from benchmarks.scale.dask import Figure
+
+NAMES = ("dask", "disk", "peer")
 
 
 def scale(
+    names: Annotated[list[str] | None, typer.Argument(help=f"Any of: {', '.join(NAMES)}. Default: dask.")] = None,
+    rows: Annotated[float, typer.Option(help="disk: rows of the table, which is made block by block.")] = 1e6,
+    columns: Annotated[int, typer.Option(min=1, help="disk: columns of the table.")] = 20,
+    memory: Annotated[str, typer.Option(help="disk: how much memory encoded rows may take.")] = "0B",
+    folder: Annotated[Path | None, typer.Option(help="disk: where the table and scratch files are made.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few rows: does it run?")] = False,
 ) -> None:
-    """Measure fits on a Dask cluster of this machine: overhead per pass and part, and one against two workers."""
+    """Measure fits from disk (time by stage, memory), on a Dask cluster of this machine, and against dask-ml there."""
     from rich.table import Table
 
-    from benchmarks.scale.dask import QUICK, Sizes, figures
+    unknown = set(names or ()) - set(NAMES)
+    if unknown:
+        raise Refused(f"there is no {', '.join(sorted(unknown))}: name any of {', '.join(NAMES)}")
+    for name in names or ["dask"]:
+        found = (
+            _disk(20_000 if quick else int(rows), columns, memory, folder) if name == "disk" else _cluster(name, quick)
+        )
+        shown = Table(box=None, title=name, title_justify="left", show_header=False)
+        for figure in found:
+            shown.add_row(figure.name, f"{figure.value:.4g} {figure.unit}")
+        Console(highlight=False).print(shown)
 
-    shown = Table(box=None, title="On a Dask cluster", title_justify="left", show_header=False)
-    for figure in figures(QUICK if quick else Sizes()):
-        shown.add_row(figure.name, f"{figure.value:.3g} {figure.unit}")
-    Console(highlight=False).print(shown)
+
+def _cluster(name: str, quick: bool) -> "list[Figure]":
+    from benchmarks.scale import dask
+
+    if name == "dask":
+        return dask.figures(dask.QUICK if quick else dask.Sizes())
+    from benchmarks.scale import peer
+
+    sizes = peer.QUICK if quick else (peer.ROWS, peer.COLUMNS, peer.PART, peer.PASSES)
+    return peer.figures(*sizes)
+
+
+def _disk(rows: int, columns: int, memory: str, folder: Path | None) -> "list[Figure]":
+    from benchmarks.scale import on_disk
+    from benchmarks.scale.dask import Figure
+
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        file = Path(place) / "table.parquet"
+        on_disk.write(file, rows, columns)
+        size = file.stat().st_size / 1e9
+        found = on_disk.fit(file, rows, columns, memory=memory, scratch=Path(place))
+    stages = [Figure(stage, seconds, "s") for stage, seconds in found.stages.items()]
+    return [
+        Figure(f"Parquet file of {rows:,} x {columns}", size, "GB"),
+        Figure("whole fit", found.seconds, "s"),
+        Figure("whole fit, processor", found.cpu, "s"),
+        *stages,
+        Figure("memory beyond imports, the process' own", found.anonymous_mb, "MB"),
+        Figure("memory beyond imports, pages of scratch files", found.mapped_mb, "MB"),
+        Figure("distance from the true coefficients, relative", found.distance, ""),
+    ]
