@@ -43,12 +43,12 @@ def _peer(X: Any, y: Any, solver: str, iterations: int) -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return LogisticRegression(solver=solver, max_iter=iterations, tol=0.0, fit_intercept=False).fit(X, y)
+        return LogisticRegression(solver=solver, max_iter=iterations, tol=0.0).fit(X, y)
 
 
 def figures(rows: int, columns: int, part: int, passes: int) -> list[Figure]:
     """Measure both on two workers of this machine, one after the other, rows in the workers' memory."""
-    common: dict[str, Any] = {"bounds": 4.0, "classes": (0, 1), "ledger": False, "fit_intercept": False}
+    common: dict[str, Any] = {"bounds": 4.0, "classes": (0, 1), "ledger": False}
     with local_cluster(n_workers=2):
         X, y = (one.persist() for one in _rows(rows, columns, part, 1))
         X_out, y_out = (np.asarray(one.compute()) for one in _rows(50_000, columns, 50_000, 2))
@@ -62,7 +62,7 @@ def figures(rows: int, columns: int, part: int, passes: int) -> list[Figure]:
         goal = _loss(fitted.decision_function(X_out), y_out)
         for iterations in (1, 2, 4, 8, 16, 32):
             taken, peer = _timed(lambda iterations=iterations: _peer(X, y, "lbfgs", iterations))  # type: ignore[misc]
-            if _loss(X_out @ np.ravel(peer.coef_), y_out) <= goal:
+            if _loss(X_out @ np.ravel(peer.coef_) + float(np.ravel(peer.intercept_)[0]), y_out) <= goal:
                 break
     return [
         Figure(f"dask-ml over discreet, {passes} gradient steps", theirs / ours, "x"),
