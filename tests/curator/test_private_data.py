@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from discreet.accounting import Plan, Release, price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget, InvalidBudget
 from discreet.curator.private_data import PrivateData
-from discreet.errors import DiscreetError, MissingBounds
+from discreet.errors import DiscreetError, MissingBounds, Unsupported
+from discreet.ledger import Ledger
 from discreet.losses import Logistic
+from discreet.scale import limited
 
 
 @pytest.mark.parametrize(
@@ -54,3 +57,55 @@ def test_no_records_are_refused_only_where_n_is_public():
     with pytest.raises(DiscreetError, match="0 sample"):
         empty.public_n(Budget(1.0).neighbors)
     assert empty.public_n(Budget(1.0, neighbors="add_remove").neighbors) is None
+
+
+def opened(n, relation="add_remove", groups=None, ledger=False, X=None):
+    X = np.zeros((n, 2)) if X is None else X
+    data = PrivateData(X, np.zeros(n), Bounds(1.0, classes=(0, 1)), groups=groups, ledger=ledger, dataset="a")
+    priced = price_plan(Plan([Release("noisy_gradient", 1, clip=0.5)]), Budget(1.0, 1e-6, relation))
+    return data.open(priced, Logistic())
+
+
+@pytest.mark.parametrize("limit", ["folder", "memory"])
+@pytest.mark.parametrize(("relation", "persons"), [("add_remove", False), ("add_remove", True), ("replace_one", True)])
+def test_a_limit_that_is_no_use_is_refused_before_the_charge_whatever_a_private_number(
+    tmp_path, monkeypatch, limit, relation, persons
+):
+    """An error for large tables alone would tell how many rows there are."""
+    ledger = Ledger.create(tmp_path / "budget.db")
+    ledger.grant("a", 5.0, 1e-5, neighbors=relation, unit="person" if persons else "record")
+    monkeypatch.setenv("DISCREET_SCRATCH", str(tmp_path / "missing" if limit == "folder" else tmp_path))
+    monkeypatch.setenv("DISCREET_MEMORY", "100KB" if limit == "folder" else "much")
+    said = set()
+    for n in (1, 10, 5000):  # the last are more than the memory holds
+        with pytest.raises(Unsupported) as refusal:
+            opened(n, relation, np.zeros(n) if persons else None, ledger)
+        said.add(str(refusal.value))
+    assert len(said) == 1
+    assert ledger.spent("a").fits == 0
+
+
+def test_a_folder_without_room_is_refused_before_the_charge_where_the_number_of_rows_is_public(tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "budget.db")
+    ledger.grant("a", 5.0, 1e-5)
+    with limited(memory=100_000, folder=tmp_path / "missing"):
+        opened(10, "replace_one", ledger=ledger)  # needs none
+        with pytest.raises(Unsupported, match="DISCREET_SCRATCH"):
+            opened(5000, "replace_one", ledger=ledger)
+    monkeypatch.setattr("discreet.curator.records.machine.free_disk", lambda folder: 1000)
+    with limited(memory=100_000, folder=tmp_path), pytest.raises(Unsupported, match="DISCREET_SCRATCH"):
+        opened(5000, "replace_one", ledger=ledger)
+    assert ledger.spent("a").fits == 1
+
+
+def test_memory_that_runs_out_does_not_tell_a_private_number(monkeypatch):
+    def exhausted(*_, **__):
+        np.empty((123_456_789_012, 100_000))
+
+    for place in ("discreet.curator.records.admission.admit", "discreet.curator.queries.gradients.noisy_gradient"):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, exhausted)
+            with pytest.raises(MemoryError) as told:
+                opened(10).noisy_gradient(np.zeros(3), clip=0.5)
+        assert "123456789012" not in str(told.value)
+        assert told.value.__context__ is None

@@ -16,6 +16,7 @@ from discreet.curator.queries import coordinates as coordinate_queries
 from discreet.curator.queries import effects as effect_queries
 from discreet.curator.queries.coordinates import CoordinateRun
 from discreet.curator.queries.minimizers import Problem
+from discreet.curator.records.machine import within_memory
 from discreet.curator.records.recoding import Recoding, placement
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
@@ -93,7 +94,7 @@ class Curator:
         self, question: Callable[Concatenate[Session, Asked], Answer], *args: Asked.args, **words: Asked.kwargs
     ) -> Answer:
         with self._session.lock:
-            return question(self._session, *args, **words)
+            return within_memory(lambda: question(self._session, *args, **words))
 
     def noisy_gradient(self, w: Floats, *, clip: float, rho: float | None = None) -> Floats:
         """Return the SUM over the (Poisson-sampled) records of the loss's gradients at ``w``, each clipped, plus noise.
@@ -373,7 +374,7 @@ class Curator:
             admitted, public = session.admitted, session.admitted_domain
             kind = {"sparse": admitted.is_sparse, "grouped": admitted.is_grouped, "numeric_target": numeric}
             placed = placement(recoding, public, **kind)
-            session.engine = admitted.recoded(placed, once=once)
+            session.engine = within_memory(lambda: admitted.recoded(placed, once=once))
             session.domain = recoding.domain(public)
             session.loss = session.loss if loss is None else loss
 

@@ -20,8 +20,16 @@ from discreet.curator.engines.base import Engine
 from discreet.curator.known_answers.planned import check_planned
 from discreet.curator.reading import OpenedPlan, Reader
 from discreet.curator.records import admission, containers
+from discreet.curator.records.machine import within_memory
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_from, fingerprint_of
-from discreet.curator.records.storage import Storage, rows_per_part, storage_for
+from discreet.curator.records.storage import (
+    Storage,
+    bytes_on_disk,
+    check_scratch,
+    current_limits,
+    rows_per_part,
+    storage_for,
+)
 from discreet.curator.records.stream import PRIVATE_ROWS, admit_stream, exhaust, is_stream
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
@@ -251,6 +259,7 @@ class PrivateData:
         containers.check_targets(self.__target_kinds, self.bounds.classes if loss.task == "classification" else None)
         if self.__stream is None:
             admission.check_containers(self.__X, self.__groups, self.scaling)
+        self.__check_storage(priced.budget.neighbors)
         if opens:
             self.domain(priced.budget.neighbors, loss)
             self.__check_reading(priced.plan)
@@ -280,7 +289,8 @@ class PrivateData:
             raise PlanViolation("this plan's charge was opened by another thread: reserve and open it in one")
         reservation, domain = made[1], self.domain(priced.budget.neighbors, loss)
         with settled(None if charged else reservation):
-            engine = self.__admitted(loss, reservation, OpenedPlan(priced, domain.n))
+            opened = OpenedPlan(priced, domain.n)
+            engine = within_memory(lambda: self.__admitted(loss, reservation, opened))
         return Curator(
             engine,
             domain,
@@ -337,6 +347,17 @@ class PrivateData:
         if not self.__storage.on_disk:
             return {}
         return {"kept": "scratch files", "parts": -(-n // rows_per_part(width))}
+
+    def __check_storage(self, neighbors: Neighbors) -> None:
+        """Refuse a folder for scratch files that is no use; where the number of rows is private, whatever it is."""
+        if containers.is_sparse(self.__X) or (self.__stream is not None and self.__stream.elsewhere is not None):
+            return
+        folder = current_limits().folder
+        if self.unit == "person" or not neighbors.n_is_public:
+            check_scratch(folder)
+        elif self.__kept(neighbors):
+            width = self.n_columns + self.scaling.intercept
+            check_scratch(folder, bytes_on_disk(int(self.__X.shape[0]), width, self.scaling.grid))
 
     def facts(self, priced: PricedPlan) -> dict[str, Any]:
         """Return the unit and the declared facts, and of which columns something is or will be estimated."""

@@ -14,6 +14,7 @@ from discreet.curator.records.storage import (
     OnDisk,
     bytes_in_memory,
     bytes_of_rows,
+    check_scratch,
     current_limits,
     limited,
     rows_per_part,
@@ -96,3 +97,27 @@ def test_parts_are_neither_tiny_nor_huge():
     assert rows_per_part(1) == 1 << 17
     assert rows_per_part(10**6) == 1 << 10
     assert 1 << 10 < rows_per_part(100) < 1 << 17
+
+
+def test_a_folder_that_takes_no_files_is_refused_before_it_is_needed(tmp_path):
+    check_scratch(tmp_path)
+    check_scratch(tmp_path, 1 << 10)
+    assert list(tmp_path.iterdir()) == []
+    for folder, size in ((tmp_path / "missing", 0), (tmp_path, 1 << 60)):
+        with pytest.raises(Unsupported, match="DISCREET_SCRATCH"):
+            check_scratch(folder, size)
+
+
+def test_without_a_folder_for_temporary_files_rows_are_kept_in_memory(monkeypatch):
+    def none():
+        raise FileNotFoundError
+
+    monkeypatch.delenv("DISCREET_SCRATCH", raising=False)
+    monkeypatch.setattr("tempfile.gettempdir", none)
+    assert storage_for(10, 2, COARSE) is MEMORY
+
+
+@pytest.mark.parametrize("memory", [-1, float("nan"), "-1GB"])
+def test_memory_below_nothing_is_refused(memory):
+    with pytest.raises(Unsupported, match="4GB"), limited(memory=memory):
+        pass

@@ -119,3 +119,12 @@ def test_a_wrong_rounding_would_be_noticed():
     assert any(bits(a) != bits(float(text)) for a, text in zip(found.tolist(), texts, strict=True))
     assert agrees(texts).all()
     assert len(number_texts._POWERS) == 23
+
+
+@pytest.mark.parametrize("sign", [b"", b"-"])
+def test_an_exponent_beyond_what_is_counted_is_looked_at(sign):
+    """Many places behind the point must not make up for what was cut off an exponent."""
+    places = b"." + b"0" * (number_texts._FAR + 4) + b"1e"
+    for text in (sign + places + b"2000000", sign + places + b"%d" % (number_texts._FAR + 10)):
+        agrees([text])
+        assert bits(float(numbers(pa.array([text]), frozenset())[0])) == bits(number_of(text, frozenset()))

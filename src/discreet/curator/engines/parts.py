@@ -55,6 +55,8 @@ class PartedEngine(Engine):
 
     def total(self, question: ExactSum) -> Integers:
         parts = list(pairwise(self._edges))
+        if self._keeps_tiles:
+            _ = self._store  # made before threads ask for it: two of them might make two, and one would be read empty
 
         def some(first: int, last: int) -> Integers:
             found = self._answer(first, question)
@@ -67,9 +69,13 @@ class PartedEngine(Engine):
     def _answer(self, at: int, question: ExactSum) -> Integers:
         first, last = self._edges[at], self._edges[at + 1]
         part, asked = self._records.part(first, last), question.of_units(first, last)
-        if self._placement is not None or part.sparse is not None or not self._records.storage.on_disk:
+        if not self._keeps_tiles:
             return answered(part, self._placement, asked)
         return asked.over(self._kept_engine(at, part))
+
+    @property
+    def _keeps_tiles(self) -> bool:
+        return self._placement is None and not self.is_sparse and self._records.storage.on_disk
 
     def _kept_engine(self, at: int, part: Records) -> DenseEngine:
         """Return an engine of a part whose tiles are on disk, cut when they are first read."""

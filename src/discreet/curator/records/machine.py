@@ -2,8 +2,12 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 
 def available_memory() -> int | None:
@@ -66,3 +70,14 @@ def free_disk(folder: Path) -> int | None:
     with suppress(OSError):
         return shutil.disk_usage(folder).free
     return None
+
+
+def within_memory(call: Callable[[], Value]) -> Value:
+    """Return what a call returns; that memory ran out is told without the size of what was asked for.
+
+    numpy's own words name the shape of an array, and so the number of rows, which may be private. They are not even
+    attached to the error.
+    """
+    with suppress(MemoryError):
+        return call()
+    raise MemoryError("this machine has not enough memory for the records; what was charged stays charged")

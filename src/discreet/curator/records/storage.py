@@ -21,6 +21,8 @@ from discreet.curator.lattice.lattice import Grid
 from discreet.curator.records import machine
 from discreet.errors import Unsupported
 
+_NO_ROOM = "the folder for scratch files cannot hold the encoded rows: set DISCREET_SCRATCH to one with room"
+
 
 class Storage(Protocol):
     """Gives out arrays that are not filled yet."""
@@ -69,9 +71,7 @@ class OnDisk:
                 os.posix_fallocate(file.fileno(), 0, size)  # a full disk is met here, not while a page is written
                 return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=shape))
         except OSError:
-            raise Unsupported(
-                "the folder for scratch files cannot hold the encoded rows: set DISCREET_SCRATCH to one with room"
-            ) from None
+            raise Unsupported(_NO_ROOM) from None
 
 
 MEMORY, TIGHT_MEMORY = InMemory(), InMemory(holds_copies=False)
@@ -135,8 +135,31 @@ def current_limits() -> Limits:
     said, place = os.environ.get("DISCREET_MEMORY", ""), os.environ.get("DISCREET_SCRATCH", "")
     return Limits(
         size_of(said) if memory is None and said else memory,
-        folder or Path(place or tempfile.gettempdir()),
+        folder or Path(place or _default_folder()),
     )
+
+
+def _default_folder() -> str:
+    """Return the system's folder for temporary files; where there is none, one that is refused when it is needed."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:
+        return os.curdir
+
+
+def check_scratch(folder: Path, size: int = 0) -> None:
+    """Refuse a folder that takes no files, or has less room than ``size`` bytes: before anything is charged.
+
+    Where the number of rows is private, this is asked whatever it is: an error only for tables that memory does not
+    hold would tell that number.
+    """
+    free = machine.free_disk(folder)
+    if free is not None and free < size:
+        raise Unsupported(_NO_ROOM)
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        raise Unsupported(_NO_ROOM) from None
 
 
 @contextmanager
@@ -162,6 +185,8 @@ def limited(memory: int | str | None = None, folder: str | Path | None = None) -
     ...     pass  # model.fit(...): larger tables are kept on disk
     """
     given = size_of(memory) if isinstance(memory, str) else memory
+    if given is not None and not given >= 0:
+        raise Unsupported("memory is a number of bytes, at least 0, or a size such as 4GB")
     before = _limits.get((None, None))
     wanted = before[0] if given is None else given, before[1] if folder is None else Path(folder)
     token = _limits.set(wanted)

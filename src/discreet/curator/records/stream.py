@@ -18,6 +18,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
 from discreet.curator.kernels.turning import turn_to_rows
 from discreet.curator.records import admission
+from discreet.curator.records.machine import within_memory
 from discreet.curator.records.storage import Storage, storage_for
 from discreet.errors import Unsupported
 from discreet.typing import Floats, Integers
@@ -160,6 +161,10 @@ def gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, 
 
     For what must cut the rows into parts. All of them are held as doubles: call it after the charge.
     """
+    return within_memory(lambda: _gathered(stream, classes))
+
+
+def _gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, Any, Any]:
     n, n_columns = stream.shape
     features, targets = np.empty((n, n_columns)), np.empty(n)
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None

@@ -47,7 +47,7 @@ def _read(offsets, data, codes, powers, found, unsure):  # type: ignore[no-untyp
             found[i] = np.nan
             continue
         value, power = float(whole), exponent - places
-        if whole > _MOST or (whole > 0 and abs(power) > _PLACES):
+        if whole > _MOST or (whole > 0 and (abs(power) > _PLACES or abs(exponent) == _FAR)):
             unsure[i] = True
         elif whole > 0:
             value = value * powers[power] if power >= 0 else value / powers[-power]
@@ -89,7 +89,10 @@ def _mantissa(data, at, end):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _exponent(data, at, end):  # type: ignore[no-untyped-def]
-    """Return the exponent, 0 where there is none, and its end, which is before ``at`` where it has no digit."""
+    """Return the exponent, 0 where there is none, and its end, which is before ``at`` where it has no digit.
+
+    One of ``_FAR`` stands for all beyond it, too.
+    """
     if at >= end or (data[at] != 101 and data[at] != 69):
         return np.int64(0), at
     at += 1
