@@ -15,7 +15,7 @@ from discreet.curator.engines import spark_parts
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger
 from discreet.schema import Category, Number, Target
-from discreet.solvers import StochasticGradientDescent
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import seeded
 
 pytest.importorskip("pyspark")
@@ -25,7 +25,9 @@ if shutil.which("java") is None:
 N = 240
 SENTINEL = "sentinel-4711"
 TYPES = "`the age` double, ward string, pay double, back bigint"
-SOLVERS = {"gd": "gd", "whitened": "auto", "sgd": StochasticGradientDescent(n_steps=6, sampling_probability=0.25)}
+GD = GradientDescent(n_steps=4)
+SGD = StochasticGradientDescent(n_steps=4, sampling_probability=0.25)
+SOLVERS = {"gd": GD, "whitened": "auto", "sgd": SGD}
 
 
 def _table():
@@ -89,17 +91,15 @@ def released(model):
 
 
 def before_pass(monkeypatch, at, then):
-    """Do something before one of the passes over the records, given their engine; return the passes there were."""
-    honest, passes = spark_parts.SparkEngine.total, []
+    """Do something before one of the passes over the records, given their engine."""
+    honest, passes = spark_parts.SparkEngine.total, iter(range(1, 1000))
 
     def total(engine, question):
-        passes.append(engine)
-        if len(passes) == at:
+        if next(passes) == at:
             then(engine)
         return honest(engine, question)
 
     monkeypatch.setattr(spark_parts.SparkEngine, "total", total)
-    return passes
 
 
 def forget(engine):
@@ -167,7 +167,7 @@ def test_a_source_that_changes_between_passes_fails_closed(spark, monkeypatch, l
     data = in_parts(spark, 3).mapInPandas(shifted, TYPES)
     before_pass(monkeypatch, 3, lambda engine: (path.write_text("1"), forget(engine)))
     with pytest.raises(ClusterFailed, match="not what it was"):
-        fitted(data, solver="gd", ledger=ledger, dataset="records")
+        fitted(data, solver=GD, ledger=ledger, dataset="records")
     assert ledger.spent("records").fits == 1
 
 
@@ -180,9 +180,9 @@ def test_answers_that_come_twice_are_counted_once(spark, monkeypatch):
         return [*told, *told[::-1]]
 
     monkeypatch.setattr(spark_parts, "_gathered", twice)
-    found = fitted(in_parts(spark, 3), solver="gd")
+    found = fitted(in_parts(spark, 3), solver=GD)
     assert set(planted) == {3}
-    assert released(found) == released(fitted(FRAME, solver="gd"))
+    assert released(found) == released(fitted(FRAME, solver=GD))
 
 
 def test_a_part_that_is_left_out_ends_the_fit_with_its_charge(spark, monkeypatch, ledger):
@@ -193,7 +193,7 @@ def test_a_part_that_is_left_out_ends_the_fit_with_its_charge(spark, monkeypatch
 
     before_pass(monkeypatch, 2, lossy)
     with pytest.raises(ClusterFailed, match="once each"):
-        fitted(in_parts(spark, 3), solver="gd", ledger=ledger, dataset="records")
+        fitted(in_parts(spark, 3), solver=GD, ledger=ledger, dataset="records")
     assert ledger.spent("records").fits == 1
 
 
@@ -206,7 +206,7 @@ def test_errors_on_executors_carry_no_value(spark, ledger):
 
     data = in_parts(spark, 2).mapInPandas(broken, TYPES)
     with pytest.raises(ClusterFailed) as caught:
-        fitted(data, solver="gd", ledger=ledger, dataset="records", neighbors="replace_one")
+        fitted(data, solver=GD, ledger=ledger, dataset="records", neighbors="replace_one")
     assert SENTINEL not in "".join(traceback.format_exception(caught.value))
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
@@ -225,7 +225,7 @@ def test_a_task_of_ours_returns_its_failure_without_its_words(spark, monkeypatch
 
     monkeypatch.setattr(spark_parts.SparkParts, "_made", made)
     with pytest.raises(ClusterFailed, match="a worker could not do its part; what was charged") as caught:
-        fitted(in_parts(spark, 2), solver="gd", ledger=ledger, dataset="records")
+        fitted(in_parts(spark, 2), solver=GD, ledger=ledger, dataset="records")
     assert SENTINEL not in "".join(traceback.format_exception(caught.value))
     assert ledger.spent("records").fits == 1
 

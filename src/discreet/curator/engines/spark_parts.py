@@ -43,7 +43,7 @@ class Kept:
         from pyspark import StorageLevel
 
         self.parts = silenced(lambda: parts.persist(StorageLevel.MEMORY_AND_DISK))
-        weakref.finalize(self, _given_up, parts)
+        weakref.finalize(self, _given_up, parts).atexit = False  # the session ends with this process
 
 
 def _given_up(parts: Any) -> None:
