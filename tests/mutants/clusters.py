@@ -3,7 +3,7 @@
 from tests.mutants.mutant import Edit, Mutant
 
 _TALLY = "curator/engines/tally.py"
-_PARTS = "curator/engines/dask_parts.py"
+_REMOTE = "curator/engines/remote.py"
 _TESTS = "tests/curator/engines/test_tally.py"
 _FITS = "tests/curator/engines/test_dask_parts.py"
 
@@ -25,9 +25,9 @@ MUTANTS = (
     Mutant(
         "a part counted twice",
         "The first part is added to the sum twice: its records count double.",
-        (Edit(_PARTS, "    for part in told:\n", "    for part in [told[0], *told]:\n"),),
+        (Edit(_TALLY, "    for part in told:\n", "    for part in [told[0], *told]:\n"),),
         (f"{_TESTS}::test_sums_are_added_exactly_and_of_one_shape",),
-        "_added(parts).tolist() ==",
+        "added(parts).tolist() ==",
     ),
     Mutant(
         "other records in a later pass",
@@ -41,9 +41,9 @@ MUTANTS = (
         "Every part takes the numbers of the whole sample for its own: rows are drawn by their place in a part.",
         (
             Edit(
-                _PARTS,
-                "asked = [question.of_units(first, last) for first, last in pairwise(self._edges)]",
-                "asked = [question.of_units(0, last - first) for first, last in pairwise(self._edges)]",
+                _REMOTE,
+                "return [question.of_units(first, last) for first, last in pairwise(self._edges)]",
+                "return [question.of_units(0, last - first) for first, last in pairwise(self._edges)]",
             ),
         ),
         (f"{_FITS}::test_a_sample_does_not_depend_on_the_parts[2]",),

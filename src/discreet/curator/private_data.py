@@ -340,7 +340,7 @@ class PrivateData:
         if self.unit == "person" or not neighbors.n_is_public or containers.is_sparse(self.__X):
             return {}
         if self.__stream is not None and self.__stream.elsewhere is not None:
-            return {"kept": "dask workers", "parts": self.__stream.elsewhere.parts}
+            return dict(self.__stream.elsewhere.kept)
         n, width = int(self.__X.shape[0]), self.n_columns + self.scaling.intercept
         if self.__storage is None:
             self.__storage = storage_for(n, width, self.scaling.grid)

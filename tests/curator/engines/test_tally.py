@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.curator.engines.dask_parts import _added
-from discreet.curator.engines.tally import Answer, Seal, Tally
+from discreet.curator.engines.tally import Answer, Seal, Tally, added
 from discreet.errors import ClusterFailed
 
 CODE = ("1", "2")
@@ -58,7 +57,7 @@ def test_a_worker_that_runs_other_code_ends_the_fit():
 
 def test_sums_are_added_exactly_and_of_one_shape():
     parts = [np.array([2**61, -1]), np.array([2**60, 1]), np.array([1, 0])]
-    assert _added(parts).tolist() == [2**61 + 2**60 + 1, 0]
+    assert added(parts).tolist() == [2**61 + 2**60 + 1, 0]
     assert parts[0].tolist() == [2**61, -1]
     with pytest.raises(ClusterFailed):
-        _added([np.zeros(2, dtype=np.int64), np.zeros(3, dtype=np.int64)])
+        added([np.zeros(2, dtype=np.int64), np.zeros(3, dtype=np.int64)])

@@ -3,27 +3,30 @@
 Parts are the results of pure functions of the rows, so that the scheduler may move, spill and make them again: a lost
 worker costs time, and no bit of an answer. No row is scattered (it could not be made again) and no task is pinned to a
 worker. Noise, entropy and the ledger stay in this process; a question that is sent holds public and released values.
-
-The cluster's own words are not passed on: what a task of the user's graph raises may quote cells.
 """
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from discreet.curator.engines import part_tasks
-from discreet.curator.engines.base import Engine, ExactSum, LocalEngine
+from discreet.curator.engines.base import Engine, ExactSum
 from discreet.curator.engines.part_tasks import Failed, Seen
-from discreet.curator.engines.tally import LOST, OTHER_CODE, Seal, Tally
+from discreet.curator.engines.remote import (
+    NO_WORKERS,
+    OUT_OF_REACH,
+    Opened,
+    RemoteEngine,
+    add_all,
+    check_probes,
+    refuse_whole,
+    silenced,
+)
+from discreet.curator.engines.tally import Seal, Tally, added
 from discreet.curator.records import part_rows
-from discreet.errors import ClusterFailed, DiscreetError, Unsupported
+from discreet.errors import ClusterFailed, Unsupported
 from discreet.typing import Integers
 
 if TYPE_CHECKING:
@@ -32,15 +35,6 @@ if TYPE_CHECKING:
     from discreet.curator.records.recoding import Placement
     from discreet.losses.base import Loss
 
-WHOLE = ("noisy_minimizer", "noisy_descent", "perturb_objective", "perturbed_minimizer", "sample_minimizer")
-"""Releases that need all records at hand."""
-NEEDS_WHOLE = (
-    "this solver needs all records on one machine, and they are on a cluster: use an iterative one (solver='auto', "
-    "'gd', 'sgd', 'svrg', 'agd', 'cd' or 'gcd'), or fit on one machine, with scratch files (discreet.scale.limited)"
-)
-_BROKEN = "the cluster failed, or lost a part of the records for good; what was charged stays charged"
-_OUT_OF_REACH = "the cluster cannot be reached; nothing was charged for this"
-_NO_WORKERS = "the cluster has no workers"
 _RETRIES = 3
 _GATHERED = 64
 _LOOKS = 5.0
@@ -48,14 +42,6 @@ _PATIENCE = 60.0
 """Seconds between looks at the cluster, and how long it may be without a worker."""
 
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, repr=False)
-class Opened:
-    """Encoded parts as an engine, and what was seen of the rows of each."""
-
-    engine: DaskEngine
-    seen: list[Seen]
 
 
 class DaskParts:
@@ -77,22 +63,18 @@ class DaskParts:
         """The number of parts."""
         return len(self._pieces)
 
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Where parts are kept, for the certificate."""
+        return {"kept": "dask workers", "parts": self.parts}
+
     def check(self, plan: Plan, loss: Loss) -> None:
         """Refuse what parts cannot answer, and a cluster whose workers run other code than this process."""
-        if any(release.query in WHOLE for release in plan.releases):
-            raise Unsupported(NEEDS_WHOLE)
-        sampled = plan.is_sampled
+        refuse_whole(plan)
         run = self._client.run
-        found = _silenced(lambda: run(part_tasks.probe, loss, sampled, on_error="return"), _OUT_OF_REACH)
+        found = silenced(lambda: run(part_tasks.probe, loss, plan.is_sampled, on_error="return"), OUT_OF_REACH)
         told = [one for one in found.values() if not isinstance(one, OSError)]  # of workers that are gone
-        if not told:
-            raise ClusterFailed(f"{_NO_WORKERS}: nothing was charged")
-        mine = part_tasks.probe(loss, sampled)
-        for one in told:
-            if isinstance(one, Failed):
-                raise ClusterFailed(f"{one.reason}: nothing was charged")
-            if one != mine:  # or an exception, where there is no discreet
-                raise ClusterFailed(OTHER_CODE.replace("What was charged stays charged", "Nothing was charged"))
+        check_probes(told, loss, sampled=plan.is_sampled)
 
     def count(self) -> int:
         """Return the number of rows: as declared, or counted by workers."""
@@ -102,7 +84,7 @@ class DaskParts:
 
     def cells(self) -> Integers:
         """Return how many rows are in each cell of what the stream asks for before blocks can be made."""
-        return _added(self._told(part_rows.count_cells))
+        return added(self._told(part_rows.count_cells))
 
     def encoded(self, how: Any) -> Opened:
         """Encode every part where it is read, and keep it there."""
@@ -123,16 +105,14 @@ class DaskParts:
 
         made = delayed(task, pure=False)
         asked = [made(number, self._rows, *words, *piece) for number, piece in enumerate(self._pieces)]
-        return _silenced(lambda: list(self._client.compute(asked, retries=_RETRIES)))
+        return silenced(lambda: list(self._client.compute(asked, retries=_RETRIES)))
 
 
-class DaskEngine(Engine):
+class DaskEngine(RemoteEngine):
     """Encoded parts on workers, and exact sums over all of them.
 
     ``placement`` recodes each part on the way through a pass.
     """
-
-    is_sparse = is_grouped = runs_programs = False
 
     def __init__(
         self,
@@ -145,15 +125,14 @@ class DaskEngine(Engine):
         *,
         placement: Placement | None = None,
     ) -> None:
-        self._client, self._parts, self._seals, self._software = client, list(parts), list(seals), software
+        super().__init__(seals, software)
+        self._client, self._parts = client, list(parts)
         self._placement, self.grid, self.n_columns = placement, grid, n_columns
-        self._edges = list(accumulate((seal.rows for seal in seals), initial=0))
-        self.n_units = self._edges[-1]
 
     def total(self, question: ExactSum) -> Integers:
-        asked = [question.of_units(first, last) for first, last in pairwise(self._edges)]
+        asked = self.asked(question)
         futures = _mapped(self._client, part_tasks.answer, self._parts, asked, placement=self._placement)
-        return _added(_collected(self._client, futures, Tally(dict(enumerate(self._seals)), self._software)))
+        return added(_collected(self._client, futures, self.tally()))
 
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
         parts, on_the_way = self._parts, placement
@@ -162,13 +141,10 @@ class DaskEngine(Engine):
         facts = (self._seals, self._software, placement.grid, placement.n_columns)
         return DaskEngine(self._client, parts, *facts, placement=on_the_way if once else None)
 
-    def whole(self) -> LocalEngine:
-        raise Unsupported(NEEDS_WHOLE)
-
 
 def outcome_of(client: Any, task: Callable[..., Any], *words: Any) -> Any:
     """Return what one task on some worker returns; a failure is raised in its own words, which name no value."""
-    found = _silenced(lambda: client.submit(task, *words, pure=False).result(), _OUT_OF_REACH)
+    found = silenced(lambda: client.submit(task, *words, pure=False).result(), OUT_OF_REACH)
     if isinstance(found, Failed):
         raise Unsupported(found.reason)
     return found
@@ -176,17 +152,7 @@ def outcome_of(client: Any, task: Callable[..., Any], *words: Any) -> Any:
 
 def _mapped(client: Any, task: Callable[..., Any], *columns: Sequence[Any], **words: Any) -> list[Any]:
     """Return one future per part, of a name of its own: no two passes, and no two fits, share an answer."""
-    return _silenced(lambda: list(client.map(task, *columns, pure=False, retries=_RETRIES, **words)))
-
-
-def _added(told: Sequence[Integers]) -> Integers:
-    """Return the exact sum: of integers whose total fits 62 bits, as the lattice was made for."""
-    total: Integers = np.zeros_like(told[0])
-    for part in told:
-        if part.shape != total.shape or part.dtype != total.dtype:
-            raise ClusterFailed(LOST)
-        total += part
-    return total
+    return silenced(lambda: list(client.map(task, *columns, pure=False, retries=_RETRIES, **words)))
 
 
 def _collected(client: Any, futures: Sequence[Any], tally: Tally[Value]) -> list[Value]:
@@ -194,10 +160,7 @@ def _collected(client: Any, futures: Sequence[Any], tally: Tally[Value]) -> list
     try:
         _wait(client, futures)
         for some in _runs(futures):
-            for told in _silenced(lambda some=some: client.gather(some)):  # type: ignore[misc]
-                if isinstance(told, Failed):
-                    raise ClusterFailed(f"{told.reason}; what was charged stays charged")
-                tally.add(told)
+            add_all(tally, silenced(lambda some=some: client.gather(some)))  # type: ignore[misc]
         return tally.complete()
     finally:
         for future in futures:
@@ -222,19 +185,8 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
         return True
 
     last = monotonic()
-    while not _silenced(looked):
-        if _silenced(client.nthreads):
+    while not silenced(looked):
+        if silenced(client.nthreads):
             last = monotonic()
         elif monotonic() - last > _PATIENCE:
-            raise ClusterFailed(f"{_NO_WORKERS} any more; what was charged stays charged")
-
-
-def _silenced(call: Callable[[], Value], reason: str = _BROKEN) -> Value:
-    """Return what a call of the cluster returns; its errors in our words, and not even attached to them."""
-    try:
-        return call()
-    except DiscreetError:
-        raise
-    except (Exception, CancelledError):
-        pass
-    raise ClusterFailed(reason)
+            raise ClusterFailed(f"{NO_WORKERS} any more; what was charged stays charged")

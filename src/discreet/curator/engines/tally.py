@@ -6,11 +6,14 @@ if every record is in it once, and the same records in every pass. So every answ
 was when it was encoded; a second answer of a part is dropped; anything else that does not fit ends the fit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from discreet.errors import ClusterFailed
+from discreet.typing import Integers
 
 CHANGED = (
     "a part of the records was made again, and is not what it was: files must not change while a model is fitted. "
@@ -66,3 +69,13 @@ class Tally(Generic[Told]):
         if self._told.keys() != self._seals.keys():
             raise ClusterFailed(LOST)
         return [self._told[part] for part in sorted(self._told)]
+
+
+def added(told: Sequence[Integers]) -> Integers:
+    """Return the exact sum: of integers whose total fits 62 bits, as the lattice was made for."""
+    total: Integers = np.zeros_like(told[0])
+    for part in told:
+        if part.shape != total.shape or part.dtype != total.dtype:
+            raise ClusterFailed(LOST)
+        total += part
+    return total

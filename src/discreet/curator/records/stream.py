@@ -87,7 +87,10 @@ class Checks(Counts, Protocol):
 class Elsewhere(Protocol):
     """Rows that this process does not read: workers of a cluster encode them, in parts, and keep them."""
 
-    parts: int
+    @property
+    def kept(self) -> Mapping[str, Any]:
+        """Where parts are kept, for certificates of fits whose number of rows is public."""
+        ...
 
     def check(self, plan: Plan, loss: Any) -> None:
         """Refuse, before anything is charged, what these rows cannot be asked, and workers that run other code."""

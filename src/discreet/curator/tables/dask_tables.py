@@ -14,6 +14,7 @@ from discreet.curator.records.dask_rows import NO_PERSONS, empty_like
 from discreet.curator.records.part_rows import TableRows
 from discreet.curator.tables.arrow_streams import table_in_memory
 from discreet.curator.tables.sources import BATCH_ROWS, Batch, FrameSource, Source
+from discreet.curator.tables.spark_tables import SparkSource, is_spark
 from discreet.curator.tables.table_files import open_table
 from discreet.errors import ClusterFailed, Unsupported
 
@@ -89,6 +90,8 @@ def source_of(data: Any, separator: str | None, rows: int | None = None) -> Sour
     """
     if isinstance(data, Source):
         return data
+    if is_spark(data):
+        return SparkSource(data)
     if containers.is_dask(data):
         if not hasattr(data, "columns"):
             raise Unsupported("a table has named columns: pass a dask.dataframe")

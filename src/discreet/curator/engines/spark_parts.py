@@ -1,0 +1,142 @@
+"""Records on the executors of Spark: one encoded part per partition, kept there, and exact sums over them.
+
+A part is made by a narrow map from its partition, so that Spark may drop, spill and make it again; it carries the
+number and the seal that it got when it was encoded, and one that is made again and differs ends the fit. Answers are
+collected, one per part, and never summed by Spark: accumulators may apply an update twice. Noise, entropy and the
+ledger stay in this process.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from discreet.curator.engines import part_tasks
+from discreet.curator.engines.base import Engine, ExactSum
+from discreet.curator.engines.remote import Opened, RemoteEngine, add_all, check_probes, refuse_whole, silenced
+from discreet.curator.engines.tally import Seal, Tally, added
+from discreet.curator.records import part_rows
+from discreet.curator.tables import spark_tasks
+from discreet.typing import Integers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.accounting.plan import Plan
+    from discreet.curator.lattice.lattice import Grid
+    from discreet.curator.records.recoding import Placement
+    from discreet.losses.base import Loss
+
+_CANNOT_RUN = (
+    "Spark does not run the tasks of discreet: is it installed where the executors run, and is the session alive? "
+    "Nothing was charged for this"
+)
+
+
+class Kept:
+    """Parts that executors keep in memory, and on their disks beyond it, for as long as this object lives."""
+
+    def __init__(self, parts: Any) -> None:
+        from pyspark import StorageLevel
+
+        self.parts = silenced(lambda: parts.persist(StorageLevel.MEMORY_AND_DISK))
+        weakref.finalize(self, _given_up, parts).atexit = False  # the session ends with this process
+
+
+def _given_up(parts: Any) -> None:
+    with suppress(Exception):  # a session that has ended keeps nothing
+        parts.unpersist()
+
+
+class SparkParts:
+    """Rows in Spark that are not encoded yet: ``frame`` has the columns of ``types``, in their order."""
+
+    def __init__(self, frame: Any, rows: part_rows.Rows, types: pa.Schema) -> None:
+        self._frame, self._rows, self._types = frame, rows, types
+        self._software = part_tasks.software()
+        self.kept = {"kept": "spark executors"}
+
+    def check(self, plan: Plan, loss: Loss) -> None:
+        """Refuse what parts cannot answer, and executors that run other code than this process."""
+        refuse_whole(plan)
+        look = partial(spark_tasks.look, loss=loss, sampled=plan.is_sampled)
+
+        def looked() -> list[Any]:
+            context = self._frame.sparkSession.sparkContext
+            looks = context.defaultParallelism
+            return list(context.parallelize(range(looks), looks).map(look).collect())
+
+        check_probes(silenced(looked, _CANNOT_RUN), loss, sampled=plan.is_sampled)
+
+    def count(self) -> int:
+        """Return the number of rows, counted by Spark."""
+        return int(silenced(self._frame.count))
+
+    def cells(self) -> Integers:
+        """Return how many rows are in each cell of what the stream asks for before blocks can be made."""
+        made = self._made(part_rows.count_cells)
+        return added(_collected(made, self._tally(made)))
+
+    def encoded(self, how: Any) -> Opened:
+        """Encode every partition where it is read, and keep it there."""
+        kept = Kept(self._made(part_rows.encode, how))
+        told = _collected(kept.parts.map(part_tasks.seen_of), self._tally(kept.parts))
+        grid, n_columns = how.scaling.grid, len(how.scaling.scale) + how.scaling.intercept
+        engine = SparkEngine(kept, [seal for seal, _ in told], self._software, grid, n_columns)
+        return Opened(engine, [seen for _, seen in told])
+
+    def _made(self, task: Callable[..., Any], *words: Any) -> Any:
+        """Return what a task makes of each partition, not computed yet; a frame without partitions is an empty one."""
+        run = spark_tasks.on_batches(task, self._rows, words, self._types)
+
+        def planned() -> Any:
+            made = self._frame.mapInArrow(run, spark_tasks.PACKED).rdd.map(spark_tasks.unpacked)
+            if made.getNumPartitions():
+                return made
+            nothing = spark_tasks.outcome(task, 0, self._rows, words, self._types, iter(()))
+            return self._frame.sparkSession.sparkContext.parallelize([nothing], 1)
+
+        return silenced(planned)
+
+    def _tally(self, parts: Any) -> Tally[Any]:
+        return Tally(dict.fromkeys(range(silenced(parts.getNumPartitions))), self._software)
+
+
+class SparkEngine(RemoteEngine):
+    """Encoded parts on executors, and exact sums over all of them; ``placement`` recodes each on the way of a pass."""
+
+    def __init__(
+        self,
+        kept: Kept,
+        seals: Sequence[Seal],
+        software: tuple[str, ...],
+        grid: Grid,
+        n_columns: int,
+        *,
+        placement: Placement | None = None,
+    ) -> None:
+        super().__init__(seals, software)
+        self._kept, self._placement, self.grid, self.n_columns = kept, placement, grid, n_columns
+
+    def total(self, question: ExactSum) -> Integers:
+        ask = partial(spark_tasks.ask, questions=self.asked(question), placement=self._placement)
+        return added(_collected(self._kept.parts.map(ask), self.tally()))
+
+    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
+        facts = (self._seals, self._software, placement.grid, placement.n_columns)
+        if once:
+            return SparkEngine(self._kept, *facts, placement=placement)
+        return SparkEngine(Kept(self._kept.parts.map(partial(part_tasks.recode, placement=placement))), *facts)
+
+
+def _collected(answers: Any, tally: Tally[Any]) -> list[Any]:
+    """Return every part's answer, once each."""
+    add_all(tally, _gathered(answers))
+    return tally.complete()
+
+
+def _gathered(answers: Any) -> list[Any]:
+    return list(silenced(answers.collect))
