@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -196,7 +196,11 @@ class Summary:
         index = pd.Index(self.names, name="feature")
         return pd.DataFrame({name: np.exp(values) for name, values in made.items()}, index=index)
 
-    def wald_test(self, hypotheses: Any, values: Any = 0.0) -> WaldTest:
+    def wald_test(
+        self,
+        hypotheses: str | Sequence[str] | Sequence[Sequence[float]] | Floats,
+        values: float | Sequence[float] | Floats = 0.0,
+    ) -> WaldTest:
         """Test linear hypotheses R coef = values at once.
 
         Parameters
@@ -292,7 +296,7 @@ class Summary:
         ends = np.array([self._ends(row, level) for row in rows]).reshape(len(rows), 2)
         return found, found - ends[:, 1] * se, found - ends[:, 0] * se
 
-    def _rows(self, hypotheses: Any) -> Floats:
+    def _rows(self, hypotheses: str | Sequence[str] | Sequence[Sequence[float]] | Floats) -> Floats:
         if isinstance(hypotheses, str):
             hypotheses = [hypotheses]
         named = isinstance(hypotheses, Sequence) and all(isinstance(name, str) for name in hypotheses)
