@@ -544,7 +544,8 @@ def test_effects_are_printed_kept_and_inspected(ok, place):
     (place / "stays.csv").write_text("\n".join(["age,ward,back", *lines]) + "\n")
     (place / "effects.toml").write_text(EFFECTS)
     words = ("fit", "stays.csv", "--schema", "effects.toml", "--public", "--epsilon", "4", "--inference", "sandwich")
-    told = ok(*words, "--out", "effects", "--no-report").output
+    told = ok(*words, "--out", "effects").output
+    assert "Effects for a population" in (place / "effects" / "report.html").read_text()
     for word in ("se privacy", "P>|z|", "odds ratio", "age", "ward = b", "intercept"):
         assert word in told
     assert "se privacy" in ok("inspect", "effects").output

@@ -3,12 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.errors import Unsupported
-from discreet.models.inference.quantiles import checked_level, freedom, joint_p_value, p_value, percentile_t, quantile
+from discreet.models.inference.quantiles import (
+    WaldTest,
+    checked_level,
+    freedom,
+    joint_p_value,
+    p_value,
+    percentile_t,
+    quantile,
+)
 from discreet.models.inference.text import TableText
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
@@ -19,30 +27,6 @@ if TYPE_CHECKING:
 COLUMNS = ("coef", "se", "se_privacy", "z", "p", "low", "high", "inflation")
 HIDDEN = 0.1
 """An effect of which more than this part lies in directions that noise hides is not shown."""
-
-
-class WaldTest(NamedTuple):
-    """Test of linear hypotheses: the statistic, its degrees of freedom, and the p-value.
-
-    Parameters
-    ----------
-    statistic : float
-        Wald's, chi-square over its degrees of freedom where they are many.
-    df : int
-        The number of hypotheses.
-    p : float
-        The p-value.
-
-    Examples
-    --------
-    >>> from discreet.models import WaldTest
-    >>> WaldTest(3.84, 1, 0.05).df
-    1
-    """
-
-    statistic: float
-    df: int
-    p: float
 
 
 @dataclass(frozen=True)
@@ -344,6 +328,21 @@ class Summary:
         found = self.columns()
         extra = {self.ratio: np.exp(self.values)} if self.ratio else {}
         return TableText(self.names, found, extra, self.facts, self.level)
+
+    def cells(self) -> list[list[str]]:
+        """Return the table as texts, the headings first.
+
+        Returns
+        -------
+        list of list of str
+            One list per row.
+
+        Examples
+        --------
+        >>> summary.cells()[0][:2]
+        ['feature', 'coef']
+        """
+        return self._text.rows()
 
     def __str__(self) -> str:
         return self._text.plain()
