@@ -2,6 +2,7 @@ import json
 import re
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from discreet.curator.records.machine import available_memory
@@ -550,3 +551,46 @@ def test_out_of_memory_after_the_charge_says_that_it_stands(refused, place, monk
 def test_this_machine_says_how_much_it_has_left():
     found = available_memory()
     assert found is None or 0 < found < 1 << 50
+
+
+# --- effects ----------------------------------------------------------------------------------------
+
+EFFECTS = """[target]
+column = "back"
+classes = [0, 1]
+
+[columns.age]
+range = [18, 110]
+
+[columns.ward]
+categories = ["a", "b"]
+base = "a"
+other = false
+"""
+
+
+def test_effects_are_printed_kept_and_inspected(ok, place):
+    rng = np.random.default_rng(0)
+    age, ward = rng.uniform(18, 90, 8000), rng.choice(["a", "b"], 8000)
+    back = (rng.random(8000) < 1 / (1 + np.exp(-0.03 * (age - 50) - 0.5 * (ward == "b")))).astype(int)
+    lines = [f"{a:.3f},{w},{b}" for a, w, b in zip(age, ward, back, strict=True)]
+    (place / "stays.csv").write_text("\n".join(["age,ward,back", *lines]) + "\n")
+    (place / "effects.toml").write_text(EFFECTS)
+    words = ("fit", "stays.csv", "--schema", "effects.toml", "--public", "--epsilon", "4", "--inference", "sandwich")
+    told = ok(*words, "--out", "effects").output
+    assert "Effects for a population" in (place / "effects" / "report.html").read_text()
+    for word in ("se privacy", "P>|z|", "odds ratio", "age", "ward = b", "intercept"):
+        assert word in told
+    assert "se privacy" in ok("inspect", "effects").output
+    found = json.loads(ok("inspect", "effects", "--json").stdout)["effects"]
+    assert found["feature"] == ["age", "ward = b", "intercept"]
+    assert abs(found["coef"][0] - 0.03) < 5 * found["se"][0]
+    planned = json.loads(ok(*words, "--dry-run", "--json").stdout)
+    assert "noisy_score_covariance" in {release["query"] for release in planned["releases"]}
+
+
+def test_effects_that_cannot_be_are_refused_before_a_row_is_read(refused, place, unread):
+    assert "too little signal" in refused(*FIT, "--out", "new", *LEDGER, "--inference", "sandwich")
+    assert "--inference sandwich" in refused(*FIT, "--out", "new", *LEDGER, "--cov-type", "model")
+    assert "must be one of" in refused(*FIT, "--out", "new", *LEDGER, "--inference", "jackknife")
+    assert "no standard errors" in refused(*FIT, "--out", "new", *LEDGER, "--model", "svm", "--inference", "sandwich")

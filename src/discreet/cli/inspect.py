@@ -1,6 +1,7 @@
 """``discreet inspect``: what is in a saved model."""
 
 import json
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ from discreet.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
     from discreet.cli.inputs import Contents
+    from discreet.models.inference.summary import Summary
 
 
 class Units(StrEnum):
@@ -36,13 +38,15 @@ def inspect(
 
     Everything in it was declared or released, so all of it may be shown. Coefficients are noisy: next to each stands
     ± the half-width of a 95% interval for the privacy noise alone, where that is known. They are in the columns' own
-    units, rounded to the noise; `--json` has all digits. This does not check the price: see `discreet verify`.
+    units, rounded to the noise; `--json` has all digits. Fits with `--inference` show effects for a population instead.
+    This does not check the price: see `discreet verify`.
     """
     from discreet.cli.inputs import read
     from discreet.models.intervals import LEVEL, covers
 
     contents = read(file)
     coefficients = _coefficients(contents, str(units)) if contents.model is not None else None
+    summary = _summary(contents)
     if as_json:
         made = contents.certificate
         shown = {
@@ -53,11 +57,35 @@ def inspect(
             "coefficients": coefficients,
             "intervals": covers(),
         }
+        if summary is not None:
+            listed = {name: values.tolist() for name, values in summary.columns().items()}
+            shown["effects"] = {"feature": list(summary.names), **_finite(listed)}
         echo_json(shown)
         return
     typer.echo(contents.certificate.text())
-    if coefficients is not None:
+    if summary is not None:
+        typer.echo(f"\n{summary}")
+    elif coefficients is not None:
         _print_table(coefficients)
+
+
+def _summary(contents: "Contents") -> "Summary | None":
+    """The effects for a population, where the fit reserved a part of its budget for them and noise hides not all."""
+    from discreet.errors import Unsupported
+
+    if getattr(contents.model, "effects_", None) is None:
+        return None
+    try:
+        model: Any = contents.table or contents.model
+        summary: Summary = model.summary()
+    except Unsupported:
+        return None
+    return summary
+
+
+def _finite(columns: dict[str, list[float]]) -> dict[str, list[float | None]]:
+    """Columns as JSON has them: no NaN."""
+    return {name: [value if math.isfinite(value) else None for value in values] for name, values in columns.items()}
 
 
 def _coefficients(contents: "Contents", units: str) -> dict[str, dict[str, Any]]:

@@ -3,9 +3,9 @@ from discreet.models.classification import DPLogisticRegression as DPLogisticReg
 from discreet.models.forecast.forecast_result import Forecast as Forecast
 from discreet.models.generic import DPClassifier as DPClassifier
 from discreet.models.generic import DPRegressor as DPRegressor
+from discreet.models.inference.quantiles import WaldTest as WaldTest
 from discreet.models.inference.summarize import MeanInterval as MeanInterval
 from discreet.models.inference.summary import Summary as Summary
-from discreet.models.inference.summary import WaldTest as WaldTest
 from discreet.models.intervals import Intervals as Intervals
 from discreet.models.persistence import load as load
 from discreet.models.registry import register_model as register_model

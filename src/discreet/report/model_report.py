@@ -23,6 +23,10 @@ from discreet.report.page import certificate_in, certificate_section, document, 
 
 __all__ = ["Coefficient", "CostForecast", "Fact", "ModelReport", "Score", "certificate_in", "cost_forecast"]
 
+EFFECTS = (
+    "What the same model would find on the whole population that the records were drawn from. Standard errors count "
+    "sampling and privacy noise; inflation is how much wider they are than without privacy."
+)
 SOURCES = {
     "declared": "declared",
     "estimated": "estimated: released with noise",
@@ -99,6 +103,8 @@ class ModelReport:
         Scores that may be shown.
     steps
         Names of the queries, one for each event of the certificate. Empty: those of the forecast's plan where they fit.
+    effects
+        Effects for a population, as rows of cells under a row of headings; empty without inference.
     """
 
     title: str
@@ -111,6 +117,7 @@ class ModelReport:
     scores: Sequence[Score] = ()
     units: str = ""
     steps: Sequence[str] = ()
+    effects: Sequence[Sequence[str]] = ()
 
     def html(self) -> str:
         """The page."""
@@ -120,6 +127,7 @@ class ModelReport:
             promise_section(self.certificate),
             self._scores(),
             checks_section(self.certificate),
+            self._effects(),
             self._coefficients(),
             self._budget(),
             '<h2 id="plan">Plan and steps</h2>',
@@ -174,6 +182,19 @@ class ModelReport:
             '<h2 id="scores">Released scores</h2>'
             + paragraphs([said])
             + table(head, rows, label="Scores", numbers=(1,), kind="wide stacked")
+        )
+
+    def _effects(self) -> str:
+        if not self.effects:
+            return ""
+        head, *rows = self.effects
+        made = (_effect(name, cells) for name, *cells in rows)
+        return "\n".join(
+            [
+                '<h2 id="effects">Effects for a population</h2>',
+                paragraphs([EFFECTS]),
+                table(head, made, label="Effects for a population", numbers=range(1, len(head))),
+            ]
         )
 
     def _coefficients(self) -> str:
@@ -246,6 +267,11 @@ class ModelReport:
     def _footer(self) -> str:
         made = " ".join(part for part in (self.certificate.library_version, self.certificate.created) if part)
         return f"<footer>Made by discreet {escape(made)}. This page fetches nothing and runs no program.</footer>"
+
+
+def _effect(name: str, cells: Sequence[str]) -> str:
+    shown = "".join(f"<td class=number>{escape(cell)}</td>" for cell in cells)
+    return f'<tr><th scope="row">{isolated(name)}</th>{shown}</tr>'
 
 
 def _as_score(score: Score) -> Callable[[float], str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from discreet.accounting.cell_counts import CHECKED, ESTIMATED_RANGES
+from discreet.errors import Unsupported
 from discreet.models.intervals import LEVEL, deviations
 from discreet.models.selection.search_price import facts_of
 from discreet.report.model_report import Coefficient, Fact, ModelReport, Score, cost_forecast
@@ -37,7 +38,18 @@ def report_of(
         scores=scores,
         units=_units(model),
         steps=(*ahead.steps, *extra) if extra and ahead is not None else (),
+        effects=_effects(model),
     )
+
+
+def _effects(model: "TableModel") -> Sequence[Sequence[str]]:
+    """Effects for a population; none where the fit has no standard errors, or noise hides all of them."""
+    if getattr(model.estimator_, "effects_", None) is None:
+        return ()
+    try:
+        return model.summary().cells()
+    except Unsupported:
+        return ()
 
 
 def _units(model: "TableModel") -> str:

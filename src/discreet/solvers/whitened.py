@@ -56,7 +56,7 @@ REACH = 16.0
 LEAST_DIRECTION = 1e-7
 """Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
 LENGTHS = 1.1
-"""Rows that stay standardized are shrunk to this times their typical length, once that is estimated."""
+"""Rows that stay standardized are shrunk to this times their typical length, once that is estimated, or less."""
 LEAST_LENGTH = 0.2
 """The mean squared entry of a standardized row is at least this."""
 
@@ -85,6 +85,8 @@ class Whitened(Stage):
     calibrate_probabilities : bool, default=True
         Release one gradient more, which brings probabilities back to scale (``probability_calibration``): for the
         logistic loss of two classes with an intercept, where the inner solver releases full gradients.
+    lengths : float, default=1.1
+        Rows that stay standardized are shrunk to this times their typical length.
 
     Examples
     --------
@@ -101,10 +103,11 @@ class Whitened(Stage):
     moment_share: float = 0.20
     floor: float = 0.35
     calibrate_probabilities: bool = True
+    lengths: float = LENGTHS
     name: ClassVar[str] = "whitened"
 
     def __post_init__(self) -> None:
-        check_positive(self, "floor")
+        check_positive(self, "floor", "lengths")
         check_positive(self, "constant", "relative_row_norm", open_too=True)
         check_shares(self.mean_share, self.scale_share, self.moment_share, target=self.target_share)
 
@@ -158,7 +161,7 @@ class Whitened(Stage):
         if self._stays_standardized:
             if not quiet:
                 typical = min(1.0, max(LEAST_LENGTH * len(second) / rows.longest**2, float(np.trace(second))))
-                recoding = replace(recoding, row_norm=min(1.0, LENGTHS * math.sqrt(typical)))
+                recoding = replace(recoding, row_norm=min(1.0, self.lengths * math.sqrt(typical)))
             known = Typical(None if quiet else recoding.row_norm, 1.0, np.diag(second))
             return Estimate(recoding, known, moment=SecondMoment(second, edge), target=rows.target)
         matrix, length, shares, vectors, kept = whitening(second, edge, self.floor)

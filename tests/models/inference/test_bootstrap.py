@@ -94,6 +94,17 @@ def test_a_bias_is_taken_away(monkeypatch):
     np.testing.assert_allclose(before - after, 0.3, atol=1e-9)
 
 
+def test_a_fit_is_kept_where_simulated_tables_fail(monkeypatch):
+    def failing(*args, **words):
+        raise discreet.errors.Unsupported("too little signal")
+
+    monkeypatch.setattr(bootstrap, "fit_model", failing)
+    X, y = drawn(DPLinearRegression)
+    model = model_of(DPLinearRegression).fit(X, y)
+    assert model.effects_.draws is None
+    assert "too few simulated tables" in str(model.summary())
+
+
 def test_quantiles_of_few_draws_are_gaussian():
     draws = np.random.default_rng(0).normal(0.5, 2.0, 4000)
     low, high = percentile_t(draws, 0.9)

@@ -86,6 +86,8 @@ class Setting:
 
 def setting_of(estimator: Any, p: int | None, indicators: Groups | None = None) -> Setting:
     """The facts of an estimator, fitted or not, for a table of p columns."""
+    if getattr(estimator, "inference", None):  # what standard errors cost is not forecast
+        estimator = clone(estimator).set_params(inference=None)
     bounds, ranges = _columns(estimator.bounds, p)
     groups = indicator_groups(len(ranges[0])) if indicators is None else indicators
     penalty = penalty_of(getattr(estimator, "penalty", None), getattr(estimator, "alpha", 0.0))

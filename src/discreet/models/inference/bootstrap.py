@@ -36,7 +36,7 @@ COIN = 0.8
 def bootstrapped(
     fit: FitSettings, fitted: Fitted, names: Sequence[str] | None, progress: Callable[[int, int], None] | None = None
 ) -> Fitted:
-    """Return the fit with its bias corrected, and the simulated errors by its side."""
+    """Return the fit with its bias corrected, and the simulated errors by its side; as it is where they are few."""
     effects, n_columns = fitted.effects, fitted.coef.shape[1]
     assert effects is not None
     ranges = tuple(zip(*(end.tolist() for end in fit.bounds.ranges(n_columns, names)), strict=True))
@@ -55,14 +55,14 @@ def bootstrapped(
         with use_entropy(stream):
             try:
                 again = fit_model(told, X, y, None)
-            except Unsupported:
+            except (Unsupported, np.linalg.LinAlgError):
                 continue
         if again.effects is not None:
             rows.append(_row(fit, again, own, effects))
         if progress is not None:
             progress(table + 1, TABLES)
-    if len(rows) < TABLES // 2:
-        raise Unsupported("most simulated tables of this size have no standard errors: use inference='sandwich'")
+    if len(rows) < TABLES // 2:  # a fit that is paid for is not lost: it keeps its own standard errors
+        return fitted
     draws = np.array(rows)
     bias = draws[:, :-1].mean(axis=0)
     draws[:, :-1] -= bias

@@ -1,6 +1,7 @@
 """Quantiles and p-values of effects whose variance is itself noisy: Student's law with Satterthwaite's freedom."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
@@ -13,6 +14,30 @@ GAUSSIAN = 1e6
 """With so many degrees of freedom the law is Gauss's."""
 FEWEST = 4.0
 """Simulated statistics beyond a quantile that is read off them."""
+
+
+class WaldTest(NamedTuple):
+    """Test of linear hypotheses: the statistic, its degrees of freedom, and the p-value.
+
+    Parameters
+    ----------
+    statistic : float
+        Wald's, chi-square over its degrees of freedom where they are many.
+    df : int
+        The number of hypotheses.
+    p : float
+        The p-value.
+
+    Examples
+    --------
+    >>> from discreet.models import WaldTest
+    >>> WaldTest(3.84, 1, 0.05).df
+    1
+    """
+
+    statistic: float
+    df: int
+    p: float
 
 
 def freedom(wobble: float) -> float:

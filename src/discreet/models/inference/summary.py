@@ -3,12 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.errors import Unsupported
-from discreet.models.inference.quantiles import checked_level, freedom, joint_p_value, p_value, percentile_t, quantile
+from discreet.models.inference.quantiles import (
+    WaldTest,
+    checked_level,
+    freedom,
+    joint_p_value,
+    p_value,
+    percentile_t,
+    quantile,
+)
 from discreet.models.inference.text import TableText
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
@@ -19,30 +27,6 @@ if TYPE_CHECKING:
 COLUMNS = ("coef", "se", "se_privacy", "z", "p", "low", "high", "inflation")
 HIDDEN = 0.1
 """An effect of which more than this part lies in directions that noise hides is not shown."""
-
-
-class WaldTest(NamedTuple):
-    """Test of linear hypotheses: the statistic, its degrees of freedom, and the p-value.
-
-    Parameters
-    ----------
-    statistic : float
-        Wald's, chi-square over its degrees of freedom where they are many.
-    df : int
-        The number of hypotheses.
-    p : float
-        The p-value.
-
-    Examples
-    --------
-    >>> from discreet.models import WaldTest
-    >>> WaldTest(3.84, 1, 0.05).df
-    1
-    """
-
-    statistic: float
-    df: int
-    p: float
 
 
 @dataclass(frozen=True)
@@ -196,7 +180,11 @@ class Summary:
         index = pd.Index(self.names, name="feature")
         return pd.DataFrame({name: np.exp(values) for name, values in made.items()}, index=index)
 
-    def wald_test(self, hypotheses: Any, values: Any = 0.0) -> WaldTest:
+    def wald_test(
+        self,
+        hypotheses: str | Sequence[str] | Sequence[Sequence[float]] | Floats,
+        values: float | Sequence[float] | Floats = 0.0,
+    ) -> WaldTest:
         """Test linear hypotheses R coef = values at once.
 
         Parameters
@@ -292,7 +280,7 @@ class Summary:
         ends = np.array([self._ends(row, level) for row in rows]).reshape(len(rows), 2)
         return found, found - ends[:, 1] * se, found - ends[:, 0] * se
 
-    def _rows(self, hypotheses: Any) -> Floats:
+    def _rows(self, hypotheses: str | Sequence[str] | Sequence[Sequence[float]] | Floats) -> Floats:
         if isinstance(hypotheses, str):
             hypotheses = [hypotheses]
         named = isinstance(hypotheses, Sequence) and all(isinstance(name, str) for name in hypotheses)
@@ -340,6 +328,21 @@ class Summary:
         found = self.columns()
         extra = {self.ratio: np.exp(self.values)} if self.ratio else {}
         return TableText(self.names, found, extra, self.facts, self.level)
+
+    def cells(self) -> list[list[str]]:
+        """Return the table as texts, the headings first.
+
+        Returns
+        -------
+        list of list of str
+            One list per row.
+
+        Examples
+        --------
+        >>> summary.cells()[0][:2]
+        ['feature', 'coef']
+        """
+        return self._text.rows()
 
     def __str__(self) -> str:
         return self._text.plain()

@@ -33,9 +33,13 @@ class TableText:
             for i, name in enumerate(self.names)
         ]
 
+    def rows(self) -> list[list[str]]:
+        """Return all cells, the headings first."""
+        return [self._headings(), *self._cells()]
+
     def plain(self) -> str:
         """Return aligned text under a heading of facts."""
-        rows = [self._headings(), *self._cells()]
+        rows = self.rows()
         widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
         rule = "=" * max(len(lines[0]), 20)
