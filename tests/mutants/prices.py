@@ -29,8 +29,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/curator.py",
-                "        with self._session.lock:\n            return question(",
-                "        if True:\n            return question(",
+                "        with self._session.lock:\n            return within_memory(",
+                "        if True:\n            return within_memory(",
             ),
         ),
         ("tests/curator/test_curator.py::test_two_threads_cannot_share_the_last_answer",),

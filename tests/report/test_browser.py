@@ -55,7 +55,7 @@ def test_nothing_is_logged_fetched_cut_off_or_empty(browser, pages, name, width)
     assert len(sizes) >= 5
     assert all(w > 0 and h > 0 for w, h in sizes)
     assert browser.run("document.querySelectorAll('script').length") == 1
-    assert browser.run("JSON.parse(document.getElementById('certificate').textContent).format") == 3
+    assert browser.run("JSON.parse(document.getElementById('certificate').textContent).format") == 1
     assert browser.said == []
 
 

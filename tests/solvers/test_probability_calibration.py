@@ -75,7 +75,8 @@ class StandIn:
         self.rows, self.added, self.law = np.column_stack([u, np.ones_like(u)]), added, np.asarray(law)
         self.asked = []
 
-    def recode(self, recoding):
+    def recode(self, recoding, *, once):
+        assert once
         self.recoding = recoding
 
     def noisy_gradient(self, theta, *, clip):

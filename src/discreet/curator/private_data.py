@@ -30,7 +30,7 @@ from discreet.curator.records.storage import (
     rows_per_part,
     storage_for,
 )
-from discreet.curator.records.stream import PRIVATE_ROWS, admit_stream, exhaust, is_stream
+from discreet.curator.records.stream import PRIVATE_ROWS, admit_stream, is_stream
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
 from discreet.ledger.default_ledger import account_of
@@ -235,7 +235,7 @@ class PrivateData:
         assert self.__stream is not None
         sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), self.__stream.shape[0])
         watch = None if sketcher is None else sketcher.see
-        drive = reader.drive if reader.counts else exhaust
+        drive = reader.drive if reader.counts else None
         placed = self.__target_scaling(loss)
         records = admit_stream(self.__stream, placed, self.scaling, watch, drive, storage=self.__storage)
         if reservation is not None and sketcher is not None:

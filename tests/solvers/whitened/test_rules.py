@@ -37,14 +37,14 @@ def test_the_constant_grows_where_signal_is_weak_and_stops_at_two():
 
 def test_limits_on_rows_widen_with_a_known_signal():
     found = [rules.newton_for(a_domain(n), Squared(), Budget(1.0, 1e-12, "zero_out")) for n in (5000, 10**5, 10**7)]
-    assert (found[0].row_norm, found[0].lengths) == (0.8, rules.LENGTHS)
-    ratios = [one.row_norm / 0.8 for one in found]
+    assert (found[0].relative_row_norm, found[0].lengths) == (0.8, rules.LENGTHS)
+    ratios = [one.relative_row_norm / 0.8 for one in found]
     assert ratios == pytest.approx([one.lengths / rules.LENGTHS for one in found])
     assert 1 < ratios[1] < ratios[2]
     assert ratios[2] == pytest.approx(ratios[1] * 100**0.25, rel=1e-6)
     hidden = a_domain(None, relation="add_remove")
-    assert rules.newton_for(hidden, Squared(), Budget(9.0, 1e-12, "add_remove")).row_norm == 0.8
-    assert rules.newton_for(a_domain(), Squared(), Budget(math.inf)).row_norm == 0.8
+    assert rules.newton_for(hidden, Squared(), Budget(9.0, 1e-12, "add_remove")).relative_row_norm == 0.8
+    assert rules.newton_for(a_domain(), Squared(), Budget(math.inf)).relative_row_norm == 0.8
 
 
 @pytest.mark.parametrize(("loss", "steps"), [(Squared(), 4), (Huber(0.3), rules.LIMIT_NEWTON)])

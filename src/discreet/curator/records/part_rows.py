@@ -6,6 +6,7 @@ kernels read it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +19,7 @@ from discreet.curator.kernels.moments import add_counts
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_sketches import RowHashes
 from discreet.curator.records.storage import MEMORY
-from discreet.curator.records.stream import Block, RecordStream, admit_stream, exhaust
+from discreet.curator.records.stream import Block, RecordStream, admit_stream
 from discreet.errors import Unsupported
 from discreet.typing import Integers, Words
 
@@ -111,7 +112,7 @@ def encode(number: int, rows: Rows, how: Encoding, *given: Any) -> Part:
         checks = stream.checks
         if how.counts and checks is not None:
             found.append(counted((b.checks for b in blocks if b.checks is not None), checks.size))
-        exhaust(blocks)
+        deque(blocks, maxlen=0)  # to their end
 
     watch = None if hashes is None else hashes.see
     records = admit_stream(stream, how.targets, how.scaling, watch, drive, storage=MEMORY)

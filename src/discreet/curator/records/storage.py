@@ -178,6 +178,11 @@ def limited(memory: int | str | None = None, folder: str | Path | None = None) -
     None
         Nothing.
 
+    Raises
+    ------
+    Unsupported
+        If ``memory`` is no size.
+
     Examples
     --------
     >>> from discreet.scale import limited

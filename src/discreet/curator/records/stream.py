@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
-from discreet.curator.kernels.turning import turn_to_rows
 from discreet.curator.records import admission
 from discreet.curator.records.machine import within_memory
 from discreet.curator.records.storage import Storage, storage_for
@@ -186,40 +185,18 @@ def _labels(positions: Floats, classes: Sequence[Any]) -> NDArray[np.object_]:
     return named[np.where(np.isfinite(positions), positions, len(classes)).astype(np.int64)]
 
 
-def exhaust(blocks: Iterator[Block]) -> None:
-    """Read all blocks, and look at none."""
-    for _ in blocks:
-        pass
-
-
-def by_rows(features: Floats) -> Iterator[tuple[slice, Floats]]:
-    """Yield a block in pieces whose rows are contiguous, which kernels read several times as fast.
-
-    A piece lives until the next one: a block that stands column by column is turned in memory that is used again.
-    """
-    n, width = features.shape
-    if features.flags.c_contiguous:
-        yield slice(0, n), features
-        return
-    size = max(1, min(n, TURNED_VALUES // width))
-    turned = np.empty((size, width))
-    for first in range(0, n, size):
-        piece = slice(first, min(n, first + size))
-        turn_to_rows(features[piece], turned[: piece.stop - first])
-        yield piece, turned[: piece.stop - first]
-
-
 def admit_stream(
     stream: RecordStream,
     target_scaling: admission.TargetScaling,
     scaling: admission.Scaling,
     watch: Watch | None = None,
-    drive: Callable[[Iterator[Block]], None] = exhaust,
+    drive: Callable[[Iterator[Block]], None] | None = None,
     storage: Storage | None = None,
 ) -> admission.Records:
     """Admit a stream as ``admission.admit`` does: one pass, and never more than a block of it as numbers.
 
-    ``drive`` takes the blocks to their end, each of which is admitted on the way: it may count what passes by.
+    ``drive`` takes the blocks to their end, each of which is admitted on the way: it may count what passes by. None
+    looks at none of them.
     ``storage`` is where the encoded rows are kept; None: where there is room.
     """
     n, n_columns = stream.shape
@@ -247,7 +224,10 @@ def admit_stream(
                 stream.reading(part.stop, n)
             yield block
 
-    drive(admitted())
+    if drive is None:
+        deque(admitted(), maxlen=0)  # to their end, and none is kept
+    else:
+        drive(admitted())
     if persons is None:
         return admission.Records(rows, None, targets, norms, sums, None, None, width, scaling.grid, storage)
     order, starts, shares = admission.grouping(persons, n)
