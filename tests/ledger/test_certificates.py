@@ -21,11 +21,13 @@ from discreet import (
 from discreet.accounting.cell_counts import ESTIMATED
 from discreet.accounting.certificate import LATER
 from discreet.accounting.zcdp_filter import Charge
+from discreet.curator.curator import Curator
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets import hospital
 from discreet.errors import AccountingError, LedgerError
 from discreet.ledger import ledger as ledger_module
 from discreet.models.solver_choice import solver_names
+from discreet.scale import limited
 from discreet.schema.schema import Schema
 
 RELEASED_LATER = ("trace", "created")
@@ -103,6 +105,30 @@ def test_a_changed_claim_is_named(ledger: Ledger, field: str, value: Any) -> Non
     changed = replace(fitted(ledger).certificate_, **{field: value})
     with pytest.raises(LedgerError, match="changed" if field == "model" else f"another {field} than was charged"):
         ledger.verify(changed)
+
+
+@pytest.mark.parametrize(("first", "then"), [("1GB", 0), (0, "1GB")])
+def test_a_charge_is_asked_for_again_with_other_memory(ledger: Ledger, monkeypatch, first: Any, then: Any) -> None:
+    """A fit that memory ended is not lost: with other limits it runs under its charge, and its certificate is known."""
+    settings = {"epsilon": 0.5, "delta": 1e-7, "bounds": TABLE.bounds, "ledger": ledger, "dataset": "stays"}
+    with monkeypatch.context() as patched, limited(memory=first):
+        patched.setattr(Curator, "issued", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            DPLogisticRegression(**settings).fit(TABLE.X, TABLE.y, charge_id="one")
+    with limited(memory=then):
+        certificate = DPLogisticRegression(**settings).fit(TABLE.X, TABLE.y, charge_id="one").certificate_
+    assert ledger.spent("stays").fits == 1
+    assert certificate.assumed_public.get("kept") == (None if then else "scratch files")
+    ledger.verify(certificate)
+    for changed in ({"kept": "elsewhere"}, {"parts": 2}, {"kept": "scratch files"}):
+        facts = {**certificate.assumed_public, **changed}
+        if facts != certificate.assumed_public:
+            with pytest.raises(LedgerError, match="changed"):
+                ledger.verify(replace(certificate, assumed_public=facts))
+
+
+def _killed(*_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def test_what_is_released_later_is_listed_and_short() -> None:

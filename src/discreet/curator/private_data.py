@@ -194,7 +194,7 @@ class PrivateData:
         reservation = None
         if self.__ledger is not None and self.dataset is not None:
             self.__ledger.key()  # missing, it is missed before anything is charged
-            promised = [promise(priced, self.facts(priced), claim) for claim in claims]
+            promised = [promise(priced, facts, claim) for claim in claims for facts in self.__possible_facts(priced)]
             words = {**words, "unit": self.unit, "certificates": promised}
             reservation = self.__ledger.reserve(self.dataset, priced, **words)
             if reservation.release is not None:
@@ -337,16 +337,30 @@ class PrivateData:
 
     def __kept(self, neighbors: Neighbors) -> dict[str, Any]:
         """Return where encoded rows will be kept and in how many parts, decided once, where that tells no private n."""
-        if self.unit == "person" or not neighbors.n_is_public or containers.is_sparse(self.__X):
+        if not self.__may_tell(neighbors):
             return {}
         if self.__stream is not None and self.__stream.elsewhere is not None:
             return dict(self.__stream.elsewhere.kept)
         n, width = int(self.__X.shape[0]), self.n_columns + self.scaling.intercept
         if self.__storage is None:
             self.__storage = storage_for(n, width, self.scaling.grid)
-        if not self.__storage.on_disk:
-            return {}
-        return {"kept": "scratch files", "parts": -(-n // rows_per_part(width))}
+        return self.__kept_on_disk() if self.__storage.on_disk else {}
+
+    def __may_tell(self, neighbors: Neighbors) -> bool:
+        return self.unit == "record" and neighbors.n_is_public and not containers.is_sparse(self.__X)
+
+    def __kept_on_disk(self) -> dict[str, Any]:
+        parts = -(-int(self.__X.shape[0]) // rows_per_part(self.n_columns + self.scaling.intercept))
+        return {"kept": "scratch files", "parts": parts}
+
+    def __possible_facts(self, priced: PricedPlan) -> list[dict[str, Any]]:
+        """Return the facts with rows in memory, and on disk: a charge may be asked for again with less memory left."""
+        facts, neighbors = self.facts(priced), priced.budget.neighbors
+        away = self.__stream is not None and self.__stream.elsewhere is not None
+        if away or not self.__may_tell(neighbors):
+            return [facts]
+        plain = {key: fact for key, fact in facts.items() if key not in self.__kept(neighbors)}
+        return [plain, {**plain, **self.__kept_on_disk()}]
 
     def __check_storage(self, neighbors: Neighbors) -> None:
         """Refuse a folder for scratch files that is no use; where the number of rows is private, whatever it is."""

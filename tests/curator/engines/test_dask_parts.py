@@ -31,13 +31,20 @@ SVRG = VarianceReducedDescent(n_epochs=2, n_inner=3, sampling_probability=0.25)
 
 
 @pytest.fixture(scope="module")
-def threads():
+def thread_cluster():
     """A cluster in this process, of one worker: it starts at once."""
     with (
         LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
         Client(made) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def threads(thread_cluster):
+    """Its client as Dask's current one, whatever cluster another test has started since."""
+    with thread_cluster.as_current():
+        yield thread_cluster
 
 
 @pytest.fixture(scope="module")
