@@ -18,6 +18,7 @@ from discreet.schema import Category, Number, Target
 from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import seeded
 
+pytestmark = pytest.mark.thorough
 pytest.importorskip("pyspark")
 if shutil.which("java") is None:
     pytest.skip("Spark needs java", allow_module_level=True)
@@ -106,7 +107,6 @@ def forget(engine):
     engine._kept.parts.unpersist(blocking=True)
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("parts", [1, 2, 7])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_any_number_of_partitions_gives_the_bits_of_memory(spark, solver, parts):
@@ -115,7 +115,6 @@ def test_any_number_of_partitions_gives_the_bits_of_memory(spark, solver, parts)
     assert found.certificate_.assumed_public["kept"] == "spark executors"
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize(
     ("pay", "neighbors"),
     [
@@ -132,7 +131,6 @@ def test_private_ranges_and_numbers_of_rows(spark, monkeypatch, pay, neighbors):
     assert ("kept" in found.certificate_.assumed_public) == (neighbors == "replace_one")
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("rows", [0, 2])
 def test_partitions_without_rows_and_frames_without_partitions(spark, rows):
     some = FRAME[:rows]
@@ -144,7 +142,6 @@ def test_partitions_without_rows_and_frames_without_partitions(spark, rows):
         assert released(fitted(nothing, neighbors="add_remove")) == expected
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("solver", ["gd", "whitened"])
 def test_partitions_that_are_made_again_cost_no_bit_and_no_charge(spark, monkeypatch, ledger, solver):
     expected = released(fitted(FRAME, solver=SOLVERS[solver]))
