@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
+from discreet.curator.kernels.turning import turn_to_rows
 from discreet.curator.records import admission
 from discreet.curator.records.machine import within_memory
 from discreet.curator.records.storage import Storage, storage_for
@@ -183,6 +184,23 @@ def _labels(positions: Floats, classes: Sequence[Any]) -> NDArray[np.object_]:
     for i, label in enumerate(classes):
         named[i] = label
     return named[np.where(np.isfinite(positions), positions, len(classes)).astype(np.int64)]
+
+
+def by_rows(features: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Yield a block in pieces whose rows are contiguous, which kernels read several times as fast.
+
+    A piece lives until the next one: a block that stands column by column is turned in memory that is used again.
+    """
+    n, width = features.shape
+    if features.flags.c_contiguous:
+        yield slice(0, n), features
+        return
+    size = max(1, min(n, TURNED_VALUES // width))
+    turned = np.empty((size, width))
+    for first in range(0, n, size):
+        piece = slice(first, min(n, first + size))
+        turn_to_rows(features[piece], turned[: piece.stop - first])
+        yield piece, turned[: piece.stop - first]
 
 
 def admit_stream(
