@@ -189,10 +189,10 @@ def a_value_in_an_error(monkeypatch):
 def a_warning_on_a_value(monkeypatch):
     honest = admission.admit
 
-    def admit(X, *rest):
+    def admit(X, *rest, **words):
         if not np.isfinite(admission.numbers(X)).all():
             warnings.warn("some records are incomplete", stacklevel=2)
-        return honest(X, *rest)
+        return honest(X, *rest, **words)
 
     monkeypatch.setattr(admission, "admit", admit)
 
