@@ -15,12 +15,17 @@ from discreet.cli.memory_check import check_memory
 from discreet.cli.options import (
     AllowLargeDelta,
     AsJson,
+    ChargeId,
+    Checks,
+    Cluster,
     CovType,
     Dataset,
     Delta,
     Inference,
     LedgerAddress,
+    Memory,
     Relation,
+    Scratch,
     account,
     check_budget,
     echo_json,
@@ -56,30 +61,14 @@ def fit(
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
     public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
-    charge_id: Annotated[
-        str | None,
-        typer.Option(help="A name for this fit in the ledger: asked again, it costs nothing and gives the same model."),
-    ] = None,
-    checks: Annotated[
-        bool,
-        typer.Option(
-            "--checks/--no-checks",
-            help="Spend a fiftieth of the budget on noisy counts of cells that do not fit the schema.",
-        ),
-    ] = True,
+    charge_id: ChargeId = None,
+    checks: Checks = True,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Make a page about it, in some seconds.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
-    memory: Annotated[
-        str | None, typer.Option(help="How much memory the rows may take, such as 4GB. Larger tables are kept on disk.")
-    ] = None,
-    scratch: Annotated[
-        Path | None, typer.Option(help="The folder for scratch files. Default: the system's for temporary files.")
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="A Dask scheduler whose workers read the table, as tls://host:8786."),
-    ] = None,
+    memory: Memory = None,
+    scratch: Scratch = None,
+    cluster: Cluster = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
     as_json: AsJson = False,
 ) -> None:

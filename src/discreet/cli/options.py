@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,6 +42,27 @@ Relation = Annotated[
 ]
 Dataset = Annotated[str | None, typer.Option(help="The table's name in the ledger, as its owner registered it.")]
 
+ChargeId = Annotated[
+    str | None,
+    typer.Option(help="A name for this fit in the ledger: asked again, it costs nothing and gives the same model."),
+]
+Checks = Annotated[
+    bool,
+    typer.Option(
+        "--checks/--no-checks",
+        help="Spend a fiftieth of the budget on noisy counts of cells that do not fit the schema.",
+    ),
+]
+Memory = Annotated[
+    str | None, typer.Option(help="How much memory the rows may take, such as 4GB. Larger tables are kept on disk.")
+]
+Scratch = Annotated[
+    Path | None, typer.Option(help="The folder for scratch files. Default: the system's for temporary files.")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="A Dask scheduler whose workers read the table, as tls://host:8786."),
+]
 Inference = Annotated[
     str | None,
     typer.Option(help="sandwich: reserve a part of the budget for standard errors and confidence intervals."),

@@ -157,15 +157,7 @@ class Curator:
         return self._ask(coordinate_queries.noisy_share_within, w, coordinate, clip=clip)
 
     def select_coordinate(
-        self,
-        w: Floats,
-        *,
-        clips: Any,
-        smoothness: Any,
-        n: float,
-        rule: str = "gs",
-        penalty: Any = None,
-        count: int = 1,
+        self, w: Floats, *, clips: Any, smoothness: Any, n: float, rule: str = "gs", penalty: Any = None, count: int = 1
     ) -> Integers:
         """Return the coordinate with (nearly) the best greedy score at ``w``: a private argmax; ``count``, in turn.
 
