@@ -26,6 +26,7 @@ import numpy as np
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
+from discreet.blas_threads import on_one_thread
 from discreet.bounds import Domain, Typical
 from discreet.curator import Recoding
 from discreet.errors import Unsupported
@@ -141,14 +142,15 @@ class Stage(ABC):
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Estimate the map, recode the records, solve, and map the coefficients back."""
-        n, admitted = public_count(curator), curator.domain
-        estimate = self.estimate(curator, n)
-        recoding, loss = estimate.recoding, curator.loss
-        rescaled = loss.with_target_scale(recoding.target_scale) if loss.movable_target else None
-        curator.recode(recoding, loss=rescaled)
-        inside = cast("Curator", Inside(curator, n, estimate))
-        found = self.solver.solve(inside, self._penalty(penalty, recoding, admitted), progress)
-        return self._finished(curator, penalty, estimate, found, n, admitted)
+        with on_one_thread(curator.domain.n_features):
+            n, admitted = public_count(curator), curator.domain
+            estimate = self.estimate(curator, n)
+            recoding, loss = estimate.recoding, curator.loss
+            rescaled = loss.with_target_scale(recoding.target_scale) if loss.movable_target else None
+            curator.recode(recoding, loss=rescaled)
+            inside = cast("Curator", Inside(curator, n, estimate))
+            found = self.solver.solve(inside, self._penalty(penalty, recoding, admitted), progress)
+            return self._finished(curator, penalty, estimate, found, n, admitted)
 
     def _finished(
         self, curator: "Curator", penalty: Penalty, estimate: Estimate, found: Solution, n: float, admitted: Domain
