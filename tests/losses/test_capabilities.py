@@ -25,9 +25,14 @@ def targets(loss):
     return (-1.0, 1.0) if loss.n_outputs == 1 else tuple(range(loss.n_outputs))
 
 
+def built_in(registry):
+    """The classes of this package in a registry; other tests of the same process may register some of their own."""
+    return {registry[name] for name in registry if registry[name].__module__.startswith("discreet.")}
+
+
 def test_every_class_is_registered():
-    assert {type(loss) for loss in ALL} == {LOSSES[name] for name in LOSSES}
-    assert {type(penalty) for penalty in EACH_PENALTY} == {PENALTIES[name] for name in PENALTIES}
+    assert {type(loss) for loss in ALL} == built_in(LOSSES)
+    assert {type(penalty) for penalty in EACH_PENALTY} == built_in(PENALTIES)
 
 
 @pytest.mark.parametrize("loss", ALL, ids=str)

@@ -279,7 +279,7 @@ def test_the_exact_sum_used_beside_the_noisy_one(monkeypatch):
 
     def solve(self, chosen, penalty, progress=None):
         gradient = chosen.noisy_gradient(np.zeros(chosen.domain.shape), clip=self.clip)
-        return SimpleNamespace(coefficients=-gradient / max(1, drawn[-1]), noise=None)
+        return SimpleNamespace(coefficients=-gradient / max(1, drawn[-1]), noise=None, effects=None)
 
     monkeypatch.setattr(noise, "poisson_sample", seen)
     monkeypatch.setattr(StochasticGradientDescent, "solve", solve)
