@@ -81,10 +81,10 @@ def refuses_missing_cells(monkeypatch):
 def warns_of_missing_cells(monkeypatch):
     honest = admission.admit
 
-    def warned(X, *rest):
+    def warned(X, *rest, **words):
         if not np.isfinite(X).all():
             warnings.warn("some records are incomplete", stacklevel=2)
-        return honest(X, *rest)
+        return honest(X, *rest, **words)
 
     monkeypatch.setattr(admission, "admit", warned)
 

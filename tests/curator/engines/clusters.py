@@ -77,6 +77,6 @@ class Passes:
 
 
 def kill_workers(client, count=1):
-    """SIGKILL the processes of workers; their nannies start others."""
+    """SIGKILL the processes of ``count`` workers, None: of all; their nannies start others."""
     for pid in list(client.run(os.getpid).values())[:count]:
         os.kill(pid, signal.SIGKILL)
