@@ -47,8 +47,15 @@ def threads(thread_cluster):
         yield thread_cluster
 
 
+@pytest.fixture
+def processes(process_cluster):
+    """Its client as Dask's current one, whatever cluster another test has started since."""
+    with process_cluster.as_current():
+        yield process_cluster
+
+
 @pytest.fixture(scope="module")
-def processes():
+def process_cluster():
     """A cluster of two processes, which can be killed."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1") as made,
