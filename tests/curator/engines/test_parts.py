@@ -30,7 +30,6 @@ N, P = 2500, 5
 @pytest.fixture
 def small_parts(monkeypatch):
     """Cut records into parts of few rows."""
-    monkeypatch.setattr(storage, "_PART_VALUES", 1)
     return lambda rows: monkeypatch.setattr("discreet.curator.engines.parts.rows_per_part", lambda columns: rows)
 
 
