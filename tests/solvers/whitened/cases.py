@@ -13,7 +13,7 @@ from discreet.curator import PrivateData
 from discreet.curator.records import admission, containers
 from discreet.losses import Logistic, Squared
 from discreet.solvers import Declared, GradientDescent, NewtonDescent, Standardized, Whitened
-from discreet.solvers.whitened_defaults import NUMBERS
+from discreet.solvers.whitened_numbers import NUMBERS
 from tests.replaying import window
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")

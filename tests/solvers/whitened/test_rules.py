@@ -11,11 +11,12 @@ from discreet.curator.records.recoding import Recoding
 from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L2, NoPenalty
-from discreet.solvers import GradientDescent, Standardized, Whitened
-from discreet.solvers import whitened_defaults as rules
+from discreet.solvers import GradientDescent, Standardized, Whitened, whitened_classes
 from discreet.solvers.center_and_scale import LEAST_SCALE, affine, estimate_features, feature_releases
 from discreet.solvers.default_rules import STEEP, typical_row_norm
 from discreet.solvers.stage import quadratic
+from discreet.solvers.whitened import LENGTHS
+from discreet.solvers.whitened_numbers import LIMIT_NEWTON, newton_for
 from tests.solvers.whitened.cases import bounds_of, descent, opened, records_of
 
 P = 4
@@ -28,7 +29,7 @@ def a_domain(n=10_000, p=P, relation="zero_out", outputs=1, **facts):
 
 def test_the_constant_grows_where_signal_is_weak_and_stops_at_two():
     budget = Budget(1.0, 1e-6, "zero_out")
-    found = [rules.constant_for(a_domain(n), budget) for n in (1, 100, 200, 300, 1000, 10**6)]
+    found = [whitened_classes.constant_for(a_domain(n), budget) for n in (1, 100, 200, 300, 1000, 10**6)]
     assert found == sorted(found, reverse=True)
     assert found[0] == 2.0
     assert found[-1] == 0.5
@@ -36,20 +37,20 @@ def test_the_constant_grows_where_signal_is_weak_and_stops_at_two():
 
 
 def test_limits_on_rows_widen_with_a_known_signal():
-    found = [rules.newton_for(a_domain(n), Squared(), Budget(1.0, 1e-12, "zero_out")) for n in (5000, 10**5, 10**7)]
-    assert (found[0].relative_row_norm, found[0].lengths) == (0.8, rules.LENGTHS)
+    found = [newton_for(a_domain(n), Squared(), Budget(1.0, 1e-12, "zero_out")) for n in (5000, 10**5, 10**7)]
+    assert (found[0].relative_row_norm, found[0].lengths) == (0.8, LENGTHS)
     ratios = [one.relative_row_norm / 0.8 for one in found]
-    assert ratios == pytest.approx([one.lengths / rules.LENGTHS for one in found])
+    assert ratios == pytest.approx([one.lengths / LENGTHS for one in found])
     assert 1 < ratios[1] < ratios[2]
     assert ratios[2] == pytest.approx(ratios[1] * 100**0.25, rel=1e-6)
     hidden = a_domain(None, relation="add_remove")
-    assert rules.newton_for(hidden, Squared(), Budget(9.0, 1e-12, "add_remove")).relative_row_norm == 0.8
-    assert rules.newton_for(a_domain(), Squared(), Budget(math.inf)).relative_row_norm == 0.8
+    assert newton_for(hidden, Squared(), Budget(9.0, 1e-12, "add_remove")).relative_row_norm == 0.8
+    assert newton_for(a_domain(), Squared(), Budget(math.inf)).relative_row_norm == 0.8
 
 
-@pytest.mark.parametrize(("loss", "steps"), [(Squared(), 4), (Huber(0.3), rules.LIMIT_NEWTON)])
+@pytest.mark.parametrize(("loss", "steps"), [(Squared(), 4), (Huber(0.3), LIMIT_NEWTON)])
 def test_newton_steps_without_noise(loss, steps):
-    assert rules.newton_for(a_domain(), loss, Budget(math.inf)).solver.n_steps == steps
+    assert newton_for(a_domain(), loss, Budget(math.inf)).solver.n_steps == steps
 
 
 def test_no_scale_is_below_a_tenth_of_what_was_declared():

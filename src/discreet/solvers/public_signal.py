@@ -1,0 +1,22 @@
+"""How far records stand out of the noise, from public facts alone: what the default rules are functions of.
+
+``signal`` J = n mu / (a sqrt(p))
+    How far a mean over all records stands out of the noise, if it got the whole budget, for a row of length sqrt(p).
+    mu: the budget as Gaussian DP; a: the relation's factor; p: the columns with the intercept, times the outputs.
+"""
+
+import math
+
+from discreet.accounting.gaussian import mu_of
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.solvers.default_rules import count_of
+
+
+def signal(domain: Domain, budget: Budget) -> float:
+    """Return J, infinite without privacy."""
+    if not budget.is_private:
+        return math.inf
+    n = count_of(domain)
+    columns = domain.n_features * domain.n_outputs
+    return n * mu_of(budget.epsilon, budget.delta) / (budget.neighbors.sum_factor * math.sqrt(columns))
