@@ -1,4 +1,4 @@
-"""``python -m benchmarks accuracy|audits|coordinates|inference|scale|solvers|speed``."""
+"""``python -m benchmarks accuracy|audits|coordinates|inference|scale|solvers|speed|tuned``."""
 
 import typer
 
@@ -9,6 +9,7 @@ from benchmarks.commands.inference import inference
 from benchmarks.commands.scale import scale
 from benchmarks.commands.solvers import solvers
 from benchmarks.commands.speed import speed
+from benchmarks.commands.tuned import tuned
 from discreet.cli.errors import OneLineErrors
 
 app = typer.Typer(
@@ -18,7 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Accuracy and speed, on synthetic data and on public tables: run the documentation's comparisons again.",
 )
-for command in (accuracy, audits, coordinates, inference, scale, solvers, speed):
+for command in (accuracy, audits, coordinates, inference, scale, solvers, speed, tuned):
     app.command()(command)
 
 if __name__ == "__main__":

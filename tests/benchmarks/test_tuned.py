@@ -1,0 +1,73 @@
+"""Defaults against tuned settings: the search only varies what a solver has, and finds better settings."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.__main__ import app
+from benchmarks.comparisons.tuned import Cell, Protocol, default_of, excess, run_cell, tune
+from benchmarks.methods.own_settings import axes_of, scaled
+from benchmarks.pages.tuned import markdown, ratio
+from benchmarks.problems.twenty_columns import NAMES, twenty_columns
+from discreet.solvers import CoordinateDescent, Geometry, GradientDescent, Whitened
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_least_loss_is_below_that_of_any_constant(name):
+    table = twenty_columns(name, n=500)
+    assert 0 < table.best_loss < table.trivial_loss
+    assert np.abs(table.X).max() <= 1
+
+
+def test_settings_are_found_inside_stages_and_geometries():
+    staged = Whitened(GradientDescent(n_steps=10, relative_clip=0.4))
+    assert axes_of(staged) == [("solver", "n_steps"), ("solver", "relative_clip"), ("solver", "relative_step")]
+    assert scaled(staged, ("solver", "n_steps"), 1 / 9).solver.n_steps == 1
+    coordinates = CoordinateDescent(geometry=Geometry(clip=1.0))
+    assert ("geometry", "clip") in axes_of(coordinates)
+    assert scaled(coordinates, ("geometry", "clip"), 3.0).geometry.clip == 3.0
+
+
+def test_tuning_mends_a_poor_start_and_never_ends_worse():
+    cell, protocol = Cell("labels-even", "gd", "zero_out", 4.0), Protocol(tuning_seeds=1, rounds=1)
+    table = twenty_columns("labels-even", n=2000)
+    poor = GradientDescent(n_steps=20, clip=1e-3, step_size=0.5)
+    better = tune(table, cell, poor, protocol)
+    seed = 10_000
+    assert excess(table, cell, better, seed) < 0.7 * excess(table, cell, poor, seed)
+
+
+def test_a_refusal_is_kept_as_one():
+    found = run_cell(Cell("labels-even", "gd", "no relation", 1.0), Protocol(rows=500))
+    assert "absent" in found
+    assert "refused" in markdown([{**found, "relation": "zero_out"}])
+
+
+def test_the_default_is_the_solver_that_a_name_stands_for():
+    table, cell = twenty_columns("labels-even", n=2000), Cell("labels-even", "whitened", "zero_out", 1.0)
+    assert default_of(table, cell).name == "whitened"
+
+
+def test_the_command_writes_what_it_ran_and_goes_on_later(tmp_path):
+    arguments = [
+        "tuned",
+        "--quick",
+        "--jobs",
+        "1",
+        "--solver",
+        "gd",
+        "--problem",
+        "labels-even",
+        "--out",
+        str(tmp_path),
+    ]
+    first = CliRunner().invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    cells = json.loads((tmp_path / "tuned.json").read_text())
+    assert len(cells) == 1
+    assert ratio(cells[0]) > 0
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 0
+    assert json.loads((tmp_path / "tuned.json").read_text()) == cells
