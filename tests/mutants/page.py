@@ -1,11 +1,11 @@
-"""The page of the documentation that says which test kills which mutant."""
+"""The page that says which test kills which mutant."""
 
 from pathlib import Path
 
 from tests.mutants.catalog import MUTANTS
 from tests.mutants.mutant import ROOT, Mutant
 
-PAGE = ROOT / "docs" / "mutants.md"
+PAGE = ROOT / "tests" / "mutants" / "README.md"
 
 _TEXT = """# Planted bugs
 
@@ -15,7 +15,7 @@ must fail, with the words shown. The same tests pass on the package as it is. A 
 the tests, and gets one.
 
 Many are found by *replay*, which hands the same noisy answers to fits on two neighboring tables and looks for anything
-that still differs; some by [audits](audits.md) that guess from noisy answers which table it was; the rest by
+that still differs; some by [audits](../../docs/audits.md) that guess from noisy answers which table it was; the rest by
 exact integers, reference values and the ledger's own tests. What this cannot show: that there is no bug of a kind
 nobody thought of.
 

@@ -120,7 +120,7 @@ def check_address(address: str, *, insecure: bool) -> None:
     if way in ("tls", "inproc") or insecure or _is_here(host or ""):
         return
     raise Unsupported(
-        f"{address} is outside of this machine and not encrypted: use tls:// (docs/scale.md has the steps), or "
+        f"{address} is outside of this machine and not encrypted: use tls:// (docs/how-to/scale.md has the steps), or "
         "discreet.scale.cluster(..., insecure=True) on a network where everyone may see the rows"
     )
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from discreet.schema.schema import Schema
 
 _ELSEWHERE = (
-    "these rows are in Spark, where only fit reaches them: predict inside of mapInPandas (docs/scale.md shows it), or "
-    "load the part that you need (.toPandas())"
+    "these rows are in Spark, where only fit reaches them: predict inside of mapInPandas "
+    "(docs/how-to/scale.md shows it), or load the part that you need (.toPandas())"
 )
 _CONNECT = "a frame of Spark Connect does not reach the parts of a table: fit in a classic session, on the driver"
 _TYPES = {
