@@ -212,7 +212,7 @@ class Domain:
     where it is private (``add_remove`` without a declared n). ``ranges`` are the features' declared ranges, one row
     (low, high) each, and ``target_range`` a numeric target's, where these are known; ``sparse`` says how the records
     are stored and ``grouped`` whether a person may have several rows: facts of their containers. ``typical`` is what a
-    stage released of recoded records.
+    stage released of recoded records, ``start`` the public point that steps start from (``starting_point``).
     """
 
     feature_bounds: Floats = field(repr=False)
@@ -227,6 +227,7 @@ class Domain:
     sparse: bool = False
     grouped: bool = False
     typical: Typical | None = None
+    start: Floats | None = field(default=None, repr=False)
 
     @property
     def n_features(self) -> int:
@@ -237,3 +238,8 @@ class Domain:
     def shape(self) -> tuple[int, ...]:
         """The shape of the coefficients: (p,) or (p, K)."""
         return (self.n_features,) if self.n_outputs == 1 else (self.n_features, self.n_outputs)
+
+    @property
+    def starting_point(self) -> Floats:
+        """The coefficients that steps start from: as given, else zeros. Public or released, so free."""
+        return np.zeros(self.shape) if self.start is None else np.array(self.start)

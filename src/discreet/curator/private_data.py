@@ -275,10 +275,11 @@ class PrivateData:
             if {query for query, what in asked.items() if what is not None} - {r.query for r in plan.releases}:
                 raise PlanViolation("reading this stream is a release of its own: price PrivateData.with_reading(plan)")
 
-    def open(self, priced: PricedPlan, loss: Loss, *, label: str = "") -> Curator:
+    def open(self, priced: PricedPlan, loss: Loss, *, label: str = "", start: Floats | None = None) -> Curator:
         """Read the records into a private integer copy behind a curator that answers a priced plan.
 
         What ``reserve`` charged for this plan is used up; without it the plan is charged now, under this ``label``.
+        ``start`` are public or released coefficients that solvers start from: they become part of the domain.
         """
         self.check(priced, loss)
         charged = self.__charged(priced)
@@ -287,7 +288,7 @@ class PrivateData:
         made = charged or self.__charged(priced)
         if made is None:
             raise PlanViolation("this plan's charge was opened by another thread: reserve and open it in one")
-        reservation, domain = made[1], self.domain(priced.budget.neighbors, loss)
+        reservation, domain = made[1], replace(self.domain(priced.budget.neighbors, loss), start=start)
         with settled(None if charged else reservation):
             opened = OpenedPlan(priced, domain.n)
             engine = within_memory(lambda: self.__admitted(loss, reservation, opened))

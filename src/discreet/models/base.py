@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from discreet.models.inference.summary import Summary
 
 
-_SETTINGS = ("solver", "epsilon", "delta", "neighbors", "allow_large_delta", "fit_intercept", "ledger", "dataset")
+_SETTINGS = (
+    *("solver", "epsilon", "delta", "neighbors", "allow_large_delta", "fit_intercept", "start"),
+    *("ledger", "dataset"),
+)
 _INFERENCE = ("inference", "cov_type")
 
 

@@ -20,6 +20,7 @@ from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.solver_choice import choose_solver, inferring
+from discreet.models.starting_point import refuse_without_steps, starting_point
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Effects, Watched
@@ -141,6 +142,7 @@ class FitSettings:
     delta: float | None
     neighbors: str
     fit_intercept: bool = True
+    start: Any = None
     allow_large_delta: bool = False
     ledger: Any = None
     dataset: str | None = None
@@ -155,6 +157,8 @@ class FitSettings:
         domain = data.domain(relation, self.loss)
         if domain.row_norm == 0:
             raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
+        if self.start is not None:
+            domain = replace(domain, start=starting_point(self.start, data, self.loss))
         self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
         budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
         with remembered_prices():  # a solver may ask for the noise of its plan before it makes it
@@ -162,6 +166,8 @@ class FitSettings:
             if self.inference not in (None, False):
                 chosen = inferring(self.inference, self.cov_type, chosen, domain, self.loss, self.penalty, budget)
             plan = data.with_reading(chosen.plan(domain, self.loss, self.penalty), pure=budget.is_pure)
+            if self.start is not None:
+                refuse_without_steps(plan)
             return Prepared(self, data, domain, chosen, reason, price_plan(plan, budget))
 
 
@@ -179,12 +185,18 @@ class Prepared:
     @property
     def quote(self) -> Quote:
         """What would be released, with how much noise, and what it costs."""
-        return Quote(self.priced, self.solver.settings(), self.reason)
+        return Quote(self.priced, self.settings, self.reason)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The solver's public settings, and the point that it starts from where that was given."""
+        given = {} if self.domain.start is None else {"start": self.domain.start.tolist()}
+        return {**self.solver.settings(), **given}
 
     @property
     def about(self) -> str:
         """What tells one fit's public settings from another's: a charge_id is never answered with another model."""
-        fit, data, settings = self.fit, self.data, self.solver.settings()
+        fit, data, settings = self.fit, self.data, self.settings
         declarations = (fit.bounds, fit.loss, fit.penalty, settings, data.n_columns, self.domain.n, fit.fit_intercept)
         known = (fit.model, *declarations, *([data.declared] if data.declared else []))
         return hashlib.sha256(repr(known).encode()).hexdigest()
@@ -202,12 +214,12 @@ def fit_model(
     """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
     ready = fit.prepare(X, y, groups)
     data, solver, priced = ready.data, ready.solver, ready.priced
-    claim = Claim(fit.model, solver.settings(), ready.reason)
+    claim = Claim(fit.model, ready.settings, ready.reason)
     if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
     def answer(_: Reservation | None) -> tuple[Any, Claim, Certify]:
-        curator = data.open(priced, fit.loss)
+        curator = data.open(priced, fit.loss, start=ready.domain.start)
         solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
         noise = solution.noise if priced.budget.is_private else np.zeros_like(solution.coefficients)
         spread = (None, None) if noise is None else _in_own_units(noise, data, fit)

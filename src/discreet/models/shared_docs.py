@@ -27,6 +27,11 @@ PARAMETERS = {
     "neighbors": ("str", 'What a neighbor is: ``"replace_one"``, ``"zero_out"`` or ``"add_remove"``.'),
     "allow_large_delta": ("bool", "Permit delta >= 1/n, which allows publishing a whole record."),
     "fit_intercept": ("bool", "Whether there is a constant feature."),
+    "start": (
+        "tuple or None",
+        "The point that steps start from, (coefficients, intercept) in the user's own units: those of a public or\n"
+        "released model, ``start=(model.coef_, model.intercept_)``. Not private, so free. None: zeros.",
+    ),
     "inference": (
         "str or None",
         '``"sandwich"``: reserve a part of the budget for standard errors, confidence intervals and p-values of a\n'

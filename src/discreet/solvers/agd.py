@@ -174,14 +174,14 @@ class AdaptiveDescent:
         return first * total, (choice if choice is not None else (1 - self.gradient_share) / self.n_rounds) * total
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Take rounds from zero, until the filter refuses.
+        """Take rounds from the starting point, until the filter refuses.
 
         No trace: which step is taken, and how often, are noisy choices; without noise the run would be another.
         """
         assert isinstance(curator.plan, AdaptivePlan)
         n, clip = public_count(curator), self.clip_for(curator.domain, curator.loss)
         rho, choice_rho = self.rhos(curator.plan.total(curator.budget))
-        w, largest, taken = np.zeros(curator.domain.shape), self.largest_step, [0.0]
+        w, largest, taken = curator.domain.starting_point, self.largest_step, [0.0]
         rounds = chain(progress(range(self.n_rounds)), count(self.n_rounds))
         with suppress(BudgetExceeded):  # the filter's refusal is the end of the run
             for t in islice(rounds, MOST_ROUNDS):

@@ -173,11 +173,11 @@ class CoordinateDescent:
         return multiplier
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Run the algorithm from zero. No trace with adaptive clips: the noise's size follows noisy shares."""
+        """Run the algorithm from the starting point. No trace with adaptive clips: noise follows noisy shares."""
         n, T, K = public_count(curator), self.n_outer, self.inner(curator.domain)
         M = self.geometry.measure(curator, n)
         problem = _Problem(curator, self.geometry.clips(curator.domain, curator.loss, M), M, penalty, n)
-        w_bar, picks = np.zeros(curator.domain.n_features), []
+        w_bar, picks = curator.domain.starting_point, []
         for t in range(T):
             picks.append(self._picks(curator, M, K))  # j of each inner step
             theta, mean = w_bar, np.zeros_like(w_bar)

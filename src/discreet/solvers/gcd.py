@@ -127,7 +127,7 @@ class GreedyCoordinateDescent:
         n, size = public_count(curator), min(self.block_size, curator.domain.n_features)
         M = self.geometry.measure(curator, n)
         C, gamma = self.geometry.clips(curator.domain, curator.loss, M), self.relative_step / (size * M)
-        w = np.zeros(curator.domain.n_features)
+        w = curator.domain.starting_point
         for _ in progress(range(self.n_steps)):
             chosen = curator.select_coordinate(
                 w, clips=C, smoothness=M, n=n, rule=self.rule, penalty=penalty, count=size

@@ -2,7 +2,7 @@
 
 Sources: Bassily, Smith & Thakurta 2014; the CSC2412 lecture (step, ball, average of the iterates).
 
-    w_0 = 0
+    w_0 = the starting point, 0 unless ``start`` says otherwise
     for t < T:  v = w_t + beta_t (w_t - w_{t-1})                                 beta_t = 0, a constant, or Nesterov's
                 g = (1/n) [ sum_i clip_C(grad l_i(v)) + noise ]
                 w_{t+1} = Proj_R( prox_{eta psi}( v - eta g ) )
@@ -16,8 +16,6 @@ Wins where n is large against p and the features are of like scale.
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
-
-import numpy as np
 
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
@@ -79,10 +77,10 @@ class GradientDescent(Descent):
         return self._plan(domain, loss, 1.0)
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Run the loop from zero."""
+        """Run the loop from the starting point."""
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
         clip, eta = self.clip_for(domain, loss), self.step_for(domain, loss)
-        path = self.path(np.zeros(domain.shape), eta, penalty)
+        path = self.path(domain.starting_point, eta, penalty)
         for _ in progress(range(self.n_steps)):
             v = path.ahead()
             g = curator.noisy_gradient(v, clip=clip) / n

@@ -194,7 +194,7 @@ class Descent:
     def path(self, start: Floats, step: float, penalty: Penalty) -> Path:
         """Return a path from here, with these settings' momentum and average."""
         return Path(
-            start, self.n_steps, momentum=self.momentum, average=self.average, step=step,
+            project(start, self.radius), self.n_steps, momentum=self.momentum, average=self.average, step=step,
             strong_convexity=penalty.strong_convexity, restart=self.restart,
         )  # fmt: skip
 

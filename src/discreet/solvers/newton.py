@@ -82,7 +82,7 @@ class NewtonDescent:
         return Plan((Release("noisy_gradient", self.n_steps),))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Take the steps from zero.
+        """Take the steps from the starting point; the filter draws them back to it.
 
         The trace holds what the steps' noise became through the filters that were used. A step forgets l d of what was
         there (d: ``filter_weights``), for the share of records whose gradient is not clipped; that share is taken from
@@ -96,7 +96,7 @@ class NewtonDescent:
         hessian = penalty.hessian
         values, vectors = np.linalg.eigh(moment.matrix if hessian is None else moment.matrix + hessian)
         floored = np.maximum(values, max(self.floor * moment.edge, 1e-12 * max(float(values[-1]), 1e-300)))
-        w, used = np.zeros(domain.n_features), []
+        w, used = domain.starting_point, []
         for _ in progress(range(self.n_steps)):
             g = curator.noisy_gradient(w, clip=clip) / n
             q = vectors.T @ (g if hessian is None else g + penalty.gradient(w))

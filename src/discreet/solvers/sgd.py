@@ -17,8 +17,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
-import numpy as np
-
 from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
@@ -80,10 +78,10 @@ class StochasticGradientDescent(Descent):
         return self._plan(domain, loss, self.fraction(domain))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Run the loop from zero; sums are divided by the expected number of records in them."""
+        """Run the loop from the starting point; sums are divided by the expected number of records in them."""
         domain, loss, n, q = curator.domain, curator.loss, public_count(curator), drawn(self.fraction(curator.domain))
         clip, eta = self.clip_for(domain, loss), self.step_for(domain, loss)
-        path = self.path(np.zeros(domain.shape), eta, penalty)
+        path = self.path(domain.starting_point, eta, penalty)
         for _ in progress(range(self.n_steps)):
             v = path.ahead()
             g = curator.noisy_gradient(v, clip=clip) / (q * n)

@@ -138,7 +138,7 @@ class VarianceReducedDescent:
         return Plan((anchors, changes, *count_release(domain)))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Run the epochs from zero."""
+        """Run the epochs from the starting point."""
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
         C, beta = clip_for(domain, loss, self.clip, self.relative_clip, self.radius), _smoothness(domain, loss)
         eta, q = step_for(domain, loss, self.step_size, self.relative_step), drawn(self.fraction(domain))
@@ -158,9 +158,9 @@ class VarianceReducedDescent:
         return Solution(a, self._trace(curator, penalty, path, D, eta=eta, clip=C, n=n, sampled=q * n))
 
     def _path(self, domain: Domain, eta: float, penalty: Penalty) -> Path:
-        """Return a path from zero, with these settings' momentum over all inner steps."""
+        """Return a path from the starting point, with these settings' momentum over all inner steps."""
         count, modulus = self.n_epochs * self.n_inner, penalty.strong_convexity
-        start = np.zeros(domain.shape)
+        start = project(domain.starting_point, self.radius)
         return Path(start, count, momentum=self.momentum, average="last", step=eta, strong_convexity=modulus)
 
     def _trace(

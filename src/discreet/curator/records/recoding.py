@@ -98,6 +98,7 @@ class Recoding:
             target_bound=max(abs(low), abs(high)),
             ranges=None,
             target_range=None,
+            start=None if admitted.start is None else self.recoded(admitted.start),
         )
 
     def _extent(self, admitted: Domain) -> tuple[Floats, float]:
@@ -132,6 +133,22 @@ class Recoding:
             return slopes
         last = self.constant * self.target_scale * w[features] - self.center @ slopes + self.target_center
         return np.concatenate([slopes, last[None] if w.ndim == 2 else [last]])
+
+    def recoded(self, w: Floats) -> Floats | None:
+        """The inverse of ``coefficients``; None where the map cannot be inverted: it then recodes no model."""
+        features = len(self.center)
+        inside = (w[:features].T * self.scale / self.target_scale).T
+        if len(w) > features:
+            if self.constant == 0:
+                return None
+            last = (w[features] + self.center @ w[:features] - self.target_center) / (self.constant * self.target_scale)
+            inside = np.concatenate([inside, last[None] if w.ndim == 2 else [last]])
+        if self.matrix is None:
+            return np.asarray(inside)
+        if self.matrix.ndim == 1:
+            return np.asarray((inside.T / self.matrix).T) if self.matrix.all() else None
+        square = self.matrix.shape[0] == self.matrix.shape[1]
+        return np.asarray(np.linalg.solve(self.matrix, inside)) if square else None
 
 
 @dataclass(frozen=True, repr=False)

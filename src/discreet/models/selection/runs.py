@@ -15,10 +15,9 @@ from sklearn.base import clone
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.curator import Entropy, Part, PrivateData, uniform_below
 from discreet.errors import PlanViolation
-from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
 from discreet.models.selection.search_price import Candidate, Offer
-from discreet.typing import Floats
+from discreet.models.starting_point import in_training_units
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Runs:
         data = _private(candidate, self.scoring, self.sizes[1])
         loss = candidate.facts.loss
         curator = data.open(priced, loss)
-        w = in_training_units(model, data, loss)
+        w = in_training_units(model.coef_, np.atleast_1d(model.intercept_), data, loss)
         if not np.isfinite(w).all():
             return -math.inf
         assert curator.domain.n is not None
@@ -78,12 +77,3 @@ class Runs:
 def _private(candidate: Candidate, part: Part, n: int | None) -> PrivateData:
     bounds, intercept = candidate.facts.bounds.with_facts(n=n), candidate.estimator.fit_intercept
     return PrivateData(part.X, part.y, bounds, groups=part.groups, fit_intercept=intercept, ledger=False)
-
-
-def in_training_units(model: DPLinearModel, data: PrivateData, loss: Loss) -> Floats:
-    """A model's coefficients as the curator's weights: the way back of a fit."""
-    scale = data.target_scale(loss)
-    w = np.atleast_2d(model.coef_) * data.scaling.scale / scale
-    if model.fit_intercept:
-        w = np.column_stack([w, np.atleast_1d(model.intercept_) / scale])
-    return np.ascontiguousarray(w[0] if loss.n_outputs == 1 else w.T)

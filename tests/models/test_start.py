@@ -1,0 +1,161 @@
+"""``start``: a public point that steps start from, in the user's own units."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import discreet
+from discreet import Bounds, DPLinearRegression, DPLogisticRegression
+from discreet.bounds import Domain
+from discreet.budget import Neighbors
+from discreet.curator import Recoding
+from discreet.errors import Unsupported
+from discreet.solvers import (
+    AdaptiveDescent,
+    CoordinateDescent,
+    Declared,
+    GradientDescent,
+    GreedyCoordinateDescent,
+    NewtonDescent,
+    Standardized,
+    StochasticGradientDescent,
+    VarianceReducedDescent,
+    Whitened,
+)
+from discreet.testing import seeded
+
+RANGES = [(-2.0, 2.0), (10.0, 14.0), (-0.5, 0.5)]
+SOLVERS = [
+    GradientDescent(n_steps=3),
+    StochasticGradientDescent(n_steps=3, sampling_probability=1.0),
+    VarianceReducedDescent(n_epochs=2, n_inner=2),
+    CoordinateDescent(n_outer=1, n_inner=6),
+    GreedyCoordinateDescent(n_steps=3),
+    Standardized(GradientDescent(n_steps=3)),
+    Whitened(GradientDescent(n_steps=3), floor=1e-9),
+    Declared(GradientDescent(n_steps=3)),  # shrinks rows always: its optimum is another one
+]
+
+
+def table(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    low, high = np.array(RANGES).T
+    X = rng.uniform(low, high, (n, 3))
+    margins = X @ [0.8, -0.3, 2.0] + 3.0
+    return X, margins, (rng.random(n) < 1 / (1 + np.exp(-margins))).astype(int)
+
+
+def classifier(**words):
+    settings = {"bounds": RANGES, "classes": (0, 1), "penalty": None, "neighbors": "zero_out", "ledger": False}
+    return DPLogisticRegression(**settings | words)
+
+
+@pytest.fixture(scope="module")
+def optimum():
+    X, _, y = table()
+    found = classifier(epsilon=np.inf, solver=GradientDescent(n_steps=20_000, momentum="nesterov", restart=True))
+    return found.fit(X, y)
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS[:-1], AdaptiveDescent()], ids=lambda one: type(one).__name__)
+def test_a_start_at_the_optimum_stays_there_without_noise(solver, optimum):
+    X, _, y = table()
+    start = (optimum.coef_, optimum.intercept_)
+    again = classifier(epsilon=np.inf, solver=solver, start=start).fit(X, y)
+    assert again.coef_ == pytest.approx(optimum.coef_, abs=2e-4)
+    assert again.intercept_ == pytest.approx(optimum.intercept_, abs=2e-3)
+
+
+def test_newton_steps_start_from_it():
+    X, margins, _ = table()
+    words = {"bounds": RANGES, "target": (-20, 20), "neighbors": "zero_out", "ledger": False, "epsilon": np.inf}
+    start = (np.array([0.8, -0.3, 2.0]), 3.0)
+    found = DPLinearRegression(**words, solver=Whitened(NewtonDescent(1), constant=None), start=start).fit(X, margins)
+    assert found.coef_ == pytest.approx(start[0], abs=1e-3)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda one: type(one).__name__)
+def test_a_start_at_zero_is_no_start(solver):
+    X, _, y = table()
+    fits = []
+    for start in (None, (np.zeros(3), 0.0)):
+        with seeded(5):
+            fits.append(classifier(epsilon=2.0, solver=solver, start=start).fit(X, y))
+    assert fits[1].coef_ == pytest.approx(fits[0].coef_, abs=1e-6)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda one: type(one).__name__)
+def test_a_start_moves_a_short_run(solver, optimum):
+    X, _, y = table()
+    start = (optimum.coef_ + 1.0, optimum.intercept_)
+    fits = []
+    for one in (None, start):
+        with seeded(5):
+            fits.append(classifier(epsilon=2.0, solver=solver, start=one).fit(X, y))
+    assert np.abs(fits[1].coef_ - fits[0].coef_).max() > 1e-3
+    assert fits[1].certificate_.events == fits[0].certificate_.events
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("matrix", ["none", "diagonal", "full"])
+def test_a_recoding_maps_a_start_and_back_exactly(outputs, matrix):
+    rng = np.random.default_rng(1)
+    made = {"none": None, "diagonal": rng.uniform(1, 2, 5), "full": rng.normal(size=(5, 5))}[matrix]
+    scale = (0.0, 1.0) if outputs > 1 else (0.3, 0.7)
+    recoding = Recoding(rng.normal(size=4), rng.uniform(1, 2, 4), 0.4, 1.0, made, None, *scale)
+    w = rng.normal(size=5 if outputs == 1 else (5, outputs))
+    back = recoding.recoded(w)
+    assert back is not None
+    assert recoding.coefficients(back) == pytest.approx(w, abs=1e-12)
+
+
+def test_a_map_without_an_inverse_has_no_start():
+    domain = Domain(np.ones(3), 2.0, 10, Neighbors("zero_out"), start=np.ones(3))
+    assert Recoding(np.zeros(2), np.ones(2), 0.0).domain(domain).start is None
+    assert Recoding(np.zeros(2), np.ones(2), matrix=np.ones((3, 2))).domain(domain).start is None
+
+
+def test_softmax_starts_have_a_row_per_class():
+    X, _, _ = table()
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    words = {"bounds": RANGES, "classes": (0, 1, 2), "penalty": None, "neighbors": "zero_out", "ledger": False}
+    long = GradientDescent(n_steps=3000, momentum="nesterov", restart=True)
+    first = DPLogisticRegression(np.inf, **words, solver=long).fit(X, y)
+    for solver in (GradientDescent(n_steps=1), Standardized(GradientDescent(n_steps=1))):
+        again = DPLogisticRegression(np.inf, **words, solver=solver, start=(first.coef_, first.intercept_)).fit(X, y)
+        assert again.coef_ == pytest.approx(first.coef_, abs=0.2)
+
+
+def test_a_start_is_saved_cloned_and_certified(tmp_path):
+    X, _, y = table()
+    model = classifier(start=(np.array([[0.1, 0.2, 0.3]]), np.array([0.4])), solver="gd").fit(X, y)
+    same = discreet.load(model.save(tmp_path / "model.discreet"))
+    assert np.allclose(same.start[0], [[0.1, 0.2, 0.3]])
+    assert same.certificate_ == model.certificate_
+    assert np.allclose(clone(model).start[1], 0.4)
+    # in training coordinates features are divided by their largest magnitude
+    assert model.certificate_.solver["start"] == pytest.approx([0.2, 2.8, 0.15, 0.4])
+    assert "start" not in classifier(solver="gd").fit(X, y).certificate_.solver
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        ((np.zeros(2), 0.0), "features"),
+        (np.zeros(3), "pair"),
+        (("a", 0.0), "pair"),
+        ((np.full(3, np.nan), 0.0), "finite"),
+        ((np.zeros(3), 1.0), "no intercept"),
+    ],
+)
+def test_what_is_no_start_is_refused_with_a_remedy(start, words):
+    X, _, y = table()
+    with pytest.raises(Unsupported, match=words):
+        classifier(start=start, solver="gd", fit_intercept=words != "no intercept").fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["output", "objective", "exponential"])
+def test_a_minimizer_has_no_start(solver):
+    X, _, y = table()
+    with pytest.raises(Unsupported, match="leave start out"):
+        classifier(start=(np.zeros(3), 0.0), penalty="l2", alpha=0.1, solver=solver, bounds=Bounds(RANGES)).fit(X, y)
