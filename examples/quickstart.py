@@ -10,23 +10,20 @@ from discreet import Bounds, DPLogisticRegression
 
 
 def main() -> None:
-    rng = np.random.default_rng(0)  # stands in for your table
+    rng = np.random.default_rng(0)  # synthetic patients
     age, smoker = rng.uniform(18, 90, 5000), rng.integers(0, 2, 5000)
     ill = (rng.uniform(size=5000) < 1 / (1 + np.exp(6 - 0.08 * age - smoker))).astype(int)
-    X = np.column_stack([age, smoker])
 
-    # Known from the codebook, never read from X: values outside are clipped.
+    # From the codebook, never from the data: values outside are clipped.
     bounds = Bounds(features=[(0, 120), (0, 1)], classes=(0, 1))
+    model = DPLogisticRegression(epsilon=1.0, bounds=bounds).fit(np.column_stack([age, smoker]), ill)
 
-    model = DPLogisticRegression(epsilon=1.0, bounds=bounds)  # delta=None means 1/n^2, at most 1e-6
-    model.fit(X, ill)
-
-    print(model.predict([[30, 0], [70, 1]]))
-    print(model.certificate_)
+    print(model.predict([[30, 0], [85, 1]]))
+    print("\n".join(model.certificate_.summary().splitlines()[:5]))
 
     path = model.save("model.discreet")
     same = discreet.load(path)
-    print("read back:", same.predict([[30, 0], [70, 1]]))
+    print("read back:", same.predict([[30, 0], [85, 1]]))
 
 
 if __name__ == "__main__":
