@@ -1,12 +1,15 @@
-"""What the build of the documentation adds to Markdown: formulas as MathML, and the commands from their own help.
+"""What the build of the documentation adds to Markdown: formulas as MathML, commands and parameters from the program.
 
-Both need no network and no script in the reader's browser.
+Nothing here needs a network, or a script in the reader's browser.
 """
 
 import html
+import inspect
 import re
+from importlib import import_module
 from typing import Any
 
+import griffe
 from latex2mathml.converter import convert
 
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
@@ -33,4 +36,14 @@ def commands() -> str:
 
     root = typer.main.get_command(app)
     text: str = get_docs_for_click(obj=root, ctx=click.Context(root, info_name="discreet"), name="discreet")
-    return re.sub(r"\A# .*\n", "", text)
+    return re.sub(r"^(#+) `(.*?)`", r"#\1 \2", re.sub(r"\A# .*?(?=^## )", "", text, flags=re.S | re.M), flags=re.M)
+
+
+class EstimatorDocstrings(griffe.Extension):
+    """Docstrings of estimators as they are when imported: the parameters that all of them share are filled in then."""
+
+    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
+        """Replace the docstring that is in the source."""
+        if cls.docstring is not None and re.match(r"discreet\.models\.\w+\.DP", cls.path):
+            module, name = cls.path.rsplit(".", 1)
+            cls.docstring.value = inspect.getdoc(getattr(import_module(module), name)) or cls.docstring.value
