@@ -672,7 +672,7 @@ def test_an_outsider_can_recheck_the_chain(run, ledger, home):
 
 
 def test_the_recipe_is_the_one_of_the_documentation():
-    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
     assert RECIPE.strip() in page
 
 
