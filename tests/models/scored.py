@@ -9,7 +9,16 @@ RELATIONS = ("replace_one", "zero_out", "add_remove")
 RANGES = [(-1.0, 1.0), (0.0, 4.0), (-2.0, 1.0)]
 COEF, INTERCEPT = np.array([1.6, -0.7, 0.5]), 1.1
 TARGET = (-1.0, 4.0)
-METRICS = {"accuracy": "logistic", "auc": "logistic", "r2": "ridge"}
+METRICS = {
+    "accuracy": "logistic",
+    "auc": "logistic",
+    "balanced_accuracy": "softmax",
+    "brier": "softmax",
+    "calibration": "logistic",
+    "confusion": "softmax",
+    "log_loss": "logistic",
+    "r2": "ridge",
+}
 
 
 def model_of(name="logistic", **settings):
@@ -63,8 +72,21 @@ def by_hand(model, X, y, metric, groups=None):
     kept = scored_rows(X, y)
     weights = np.ones(len(y)) if groups is None else 1.0 / np.array([(groups == g).sum() for g in groups])
     X, y, w = X[kept], y[kept], weights[kept]
-    if metric == "accuracy":
+    if metric in ("accuracy", "confusion"):
         return float((w * (model.predict(X) == y)).sum() / w.sum())
+    if metric == "balanced_accuracy":
+        right = model.predict(X) == y
+        return float(np.mean([(w * right)[y == c].sum() / w[y == c].sum() for c in model.classes_]))
+    if metric in ("brier", "log_loss", "calibration"):
+        chances, happened = model.predict_proba(X), y[:, None] == model.classes_[None, :]
+        if metric == "brier":
+            return float((w * ((chances - happened) ** 2).sum(axis=1) / 2).sum() / w.sum())
+        if metric == "log_loss":
+            return float(-(w * np.log(np.maximum(chances[happened], 0.01))).sum() / w.sum())
+        tenth = np.minimum(np.floor(10 * chances[:, 1]), 9)
+        middle = (tenth + 0.5) / 10
+        off = [abs((w * (happened[:, 1] - middle))[tenth == b].sum()) for b in range(10)]
+        return float(sum(off) / w.sum())
     if metric == "auc":
         positive = y == model.classes_[1]
         margins = model.decision_function(X)

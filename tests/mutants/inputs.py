@@ -47,6 +47,34 @@ MUTANTS = (
         "DID NOT RAISE",
     ),
     Mutant(
+        "labels that are no class",
+        "A score takes a stream's labels as they are: one that was not declared ends the score with an error.",
+        (
+            Edit(
+                "curator/metrics/predictions.py",
+                "        found = values(margins, model.known(targets))\n",
+                "        found = values(margins, targets)\n",
+            ),
+        ),
+        ("tests/privacy/test_score_replay.py::test_other_containers_replay[streamed-brier-softmax-replace_one]",),
+        "label outside the set",
+    ),
+    Mutant(
+        "a row in every group",
+        "A row's number is counted in the place of each group, so that groups are not free.",
+        (
+            Edit(
+                "curator/metrics/noisy_sums.py",
+                "    cells = 2 * place[kept, None] + np.arange(2)\n",
+                "    squares = np.tile(squares, size)\n"
+                "    ends = size * ends\n"
+                "    cells = np.tile(np.arange(2 * size), (len(squares), 1))\n",
+            ),
+        ),
+        ("tests/models/scoring/test_private.py::test_a_row_is_in_one_group_only[replace_one]",),
+        "assert",
+    ),
+    Mutant(
         "target range from the data",
         "A range that was not declared is read from y.",
         (

@@ -168,13 +168,14 @@ def test_the_forecast_quotes_no_simulated_score():
 
 
 @pytest.mark.parametrize(
-    ("changes", "color"), [({"epsilon": 1.0}, "good"), ({"epsilon": 1000.0}, "weak"), ({"delta": 0.5}, "weak")]
+    ("changes", "color"),
+    [({"epsilon": 1.0}, "good"), ({"epsilon": 9.0}, "weak"), ({"epsilon": 1000.0}, "bad"), ({"delta": 0.5}, "bad")],
 )
 def test_a_weak_promise_has_no_green_badge(changes, color):
     made = samples.certificate(**changes)
     html = samples.plain(certificate=made).html()
     assert f'<p class="stamp {color}">{made.headline}</p>' in html
-    assert ("This promise is weak: " in html) == (color == "weak")
+    assert ("This promise is weak: " in html) == (color != "good")
 
 
 def test_what_is_not_covered_stands_on_the_page():

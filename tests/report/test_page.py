@@ -10,6 +10,7 @@ from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
 from discreet.report.guarantee_section import promise
 from discreet.report.model_report import ModelReport
+from discreet.report.page import heading
 
 
 def certificate(**facts):
@@ -54,3 +55,12 @@ def test_the_budget_trace_is_shown_where_there_is_one(monkeypatch):
     assert "Where the budget went" not in ModelReport("x", certificate()).html()
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert "<figure>" not in ModelReport("x", made).html()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "n", "color"),
+    [(1.0, 30_000, "good"), (9.0, 30_000, "weak"), (17.0, 30_000, "bad"), (1.0, 2_000_000, "bad")],
+)
+def test_the_stamp_has_the_color_of_its_promise(epsilon, n, color):
+    made = certificate(epsilon=epsilon, assumed_public={"n": n})
+    assert f'class="stamp {color}"' in heading("A model", made)

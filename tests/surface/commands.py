@@ -161,7 +161,8 @@ def _fit_and_look(task: Task) -> Ran:
 def _fit_and_report(task: Task) -> Ran:
     ledger, charged = _ledger(task)
     command = [word for word in _fit_command(task, _schema(task)) if word != "--no-report"]
-    return _ran(task, (*command, *charged), ledger=ledger)
+    again = ("report", task.out / "model", "--out", task.out / "again.html")
+    return _ran(task, (*command, *charged), again, ledger=ledger)
 
 
 def _dry_run(task: Task) -> Ran:
@@ -258,7 +259,7 @@ def command_entries() -> tuple[Entry, ...]:
         entry("score --public-data", _public_score, pays=False, shows=score, every=ALIKE),
         entry("schema new", _new, ("schema new",), pays=False, reads=False),
         entry("schema check", _check, ("schema check",), pays=False, reads=False),
-        entry("fit with a report", _fit_and_report, every=45),
+        entry("fit with a report, report", _fit_and_report, ("report",), every=45),
         entry("tune", _tune, ("tune",)),
         entry("tune, persons", partial(_tune, persons=True), persons=True),
         entry("tune --dry-run", _tune_dry, pays=False, reads=False),

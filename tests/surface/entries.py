@@ -254,7 +254,8 @@ def _estimators() -> Iterator[Entry]:
     )
     yield Entry("PrivateData.open", ("PrivateData", "PrivateData.open"), matrix_cells, MATRIX, _opened)
     yield Entry("PrivateData.open, persons", (), matrix_cells, MATRIX, _opened, persons=True, every=ALIKE)
-    for name, metric in (("DPLogisticRegression", "accuracy"), ("DPLinearSVC", "auc"), ("DPRidge", "r2")):
+    logistic = [("DPLogisticRegression", metric) for metric in ("accuracy", "log_loss", "calibration", "confusion")]
+    for name, metric in (*logistic, ("DPLinearSVC", "auc"), ("DPRidge", "r2")):
         run = partial(_score, name, metric)
         every = 1 if metric == "accuracy" else ALIKE
         yield Entry(f"private_score, {metric}", ("private_score",), matrix_cells, MATRIX, run, every=every)

@@ -5,6 +5,8 @@ They are constants, not fields of a certificate: nobody can edit them away in a 
 
 WEAK_EPSILON = 8.0
 """Above this epsilon little is promised: a guess between two equally likely values may be right in 99.97% of cases."""
+VERY_WEAK_EPSILON = 16.0
+"""Above this epsilon next to nothing is promised."""
 
 STEPS_BEFORE = (
     "Steps before the model that were fitted on the rows, such as scalers, encoders and feature selection: what they "
@@ -29,3 +31,8 @@ def weaknesses(epsilon: float, delta: float, n: object) -> tuple[str, ...]:
     if isinstance(n, int) and not isinstance(n, bool) and delta * n >= 1:
         found.append("delta is at least 1/n")
     return tuple(found)
+
+
+def promises_nothing(epsilon: float, delta: float, n: object) -> bool:
+    """Say whether a guarantee is so weak that it should be shown as none: a huge epsilon, or delta >= 1/n."""
+    return epsilon > VERY_WEAK_EPSILON or len(weaknesses(0.0, delta, n)) > 0

@@ -13,6 +13,7 @@ from discreet.cli.forecast import forecast
 from discreet.cli.inspect import inspect
 from discreet.cli.predict import predict
 from discreet.cli.price import price
+from discreet.cli.report import report
 from discreet.cli.schema import schema
 from discreet.cli.score import score
 from discreet.cli.selftest import selftest
@@ -74,6 +75,7 @@ app.add_typer(schema, name="schema")
 app.command()(fit)
 app.command()(predict)
 app.command()(score)
+app.command()(report)
 app.command()(inspect)
 app.command()(verify)
 app.command()(price)

@@ -33,7 +33,18 @@ def score(
     public_data: Annotated[
         bool, typer.Option("--public-data", help="Everybody may see the rows: the score is exact and costs nothing.")
     ] = False,
-    metric: Annotated[str, typer.Option("--metric", "-m", help="auto, accuracy, auc or r2.")] = "auto",
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="auto, accuracy, balanced_accuracy, auc, brier, log_loss, calibration, confusion or r2.",
+        ),
+    ] = "auto",
+    by: Annotated[
+        str | None,
+        typer.Option(help="A category or yes/no column: scores its groups, too, at no extra price."),
+    ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What the score may cost.")] = 0.1,
     delta: Delta = None,
     neighbors: Relation = Neighbors.REPLACE_ONE,
@@ -43,7 +54,7 @@ def score(
     dataset: Dataset = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a private model on rows that it was not fitted on: accuracy, AUC, or R².
+    """Score a private model on rows that it was not fitted on: accuracy, AUC, log loss, calibration, R² and others.
 
     A score of people's rows tells of them, so it is released with noise, at a price, like the model: say `--private`.
     It comes with two intervals: for the score of exactly these rows without the noise, and for rows like these. Use
@@ -65,7 +76,7 @@ def score(
         check_budget(epsilon, delta, neighbors, None)
     unit = "record" if known.schema.person is None else "person"
     charge = account(ledger, dataset, str(neighbors), unit, charged=private)
-    rows, settings = table_of(table, known.schema), {"metric": metric, "level": level}
+    rows, settings = table_of(table, known.schema), {"metric": metric, "level": level, "by": by}
     if private:
         charge |= {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}
         charge |= {"allow_large_delta": allow_large_delta}

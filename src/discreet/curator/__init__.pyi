@@ -17,8 +17,10 @@ from discreet.curator.lattice.entropy import use_entropy as use_entropy
 from discreet.curator.metrics import METRICS as METRICS
 from discreet.curator.metrics import measure_private as measure_private
 from discreet.curator.metrics.measurement import Measured as Measured
+from discreet.curator.metrics.measurement import Metric as Metric
 from discreet.curator.metrics.noisy_sums import NoisySums as NoisySums
 from discreet.curator.metrics.noisy_sums import plan_of as plan_of
+from discreet.curator.metrics.predictions import Groups as Groups
 from discreet.curator.metrics.predictions import Released as Released
 from discreet.curator.metrics.public_rows import measure_public as measure_public
 from discreet.curator.observer import Measurement as Measurement

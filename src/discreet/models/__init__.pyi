@@ -18,6 +18,7 @@ from discreet.models.regression import DPRidge as DPRidge
 from discreet.models.scoring.private import private_score as private_score
 from discreet.models.scoring.public import public_score as public_score
 from discreet.models.scoring.result import PrivateScore as PrivateScore
+from discreet.models.scoring.result import ScorePart as ScorePart
 from discreet.models.selection.private_search import DPRandomizedSearch as DPRandomizedSearch
 from discreet.models.selection.table_search import TableSearch as TableSearch
 from discreet.models.table_encoder import Coefficient as Coefficient

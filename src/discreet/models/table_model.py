@@ -20,13 +20,13 @@ from discreet.models.fitting import Quote
 from discreet.models.inference.table_effects import TableEffects
 from discreet.models.lazy import lazily
 from discreet.models.registry import MODELS, default_model
-from discreet.models.scoring import PrivateScore, private_score, public_score
+from discreet.models.scoring.table_scores import TableScores
 from discreet.models.table_encoder import Coefficient, coefficients_of
 from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
 
-class TableModel(TableEffects, BaseEstimator):
+class TableModel(TableEffects, TableScores, BaseEstimator):
     """Private linear model of a table: reads files or data frames by a schema, in blocks, and keeps names.
 
     Parameters
@@ -296,50 +296,6 @@ class TableModel(TableEffects, BaseEstimator):
         from discreet.models.model_folder import load
 
         return load(Path(folder))
-
-    def private_score(self, data: Any, **settings: Any) -> PrivateScore:
-        """Score the model on private rows that it was not fitted on, with noise, for a budget of its own.
-
-        Parameters
-        ----------
-        data : data frame, path or list of paths
-            The table, with its target.
-        **settings : dict
-            Those of ``discreet.private_score``: ``epsilon``, ``metric``, ``delta``, ``ledger``, ...
-
-        Returns
-        -------
-        PrivateScore
-            The noisy score with its interval and certificate.
-
-        Examples
-        --------
-        >>> model.private_score(table, epsilon=1.0).metric
-        'accuracy'
-        """
-        return private_score(self._fitted, self.rows(data), **settings)
-
-    def public_score(self, data: Any, **settings: Any) -> PrivateScore:
-        """Score the model exactly, on rows that everybody may see.
-
-        Parameters
-        ----------
-        data : data frame, path or list of paths
-            The table, with its target.
-        **settings : dict
-            Those of ``discreet.public_score``: ``metric``, ``level``.
-
-        Returns
-        -------
-        PrivateScore
-            The exact score with its interval.
-
-        Examples
-        --------
-        >>> 0 <= model.public_score(table).value <= 1
-        True
-        """
-        return public_score(self._fitted, self.rows(data), **settings)
 
     def stream(self, data: Any) -> TableStream:
         """Return the table as a fit reads it; only names, types and the number of rows are read yet.

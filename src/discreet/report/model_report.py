@@ -4,7 +4,7 @@ It is built from plain values: a certificate, named coefficients, declared facts
 and a forecast from public facts. It never sees a record.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -18,8 +18,10 @@ from discreet.report.coefficients_section import Coefficient, coefficient_figure
 from discreet.report.forecast_curves import curves_section
 from discreet.report.forecast_section import CostForecast, cost_forecast
 from discreet.report.guarantee_section import one_of, promise_section
+from discreet.report.hazards_section import hazards_section
 from discreet.report.html import isolated, number, paragraphs, percent, table
 from discreet.report.page import certificate_in, certificate_section, document, heading, trace_section
+from discreet.report.scores_section import Score, scores_section
 
 __all__ = ["Coefficient", "CostForecast", "Fact", "ModelReport", "Score", "certificate_in", "cost_forecast"]
 
@@ -55,29 +57,6 @@ class Fact:
     name: str
     text: str
     source: str = "declared"
-
-
-@dataclass(frozen=True)
-class Score:
-    """A score that was released, or measured on public rows.
-
-    Parameters
-    ----------
-    metric, value, low, high, level
-        ``"accuracy"``, ``"AUC"``, ``"R2"``; its value and an interval of this level, None where there is none.
-    epsilon
-        What it cost beside the model; 0 on public rows.
-    note
-        On which rows, and why it may be shown.
-    """
-
-    metric: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-    level: float = 0.95
-    epsilon: float = 0.0
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,7 +104,8 @@ class ModelReport:
             heading(self.title, self.certificate),
             self._cards(),
             promise_section(self.certificate),
-            self._scores(),
+            hazards_section(self.certificate),
+            scores_section(self.scores),
             checks_section(self.certificate),
             self._effects(),
             self._coefficients(),
@@ -160,29 +140,6 @@ class ModelReport:
             for name, value, note in cards
         )
         return f'<dl class="cards">{body}</dl>'
-
-    def _scores(self) -> str:
-        if not self.scores:
-            return ""
-        rows = []
-        for score in self.scores:
-            shown = _as_score(score)
-            interval = ""
-            if score.low is not None and score.high is not None:
-                interval = f"{shown(score.low)} to {shown(score.high)} ({percent(score.level, 0)})"
-            paid = f"epsilon = {number(score.epsilon)}" if score.epsilon else "nothing"
-            rows.append(
-                f'<tr><th scope="row">{escape(score.metric)}</th><td class="number">{shown(score.value)}</td>'
-                f'<td data-label="interval">{interval}</td><td data-label="cost">{paid}</td>'
-                f'<td class="words">{escape(score.note)}</td></tr>'
-            )
-        said = "Scores that were released. What a score cost comes on top of what the model cost."
-        head = ["score", "value", "interval", "cost", "on which rows"]
-        return (
-            '<h2 id="scores">Released scores</h2>'
-            + paragraphs([said])
-            + table(head, rows, label="Scores", numbers=(1,), kind="wide stacked")
-        )
 
     def _effects(self) -> str:
         if not self.effects:
@@ -272,11 +229,6 @@ class ModelReport:
 def _effect(name: str, cells: Sequence[str]) -> str:
     shown = "".join(f"<td class=number>{escape(cell)}</td>" for cell in cells)
     return f'<tr><th scope="row">{isolated(name)}</th>{shown}</tr>'
-
-
-def _as_score(score: Score) -> Callable[[float], str]:
-    """Accuracies in percent, all else as it is."""
-    return percent if score.metric.lower() in ("accuracy", "balanced accuracy") else number
 
 
 def _plain(value: object) -> str:

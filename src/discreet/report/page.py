@@ -9,6 +9,7 @@ from html import escape
 from importlib.resources import files
 
 from discreet.accounting.certificate import Certificate
+from discreet.accounting.coverage import promises_nothing
 from discreet.report.figures import DARK, LIGHT, MissingPlots, budget_trace, svg, total_rho
 
 _OPENING = '<script type="application/json" id="certificate">'
@@ -27,8 +28,12 @@ def document(title: str, body: str) -> str:
 
 
 def heading(title: str, certificate: Certificate) -> str:
-    """The stamp, amber where the guarantee is weak, and the title."""
-    color = ("weak" if certificate.weaknesses else "good") if certificate.is_private else "bad"
+    """The stamp, amber where the guarantee is weak, red where it promises next to nothing, and the title."""
+    color = "weak" if certificate.weaknesses else "good"
+    if not certificate.is_private or promises_nothing(
+        certificate.epsilon, certificate.delta, certificate.assumed_public.get("n")
+    ):
+        color = "bad"
     return f'<p class="stamp {color}">{escape(certificate.headline)}</p>\n<h1><bdi>{escape(title)}</bdi></h1>'
 
 

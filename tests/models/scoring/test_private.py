@@ -9,8 +9,9 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 
-from discreet import BudgetExceeded, DPLogisticRegression, Ledger, private_score, public_score
+from discreet import Bounds, BudgetExceeded, DPLogisticRegression, Ledger, private_score, public_score
 from discreet.accounting.pricing import remembered_prices
+from discreet.curator import Groups, measure_private
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.metrics import noisy_sums, roc
 from discreet.curator.metrics.noise_bounds import Noise, Spectrum
@@ -24,6 +25,14 @@ ALL = [
     ("accuracy", "svc"),
     ("auc", "svc"),
     ("accuracy", "softmax"),
+    ("balanced_accuracy", "svc"),
+    ("balanced_accuracy", "softmax"),
+    ("brier", "logistic"),
+    ("brier", "softmax"),
+    ("log_loss", "logistic"),
+    ("log_loss", "softmax"),
+    ("calibration", "logistic"),
+    ("confusion", "softmax"),
     ("r2", "huber"),
     ("r2", "poisson"),
 ]
@@ -98,9 +107,10 @@ def test_nothing_to_score(metric, name):
     X, _ = table(name)
     low = -math.inf if metric == "r2" else 0.0
     found = scored(name, metric, X, np.full(len(X), np.nan), neighbors="add_remove", seed=0)
-    assert (found.low, found.high) == (low, 1.0)
+    high = -math.log(0.01) if metric == "log_loss" else 1.0
+    assert (found.low, found.high) == (low, high)
     empty = scored(name, metric, X[:0], np.zeros(0), neighbors="add_remove", seed=0)
-    assert (empty.low, empty.high) == (low, 1.0)
+    assert (empty.low, empty.high) == (low, high)
     json.dumps(empty.to_dict(), allow_nan=False)
     assert empty.text()
     exact = public_score(model_of(name), X[:3], np.full(3, np.nan), metric)
@@ -110,7 +120,7 @@ def test_nothing_to_score(metric, name):
 
 # --- coverage ---------------------------------------------------------------------------------------
 
-RUNS = {"accuracy": 100, "auc": 40, "r2": 100}  # an area takes longest, and its interval has room to spare
+RUNS = {**dict.fromkeys(METRICS, 100), "auc": 40}  # an area takes longest, and its interval has room to spare
 
 
 @lru_cache
@@ -203,12 +213,121 @@ def test_thresholds_hold(is_laplace):
     for weights in ([1.0], [0.2, 0.8], [1.0, 1.0], [1.0, 1.001, 0.3, 4.0], [1e-9, 1.0], [0.0, 0.5]):
         beyond = np.mean(np.abs(drawn(draws, len(weights)) @ weights) > noise.combined(weights, alpha))
         assert alpha * 0.85 - slack < beyond < alpha + slack
+    for weights in ([1.0] * 5, [1.0] * 20, [0.2] * 6 + [0.8] * 6):  # Laplace noise: a bound, not the law
+        beyond = np.mean(np.abs(drawn(draws, len(weights)) @ weights) > noise.combined(weights, alpha))
+        assert 0.002 < beyond < alpha + slack
     weights = rng.uniform(-1, 1, 12)
     assert np.mean(np.abs(drawn(draws, 12) @ weights) > noise.within(float(np.linalg.norm(weights)), alpha)) <= 0.06
     assert np.mean(np.linalg.norm(drawn(draws, 12), axis=1) > noise.length(12, alpha)) <= 0.06
     for matrix in (np.tri(12) - 0.7, np.eye(12), np.ones((5, 5))):
         products = np.einsum("ni,ij,nj->n", drawn(draws, len(matrix)), matrix, drawn(draws, len(matrix)))
         assert np.mean(np.abs(products) > noise.product(Spectrum.of(matrix), alpha)) <= 0.055
+
+
+# --- groups, classes, tenths and cells ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "brier", "log_loss"])
+def test_groups_are_scored_at_no_extra_price(metric):
+    X, y = table("logistic", missing=False)
+    X[:, 0], model = np.where(X[:, 0] > 0, 1.0, -1.0), model_of("logistic")
+    exact = public_score(model, X, y, metric, by=0)
+    assert [part.name for part in exact.parts] == ["0 < 0", "0 > 0"]
+    for part, rows in zip(exact.parts, (X[:, 0] < 0, X[:, 0] > 0), strict=True):
+        assert part.value == pytest.approx(by_hand(model, X[rows], y[rows], metric), abs=1e-12)
+    assert exact.value == pytest.approx(by_hand(model, X, y, metric), abs=1e-12)
+    noisy = private_score(model, X, y, metric=metric, by=0, epsilon=4.0, delta=1e-5, ledger=False)
+    alone = private_score(model, X, y, metric=metric, epsilon=4.0, delta=1e-5, ledger=False)
+    assert noisy.certificate.events == alone.certificate.events
+    assert noisy.certificate.solver["by"] == ["0 < 0", "0 > 0"]
+    for part, true in zip(noisy.parts, exact.parts, strict=True):
+        assert part.low <= part.value <= part.high
+        assert part.high - part.low < 0.5
+        assert abs(part.value - true.value) < 0.3
+
+
+def test_indicators_of_several_groups_leave_other_rows_out():
+    bounds = Bounds([(0.0, 1.0)] * 3, classes=(0, 1))
+    model = DPLogisticRegression(bounds=bounds)
+    model.n_features_in_, model.classes_ = 3, np.array([0, 1])
+    model.coef_, model.intercept_ = np.array([[2.0, -2.0, 0.0]]), np.zeros(1)
+    X = np.array([[1.0, 0, 0]] * 3 + [[0, 1.0, 0]] * 5 + [[0, 0, 1.0]] * 7)
+    y = np.array([1, 1, 0] + [0] * 5 + [1] * 7)
+    found = public_score(model, X, y, by=[0, 1])
+    assert [(part.name, part.value) for part in found.parts] == [("0", pytest.approx(2 / 3)), ("1", 1.0)]
+    assert found.value == pytest.approx(7 / 8)
+
+
+def test_a_confusion_matrix_has_a_count_for_each_pair():
+    X, y = table("softmax", missing=False)
+    found, predicted = public_score(model_of("softmax"), X, y, "confusion"), model_of("softmax").predict(X)
+    counts = {part.name: part.value for part in found.parts}
+    assert len(counts) == 9
+    assert all(
+        counts[f"{a} predicted as {b}"] == ((y == a) & (predicted == b)).sum() for a in range(3) for b in range(3)
+    )
+    assert "0 predicted as 1" in found.text()
+
+
+def test_calibration_has_ten_observed_shares():
+    X, y = table("logistic", missing=False)
+    model = model_of("logistic")
+    found = public_score(model, X, y, "calibration")
+    tenth = np.minimum(np.floor(10 * model.predict_proba(X)[:, 1]), 9)
+    for b, part in enumerate(found.parts):
+        if (tenth == b).any():
+            assert part.value == pytest.approx(y[tenth == b].mean())
+        else:
+            assert math.isnan(part.value)
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_row_is_in_one_group_only(relation):
+    """Exchanging a row moves the sums by no more than one row's length, whatever its group was."""
+    X, y = table("logistic", 40, missing=False)
+    model = model_of("logistic")
+    other = X.copy()
+    other[3] = -other[3]
+    tables = []
+    for rows in (X, other):
+        asked = Recorded()
+        known = released(model, rows)
+        groups = Groups(("below", "above"), (0,), 0.0)
+        measure_private("brier", known, rows, y, asked, level=0.9, reservation=None, groups=groups)
+        tables.append(asked.table.power(2).toarray())
+    moved = tables[0].sum(axis=0) - tables[1].sum(axis=0)
+    assert np.linalg.norm(moved) <= math.sqrt(2.0)
+    assert max(np.linalg.norm(row) for row in tables[0]) <= 1.0
+
+
+class Recorded:
+    """Stands for noisy sums, and keeps what was asked."""
+
+    groups = None
+
+    def release(self, table):
+        self.table = table
+        return np.asarray(table.power(2).sum(axis=0), dtype=float).ravel(), Noise(0.0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "name", "by", "word"),
+    [
+        ("auc", "logistic", 0, "not taken by group"),
+        ("accuracy", "logistic", "nothing", "features of the model"),
+        ("accuracy", "logistic", 7, "features of the model"),
+        ("accuracy", "logistic", [], "name a feature"),
+        ("accuracy", "logistic", [0, 1], "range"),
+        ("brier", "svc", None, "probabilities"),
+        ("calibration", "softmax", None, "two classes"),
+        ("log_loss", "ridge", None, "numeric targets"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(metric, name, by, word):
+    X, y = table(name)
+    with pytest.raises(Unsupported, match=word):
+        private_score(model_of(name), X, y, metric=metric, by=by, epsilon=1.0, ledger=False)
 
 
 # --- containers -------------------------------------------------------------------------------------

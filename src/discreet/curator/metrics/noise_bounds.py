@@ -17,6 +17,7 @@ from discreet.typing import Floats
 GUARD = 1 + 2.0**-10
 """Covers that noise and coefficients are rounded to the lattice: both by less than 2^-13 of the noise."""
 _APART = 1.01
+_EXACT = 4
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,20 @@ class Noise:
         return self.scale * math.sqrt(self._moments[0])
 
     def combined(self, weights: Any, alpha: float) -> float:
-        """What |sum of weights times noise| does not exceed, exactly; the weights do not depend on the noise."""
+        """What |sum of weights times noise| does not exceed; the weights do not depend on the noise.
+
+        Exactly for Gaussian noise, and for Laplace noise with up to four weights; beyond, by Chernoff's bound, since
+        the exact law is a difference of large numbers.
+        """
         sizes = np.abs(np.asarray(weights, dtype=np.float64))
         if not self.is_laplace:
             return self.scale * float(np.linalg.norm(sizes)) * float(-ndtri(alpha / 2))
-        return self.scale * _laplace_sum(tuple(np.sort(sizes[sizes > 0]).tolist()), alpha)
+        sizes = np.sort(sizes[sizes > 0])
+        if len(sizes) <= _EXACT:
+            return self.scale * _laplace_sum(tuple(sizes.tolist()), alpha)
+        u = _SPEEDS / sizes[-1]
+        logs = -np.log1p(-np.square(np.multiply.outer(u, sizes))).sum(axis=1)
+        return float(self.scale * ((math.log(2 / alpha) + logs) / u).min())
 
     def within(self, norm: float, alpha: float) -> float:
         """The same for any weights of at most this norm. Laplace: the fourth moment is at most 24 norm^4."""

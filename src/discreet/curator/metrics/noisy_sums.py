@@ -90,3 +90,14 @@ def one_hot(cells: Integers, size: int) -> Any:
     kept = cells >= 0
     ends = np.concatenate([[0], np.cumsum(kept)])
     return csr_array((np.ones(int(ends[-1])), cells[kept], ends), shape=(len(cells), size))
+
+
+def two_parts(values: Floats, place: Integers, size: int) -> Any:
+    """Rows with 1 - v and v, as squares, in the two cells of their place; a negative place is the null row."""
+    from scipy.sparse import csr_array
+
+    kept = place >= 0
+    ends = 2 * np.concatenate([[0], np.cumsum(kept)])
+    squares = np.column_stack([1.0 - values[kept], values[kept]])
+    cells = 2 * place[kept, None] + np.arange(2)
+    return csr_array((np.sqrt(squares).ravel(), cells.ravel(), ends), shape=(len(values), 2 * size))

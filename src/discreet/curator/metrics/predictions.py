@@ -68,6 +68,30 @@ class Released:
         out[row[~finite]] = np.nan
         return out
 
+    def known(self, targets: Floats) -> Floats:
+        """The targets, NaN in place of what is no class: a stream's labels are whatever its maker wrote."""
+        if not self.is_classifier:
+            return targets
+        count = len(self.class_names)
+        return np.where((targets >= 0) & (targets < count) & (targets == np.floor(targets)), targets, np.nan)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The declared classes, in their order."""
+        return tuple(str(name) for name in self.bounds.classes or ())
+
+    def classes(self, margins: Floats) -> Floats:
+        """The predicted class, by its place among the declared ones."""
+        chosen = (margins[:, 0] > 0) if margins.shape[1] == 1 else margins.argmax(axis=1)
+        return np.asarray(chosen, dtype=np.float64)
+
+    def probabilities(self, margins: Floats) -> Floats:
+        """The probability of each class, one row at a time: the vector form of exp need not be row-pure."""
+        if margins.shape[1] == 1:
+            second = np.array([_sigmoid(m) for m in margins[:, 0].tolist()], dtype=np.float64)
+            return np.column_stack([1.0 - second, second])
+        return np.array([_softmax(row) for row in margins.tolist()], dtype=np.float64).reshape(margins.shape)
+
     def predictions(self, margins: Floats) -> Floats:
         """The predicted number; one at a time where there is an exponential, whose vector form need not be row-pure."""
         one = margins[:, 0]
@@ -77,20 +101,70 @@ class Released:
         return np.array([math.exp(m) for m in np.clip(one, -limit, limit).tolist()], dtype=np.float64)
 
 
+def _sigmoid(margin: float) -> float:
+    if margin != margin:
+        return math.nan
+    tail = math.exp(-min(abs(margin), 700.0))
+    return 1.0 / (1.0 + tail) if margin >= 0 else tail / (1.0 + tail)
+
+
+def _softmax(margins: list[float]) -> list[float]:
+    if any(margin != margin for margin in margins):
+        return [math.nan] * len(margins)
+    most = max(margins)
+    weights = [math.exp(margin - most) for margin in margins]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Declared groups of rows: by columns of indicators, one per group, or by one column, cut at ``middle``.
+
+    A row belongs to the first of several columns that is above its middle, and to none where no column is. Of one
+    column it belongs to the first group below the middle, to the second above it, and to none at it: so a yes/no
+    column is encoded where it is missing.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[int, ...]
+    middle: float
+
+    def of(self, features: Any) -> Floats:
+        """The group of each row; NaN where it belongs to none."""
+        chosen = features[:, list(self.columns)]
+        values = np.asarray(chosen.toarray() if hasattr(chosen, "toarray") else chosen)
+        above = values > self.middle
+        if len(self.columns) > 1:
+            return np.where(above.any(axis=1), above.argmax(axis=1), np.nan)
+        return np.where(above[:, 0], 1.0, np.where(values[:, 0] < self.middle, 0.0, np.nan))
+
+
 def read(
-    model: Released, X: Any, y: Any, values: RowValues, reservation: Reservation | None = None
+    model: Released,
+    X: Any,
+    y: Any,
+    values: RowValues,
+    reservation: Reservation | None = None,
+    groups: Groups | None = None,
 ) -> tuple[Floats, Integers | None]:
     """Return ``values`` of each row, in one pass over blocks; and the persons behind the rows of a stream.
 
-    The features of a stream are shown to the ledger's owner on the way, as a fit would show them.
+    With ``groups`` the last column is a row's group. The features of a stream are shown to the ledger's owner on the
+    way, as a fit would show them.
     """
-    nothing = values(np.empty((0, len(model.coef))), np.empty(0))  # a table may be empty
+
+    def made(margins: Floats, targets: Floats, features: Any) -> Floats:
+        found = values(margins, model.known(targets))
+        return found if groups is None else np.column_stack([found, groups.of(features)])
+
+    nothing = made(np.empty((0, len(model.coef))), np.empty(0), np.empty((0, model.coef.shape[1])))  # an empty table
     if not is_stream(X):
-        return np.concatenate([nothing, *(values(*block) for block in _array_blocks(model, X, y))]), None
+        return np.concatenate([nothing, *(made(*block) for block in _array_blocks(model, X, y))]), None
     sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), X.shape[0])
     parts, persons = [nothing], []
     for part, block in in_place(X):
-        parts.append(values(model.margins(block.features), block.targets))
+        parts.append(made(model.margins(block.features), block.targets, block.features))
         if block.persons is not None:
             persons.append(block.persons)
         if sketcher is not None:
@@ -100,16 +174,17 @@ def read(
     return np.concatenate(parts), np.concatenate(persons) if persons else None
 
 
-def _array_blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Floats, Floats]]:
+def _array_blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Floats, Floats, Any]]:
     table = containers.two_dimensional(X)
     targets = admission.class_indices(y, model.bounds.classes or ()) if model.is_classifier else _numbers(y)
     if len(targets) != table.shape[0]:
         raise Unsupported("y must hold one target for each row of X")
     if containers.is_sparse(table):
-        yield model.sparse_margins(admission.canonical(table)), targets
+        rows = admission.canonical(table)
+        yield model.sparse_margins(rows), targets, rows
         return
     for first, last, block in admission.blocks(table, *table.shape):
-        yield model.margins(block), targets[first:last]
+        yield model.margins(block), targets[first:last], block
 
 
 def _numbers(y: Any) -> Floats:

@@ -1,6 +1,7 @@
 """Exact scores of rows that are declared public, with the usual intervals for the sampling of the rows."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,7 +9,8 @@ import numpy as np
 
 from discreet.curator.metrics import METRICS
 from discreet.curator.metrics.measurement import Measured, half_width
-from discreet.curator.metrics.predictions import Released, read
+from discreet.curator.metrics.noise_bounds import Noise
+from discreet.curator.metrics.predictions import Groups, Released, read
 from discreet.typing import Floats
 
 
@@ -21,9 +23,24 @@ class ExactScore(NamedTuple):
     ends: tuple[float, float] | None = None
 
 
-def measure_public(metric: str, model: Released, X: Any, y: Any, level: float) -> ExactScore:
+class ExactSums:
+    """Sums without noise, where a metric asks for noisy ones: for rows that are declared public."""
+
+    def release(self, table: Any) -> tuple[Floats, Noise]:
+        """Return the sum of the squared rows."""
+        return np.asarray(table.power(2).sum(axis=0), dtype=np.float64).ravel(), Noise(0.0)
+
+
+def measure_public(
+    metric: str, model: Released, X: Any, y: Any, level: float, groups: Groups | None = None
+) -> ExactScore:
     """Return the exact score: Wilson's interval for accuracy, DeLong's for the area, the delta method's for R2."""
-    rows, _ = read(model, X, y, partial(METRICS[metric].row_values, model))
+    kind = METRICS[metric]
+    rows, _ = read(model, X, y, partial(kind.row_values, model), groups=groups)
+    if metric not in ("auc", "r2") and (metric != "accuracy" or groups is not None):
+        found = kind.measure(model, rows, ExactSums(), level, () if groups is None else groups.names)
+        exact = tuple(replace(part, low=part.value, high=part.value) for part in found.parts)
+        return ExactScore(replace(found, low=found.value, high=found.value, parts=exact), len(rows), kind.sampling)
     kept = rows[~np.isnan(rows).any(axis=1)]
     if metric == "accuracy":
         value, low, high = _wilson(kept[:, 0], level)

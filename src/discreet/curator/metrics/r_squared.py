@@ -19,14 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.curator.metrics.inverted_tests import kept
-from discreet.curator.metrics.measurement import Measured, half_width
+from discreet.curator.metrics.measurement import Measured, Metric, half_width
 from discreet.curator.metrics.noise_bounds import Noise
 from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums
 from discreet.curator.metrics.predictions import Released
 from discreet.typing import Floats
 
-SHARES = (1.0,)
-SAMPLING = "as for normal errors"
 MOMENTS = 0.4
 """The moments' weight next to the error's: within a tenth of the best for R2 between 0.1 and 0.9."""
 _MEAN = 0.1
@@ -42,7 +40,7 @@ def row_values(model: Released, margins: Floats, targets: Floats) -> Floats:
     return np.asarray(np.clip((np.clip(pair, low, high) - middle) / half, -1.0, 1.0))
 
 
-def measure(model: Released, rows: Floats, noisy: NoisySums, level: float) -> Measured:
+def measure(model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()) -> Measured:
     """1 less the ratio of two noisy sums of squares."""
     u, v = rows[:, 0], rows[:, 1]
     roots = [(1 + u) / 2, (1 - u) / 2, np.sqrt((1 - u * u) / 2)]
@@ -119,3 +117,6 @@ def _largest_weights(low: float, high: float) -> tuple[float, ...]:
 
 def _score(x: float) -> float:
     return 1 - x / (1 - x) if x < 1 else -math.inf
+
+
+METRIC: Metric = Metric("R2", row_values, measure, "as for normal errors", least=-math.inf)

@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.curator.metrics.inverted_tests import kept
-from discreet.curator.metrics.measurement import Measured, half_width
+from discreet.curator.metrics.measurement import Measured, Metric, half_width
 from discreet.curator.metrics.noise_bounds import Noise, Spectrum
 from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums, one_hot
 from discreet.curator.metrics.predictions import Released
@@ -28,7 +28,6 @@ from discreet.typing import Booleans, Floats, Integers
 
 SHARES = (0.1, 0.5, 0.4)
 """Of the rough histogram, of that of both classes, of the two sums: measured, and flat around here."""
-SAMPLING = "Hanley and McNeil"
 ROUGH = 64
 REACH = 3.0
 """Half the width of the rough histogram, in standard deviations of margins of uniform features."""
@@ -47,7 +46,7 @@ def row_values(model: Released, margins: Floats, targets: Floats) -> Floats:
     return pair
 
 
-def measure(model: Released, rows: Floats, noisy: NoisySums, level: float) -> Measured:
+def measure(model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()) -> Measured:
     """The area, with ties counted half."""
     scored = np.isfinite(rows[:, 0])
     margins, classes = np.where(scored, rows[:, 0], 0.0), np.where(scored, rows[:, 1], 0.0)
@@ -194,3 +193,8 @@ def _spread(area: float, positives: float, negatives: float) -> float:
     square = area**2
     top = area * (1 - area) + (positives - 1) * (one - square) + (negatives - 1) * (two - square)
     return math.sqrt(max(top, area * (1 - area)) / (max(positives, 1.0) * max(negatives, 1.0)))
+
+
+METRIC: Metric = Metric(
+    "area under the ROC curve", row_values, measure, "Hanley and McNeil", shares=SHARES, two_classes=True
+)

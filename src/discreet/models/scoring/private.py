@@ -1,7 +1,6 @@
 """``private_score``: declare, plan, price, reserve, open, answer, certify."""
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
@@ -11,6 +10,7 @@ from discreet.curator import (
     METRICS,
     Claim,
     Measured,
+    Metric,
     NoisySums,
     PrivateData,
     Released,
@@ -23,8 +23,8 @@ from discreet.errors import MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.models.fitting import budget_of
 from discreet.models.lifecycle import Certify, Priced
-from discreet.models.scoring.released import released
-from discreet.models.scoring.result import PrivateScore
+from discreet.models.scoring.released import groups_of, released
+from discreet.models.scoring.result import PrivateScore, ScorePart
 
 _RELEASED_BEFORE = "the model was released before, and is taken as public here"
 
@@ -36,6 +36,7 @@ def private_score(
     groups: Any = None,
     *,
     metric: str = "auto",
+    by: Any = None,
     epsilon: float,
     delta: float | None = None,
     neighbors: str = "replace_one",
@@ -54,8 +55,13 @@ def private_score(
     X, y, groups : array-like
         The rows, in the model's features; ``groups`` names the person behind each. Or X a stream, which brings its
         own targets and persons. A row with a missing feature or without a declared label is not scored.
-    metric : {"auto", "accuracy", "auc", "r2"}, default="auto"
-        ``"auto"``: accuracy for classes, R2 for numbers; ``"auc"`` is for two classes.
+    metric : {"auto", "accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "calibration", "confusion", "r2"}
+        ``"auto"``, the default: accuracy for classes, R2 for numbers. ``"auc"`` and ``"calibration"`` are for two
+        classes; ``"brier"``, ``"log_loss"`` and ``"calibration"`` need predicted probabilities.
+    by : feature or list of features, default=None
+        Score each group of rows, too, for accuracy, Brier score and log loss; groups cost nothing extra. Features by
+        name or place: one, whose groups lie below and above the middle of its declared range, or several with the
+        range (0, 1) of which one is 1.
     epsilon : float
         What the score may cost, in addition to what the model cost.
     delta : float, default=None
@@ -98,6 +104,7 @@ def private_score(
     X = container_of(X)
     known = released(model, X)
     kind, name = metric_of(known, metric, level)
+    parts = None if by is None else groups_of(model, known, by, kind)
     relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
     if is_stream(X) and X.estimates is not None:
         raise Unsupported(
@@ -110,42 +117,47 @@ def private_score(
     if n is None and delta is None:
         raise MissingBounds("n is private here: give delta, such as delta=1e-6")
     budget = budget_of(epsilon, delta, relation, n, allow_large_delta=allow_large_delta)
-    priced = price_plan(plan_of(kind.SHARES, pure=budget.is_pure), budget)
+    priced = price_plan(plan_of(kind.shares, pure=budget.is_pure), budget)
     declared = known.bounds.to_dict()
     facts = {"unit": data.unit, "n": n, **{key: declared.get(key) for key in ("features", "target", "classes")}}
-    claim = Claim(f"{name} of {known.name}", {"metric": name}, (_RELEASED_BEFORE,), facts)
+    settings: dict[str, Any] = {"metric": name} if parts is None else {"metric": name, "by": list(parts.names)}
+    claim = Claim(f"{name} of {known.name}", settings, (_RELEASED_BEFORE,), facts)
 
     def answer(reservation: Reservation | None) -> tuple[Measured, Claim, Certify]:
         if not is_stream(X):
             data.recognize(reservation)
         noisy = NoisySums(priced, groups, progress)
-        found = measure_private(name, known, X, y, noisy, level=level, reservation=reservation)
+        found = measure_private(name, known, X, y, noisy, level=level, reservation=reservation, groups=parts)
         return found, claim, noisy.issued
 
     found, certificate, _ = Priced(data, known.loss, priced, opens=False).carry_out([claim], answer, label=claim.model)
-    return scored(name, found, level, certificate, n, kind.SAMPLING)
+    return scored(name, found, level, certificate, n, kind.sampling)
 
 
-def metric_of(model: Released, metric: str, level: float) -> tuple[ModuleType, str]:
-    """The metric's module and its name, or a word on what does not go together."""
+def metric_of(model: Released, metric: str, level: float) -> tuple[Metric, str]:
+    """The metric and its name, or a word on what does not go together."""
     if not 0 < level < 1:
         raise Unsupported("level is a probability, such as 0.95")
     if metric == "auto":
         metric = "accuracy" if model.is_classifier else "r2"
     if metric not in METRICS:
         raise Unsupported(f"metric must be auto, {', '.join(METRICS)}")
+    kind = METRICS[metric]
     if model.is_classifier != (metric != "r2"):
-        raise Unsupported("r2 is for numeric targets, accuracy and auc for classes: use metric='auto'")
-    if metric == "auc" and model.loss.n_outputs != 1:
-        raise Unsupported("auc is for two classes: use metric='accuracy' for more")
-    return METRICS[metric], metric
+        raise Unsupported("r2 is for numeric targets, the other metrics for classes: use metric='auto'")
+    if kind.two_classes and model.loss.n_outputs != 1:
+        raise Unsupported(f"{metric} is for two classes: use metric='accuracy' for more")
+    if kind.probabilities and model.loss.n_outputs == 1 and not model.loss.sigmoid_link:
+        raise Unsupported(f"{metric} needs predicted probabilities, as of DPLogisticRegression: use metric='accuracy'")
+    return kind, metric
 
 
 def scored(
     name: str, found: Measured, level: float, certificate: Certificate | None, n: int | None, sampling: str
 ) -> PrivateScore:
     """The result, with the sampling error added on both sides and nothing beyond what a score can be."""
-    least = -float("inf") if name == "r2" else 0.0
+    least, most = METRICS[name].least, METRICS[name].most
+    counts = name == "confusion"  # its parts are numbers of these rows, and have no like among others
     return PrivateScore(
         metric=name,
         value=found.value,
@@ -153,8 +165,19 @@ def scored(
         high=found.high,
         level=level,
         population_low=max(least, found.low - found.sampling),
-        population_high=min(1.0, found.high + found.sampling),
+        population_high=min(most, found.high + found.sampling),
         certificate=certificate,
         n=n,
         sampling=sampling,
+        parts=tuple(
+            ScorePart(
+                part.name,
+                part.value,
+                part.low,
+                part.high,
+                None if counts else max(least, part.low - part.sampling),
+                None if counts else min(most, part.high + part.sampling),
+            )
+            for part in found.parts
+        ),
     )

@@ -6,11 +6,13 @@ from typing import Any
 from discreet.curator import container_of, is_stream, measure_public
 from discreet.errors import Unsupported
 from discreet.models.scoring.private import metric_of, scored
-from discreet.models.scoring.released import released
+from discreet.models.scoring.released import groups_of, released
 from discreet.models.scoring.result import PrivateScore
 
 
-def public_score(model: Any, X: Any, y: Any = None, metric: str = "auto", level: float = 0.95) -> PrivateScore:
+def public_score(
+    model: Any, X: Any, y: Any = None, metric: str = "auto", level: float = 0.95, *, by: Any = None
+) -> PrivateScore:
     """Score a model on rows that are declared public: exact, without noise and without a guarantee.
 
     ``population_low`` and ``population_high`` are the usual interval for the sampling of the rows: Wilson's for
@@ -22,10 +24,12 @@ def public_score(model: Any, X: Any, y: Any = None, metric: str = "auto", level:
         A fitted estimator of discreet's.
     X, y : array-like
         Rows that everybody may see, in the model's features, and their targets.
-    metric : {"auto", "accuracy", "auc", "r2"}, default="auto"
-        ``"auto"``: accuracy for classes, R2 for numbers; ``"auc"`` is for two classes.
+    metric : str, default="auto"
+        As for ``private_score``.
     level : float, default=0.95
         The level of the interval.
+    by : feature or list of features, default=None
+        Score each group of rows, too, as for ``private_score``.
 
     Returns
     -------
@@ -48,12 +52,13 @@ def public_score(model: Any, X: Any, y: Any = None, metric: str = "auto", level:
     """
     X = container_of(X)
     known = released(model, X)
-    _, name = metric_of(known, metric, level)
+    kind, name = metric_of(known, metric, level)
+    groups = None if by is None else groups_of(model, known, by, kind)
     if y is None and not is_stream(X):
         raise Unsupported("a score needs the targets: pass y")
     if y is not None and is_stream(X):
         raise Unsupported("a stream brings its own targets: leave y out")
-    exact = measure_public(name, known, X, y, level)
+    exact = measure_public(name, known, X, y, level, groups)
     result = scored(name, exact.found, level, None, exact.n, exact.sampling)
     if exact.ends is None:
         return result

@@ -6,8 +6,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
+from discreet.curator import METRICS
 
-WORDS = {"accuracy": "accuracy", "auc": "area under the ROC curve", "r2": "R2"}
+
+@dataclass(frozen=True)
+class ScorePart:
+    """One of several numbers of a score: a group's, a class's, a tenth's, or a cell of a confusion matrix.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"ward = a"``, ``"0.2 to 0.3"`` or ``"no predicted as yes"``.
+    value, low, high : float
+        The number, and its interval over the noise, at the score's level for each part by itself.
+    population_low, population_high : float or None
+        The same for rows like these; None for counts.
+
+    Examples
+    --------
+    >>> from discreet.models import ScorePart
+    >>> ScorePart("ward = a", 0.8, 0.7, 0.9, 0.6, 0.95).name
+    'ward = a'
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    population_low: float | None
+    population_high: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: numbers that are not finite become None."""
+        return {name: _finite(value) if isinstance(value, float) else value for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -17,7 +48,7 @@ class PrivateScore:
     Parameters
     ----------
     metric : str
-        ``"accuracy"``, ``"auc"`` or ``"r2"``.
+        Such as ``"accuracy"``, ``"auc"`` or ``"r2"``.
     value : float
         The score. NaN where the noise leaves nothing to say.
     low, high : float
@@ -34,6 +65,8 @@ class PrivateScore:
         The number of rows (persons); None where it is private.
     sampling : str
         How the sampling error was estimated.
+    parts : tuple of ScorePart
+        The numbers of groups, classes, tenths or cells, where the score has some.
 
     Examples
     --------
@@ -54,6 +87,7 @@ class PrivateScore:
     certificate: Certificate | None
     n: int | None
     sampling: str
+    parts: tuple[ScorePart, ...] = ()
 
     @property
     def is_private(self) -> bool:
@@ -62,7 +96,7 @@ class PrivateScore:
 
     def text(self) -> str:
         """The score for a person."""
-        lines = [f"{WORDS[self.metric]} {_shown(self.value)}"]
+        lines = [f"{words_of(self.metric)} {_shown(self.value)}"]
         if self.certificate is None:
             lines.append("  rows declared public: the score is exact, and nothing protects them")
         else:
@@ -71,6 +105,8 @@ class PrivateScore:
             f"  on rows like these   {self._between(self.population_low, self.population_high)} "
             f"({'' if self.certificate is None else 'and '}their sampling, {self.sampling})"
         )
+        width = max((len(part.name) for part in self.parts), default=0)
+        lines += [f"  {part.name:<{width}}  {self._part(part)}" for part in self.parts]
         if self.certificate is not None:
             claim = self.certificate
             said = f"epsilon = {claim.epsilon:.6g}, delta = {claim.delta!r}, {claim.neighbors}, per {claim.unit}"
@@ -86,6 +122,7 @@ class PrivateScore:
             **{name: _finite(getattr(self, name)) for name in numbers},
             "n": self.n,
             "sampling": self.sampling,
+            "parts": [part.to_dict() for part in self.parts],
             "rows": "private" if self.certificate is not None else "declared public",
             "certificate": None if self.certificate is None else json.loads(self.certificate.to_json()),
         }
@@ -93,12 +130,27 @@ class PrivateScore:
     def __str__(self) -> str:
         return self.text()
 
+    def _part(self, part: ScorePart) -> str:
+        shown = _shown if part.population_low is not None else _count
+        if self.certificate is None:
+            return shown(part.value)
+        return f"{shown(part.value)}, {shown(part.low)} to {shown(part.high)}"
+
     def _between(self, low: float, high: float) -> str:
         return f"{_shown(low)} to {_shown(high)} at level {self.level:g}"
 
 
+def words_of(metric: str) -> str:
+    """Return what a metric is called."""
+    return METRICS[metric].words
+
+
 def _shown(value: float) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "unknown" if math.isnan(value) else f"{value:g}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
 
 
 def _finite(value: float) -> float | None:

@@ -1,0 +1,63 @@
+"""Released scores on the page: read from what a score wrote, and priced anew."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+from discreet import private_score, public_score
+from discreet.errors import Unsupported
+from discreet.report.scores_section import Score, scores_section
+from tests.models.scored import METRICS, model_of, table
+
+
+def released(metric, **settings):
+    X, y = table(METRICS[metric])
+    asked = {"epsilon": 1.0, "delta": 1e-5, "ledger": False, **settings}
+    return private_score(model_of(METRICS[metric]), X, y, metric=metric, **asked).to_dict()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_score_is_shown(metric):
+    found = json.loads(json.dumps(released(metric)))
+    score = Score.from_dict(found)
+    page = scores_section([score])
+    assert "Released scores" in page
+    assert "epsilon = 1" in page
+    assert all(part["name"] in page for part in found["parts"])
+    assert (score.metric == "calibration error") == ("<svg" in page)
+
+
+def test_a_score_of_public_rows_cost_nothing():
+    X, y = table("logistic")
+    page = scores_section([Score.from_dict(public_score(model_of("logistic"), X, y).to_dict())])
+    assert "nothing" in page
+    assert "declared public" in page
+
+
+def test_a_score_whose_certificate_claims_too_little_is_refused():
+    found = released("accuracy")
+    found["certificate"]["epsilon"] = 0.01
+    with pytest.raises(Unsupported, match="not a score"):
+        Score.from_dict(found)
+
+
+@pytest.mark.parametrize("stored", [None, [], {}, "score", {"metric": "accuracy"}, {"metric": "<b>"}])
+def test_other_files_are_refused(stored):
+    with pytest.raises(Unsupported, match="not a score"):
+        Score.from_dict(stored)
+
+
+def test_names_in_a_file_are_escaped():
+    found = copy.deepcopy(released("accuracy", by=0))
+    found["parts"][0]["name"] = "<script>alert(1)</script>"
+    assert "<script>alert" not in scores_section([Score.from_dict(found)])
+
+
+def test_a_tenth_without_rows_has_no_dot():
+    X, y = table("logistic", 5, missing=False)
+    exact = public_score(model_of("logistic"), X, y, "calibration")
+    page = scores_section([Score.from_dict(json.loads(json.dumps(exact.to_dict())))])
+    filled = sum(not np.isnan(part.value) for part in exact.parts)
+    assert page.count('class="dot"') == filled < 10
