@@ -45,7 +45,11 @@ class ClusterFailed(DiscreetError, RuntimeError):
     """A cluster is out of reach, lost a part of the records for good, or answered for other records than it had."""
 
 
-class MissingTables(DiscreetError, ImportError):
+class MissingExtra(DiscreetError, ImportError):
+    """A library that an optional feature needs is not installed."""
+
+
+class MissingTables(MissingExtra):
     """pyarrow is not installed."""
 
 

@@ -151,6 +151,8 @@ def _fit_and_look(task: Task) -> Ran:
         ("inspect", model),
         ("inspect", model, "--json"),
         ("verify", model, "--ledger", ledger),
+        ("export", model, "--onnx", task.out / "model.onnx", "--sklearn", task.out / "model.joblib"),
+        ("certificate", "registry", model),
         ("budget", "show", "--ledger", ledger),
         ("budget", "history", "people", "--ledger", ledger),
         ("budget", "verify", "--ledger", ledger),
@@ -245,7 +247,7 @@ def command_entries() -> tuple[Entry, ...]:
 
     rows = dict.fromkeys(("stdout", "stderr", "contents"), ROWS_SHOWN)
     score = {"stdout": SCORE_SHOWN}
-    looks = ("inspect", "verify", "budget show", "budget history", "budget verify")
+    looks = ("inspect", "verify", "export", "certificate registry", "budget show", "budget history", "budget verify")
     undeclared: dict[str, Any] = {"pays": False, "relations": (Neighbors.ADD_REMOVE,), "every": 30}
     return (
         entry("fit", _fit, ("fit",)),

@@ -6,8 +6,10 @@ import typer
 
 from discreet.cli.audit import audit
 from discreet.cli.budget import budget
+from discreet.cli.certificate import certificate
 from discreet.cli.demo import demo
 from discreet.cli.errors import OneLineErrors
+from discreet.cli.export import export
 from discreet.cli.fit import fit
 from discreet.cli.forecast import forecast
 from discreet.cli.inspect import inspect
@@ -78,6 +80,8 @@ app.command()(score)
 app.command()(report)
 app.command()(inspect)
 app.command()(verify)
+app.command()(export)
+app.add_typer(certificate, name="certificate")
 app.command()(price)
 app.command()(forecast)
 app.command()(tune)

@@ -17,7 +17,8 @@ from discreet.curator import NO_PERSONS, DaskRows, container_of, is_dask, is_str
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.models.charged import Charged
-from discreet.models.exposure import warn_of_lost_groups, warn_of_repeated_fits
+from discreet.models.export.exported import Exported
+from discreet.models.exposure import warn_of_autolog, warn_of_lost_groups, warn_of_repeated_fits
 from discreet.models.fitting import FitSettings, Quote, declared, fit_model, penalty_of
 from discreet.models.intervals import Intervals, intervals
 from discreet.models.parameters import NamedParameters
@@ -38,7 +39,7 @@ _SETTINGS = (
 _INFERENCE = ("inference", "cov_type")
 
 
-class DPLinearModel(NamedParameters, Charged):
+class DPLinearModel(Exported, NamedParameters, Charged):
     """A linear model whose fit is differentially private. Subclasses name the loss and the facts it needs."""
 
     certificate_: Certificate
@@ -49,6 +50,7 @@ class DPLinearModel(NamedParameters, Charged):
     effects_: Effects | None
 
     def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
+        warn_of_autolog()
         warn_of_repeated_fits(self.ledger, self.dataset)
         warn_of_lost_groups(self.ledger, groups)
         X, y = _taken(X, y, groups, bounds, loss)

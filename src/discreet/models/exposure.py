@@ -38,6 +38,11 @@ LOST_GROUPS = (
     "scikit-learn's metadata routing and call set_fit_request(groups=True) on the model"
 )
 
+AUTOLOG = (
+    "mlflow.sklearn.autolog is on: it logs exact training scores of pipelines and searches, releases without noise "
+    "that no certificate counts. Turn it off with mlflow.sklearn.autolog(disable=True), and use log_to_mlflow"
+)
+
 _warned_searches: "WeakSet[Any]" = WeakSet()
 _warned_lines: set[tuple[str, int]] = set()
 
@@ -45,6 +50,14 @@ _warned_lines: set[tuple[str, int]] = set()
 def warn_of_exact_score() -> None:
     """Warn the caller of a ``score`` method."""
     warnings.warn(SCORE, PrivacyWarning, stacklevel=3)
+
+
+def warn_of_autolog() -> None:
+    """Warn where MLflow would log exact training scores of the pipeline or search around a fit."""
+    autologging = sys.modules.get("mlflow.utils.autologging_utils")
+    off = getattr(autologging, "autologging_is_disabled", None)
+    if off is not None and "mlflow.sklearn" in sys.modules and not off("sklearn"):
+        warnings.warn(AUTOLOG, PrivacyWarning, stacklevel=5)
 
 
 def warn_of_repeated_fits(ledger: Any, dataset: str | None) -> None:

@@ -16,6 +16,7 @@ from discreet.budget import Neighbors
 from discreet.curator import Layout, TableStream, source_of
 from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
+from discreet.models.export.exported import Exported
 from discreet.models.fitting import Quote
 from discreet.models.inference.table_effects import TableEffects
 from discreet.models.lazy import lazily
@@ -26,7 +27,7 @@ from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
 
-class TableModel(TableEffects, TableScores, BaseEstimator):
+class TableModel(Exported, TableEffects, TableScores, BaseEstimator):
     """Private linear model of a table: reads files or data frames by a schema, in blocks, and keeps names.
 
     Parameters
