@@ -13,6 +13,7 @@ from discreet.solvers.registry import register as register
 from discreet.solvers.sandwich import Sandwich as Sandwich
 from discreet.solvers.sandwich_rules import Limits as Limits
 from discreet.solvers.sgd import StochasticGradientDescent as StochasticGradientDescent
+from discreet.solvers.shrunken import ShrunkenDescent as ShrunkenDescent
 from discreet.solvers.standardized import Standardized as Standardized
 from discreet.solvers.svrg import VarianceReducedDescent as VarianceReducedDescent
 from discreet.solvers.whitened import Whitened as Whitened

@@ -85,6 +85,7 @@ class Declared(Stage):
             start.scale * (typical / length),
             row_norm=norm,
             target_center=sum(ends) / 2.0 if ends is not None and domain.intercept else 0.0,
+            target_scale=(ends[1] - ends[0]) / 2.0 or 1.0 if ends is not None and domain.intercept else 1.0,
         )
         squares = np.append(np.full(len(start.center), length**2 / features), 1.0)[: domain.n_features]
         return Estimate(recoding, Typical(None if curator.noise_multiplier == 0 else norm, norm**2, squares))

@@ -2,12 +2,12 @@
 
     M = V diag(l) V^T, l floored                               M: the second moment that the stage ``Whitened`` released
     for t < T:  q = V^T (1/n) [ sum_i clip_C(residual_i row_i) + noise ]
-                w <- w - V diag( x / (l x + s^2) ) q
+                w <- w - V diag( d ) q,  d = E[ x / (l x + s^2) | q ]
                 w <- prox of psi in the metric V diag(l) V^T, for penalties with corners
 
-x is the prior variance (times l) under which the noisy q is likeliest, among a grid with 0 in it: empirical Bayes, on
-released numbers only. A direction in which there is only noise moves by next to nothing, and with no signal at all
-x = 0: the model predicts the noisy mean. s is the noise's standard deviation, which is public.
+x is a prior variance (times l) from the mixture under which the noisy q is likeliest, 0 in it: empirical Bayes, on
+released numbers only (``shrinkage``). A direction in which there is only noise moves by next to nothing, and with no
+signal at all x = 0: the model predicts the noisy mean. s is the noise's standard deviation, which is public.
 
 Released: T noisy gradients, Gaussian. Privacy: with the stage's releases exactly mu-Gaussian-DP under each relation.
 Cost: T passes. Without noise: least squares. Wins for numbers wherever p^2 numbers can be estimated.
@@ -28,6 +28,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
 from discreet.solvers.center_and_scale import noise_of
 from discreet.solvers.registry import register_part
+from discreet.solvers.shrinkage import posterior_weights
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace
 from discreet.typing import Floats
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 LIMIT_RADIUS = 16.0
 """Without noise: coefficients of standardized rows stay within this ball, and residuals on a fine lattice."""
-PRIORS = np.concatenate([[0.0], np.geomspace(1e-6, 10.0, 60)])
 
 
 @register_part("NewtonDescent")
@@ -47,11 +47,11 @@ class NewtonDescent:
 
     Parameters
     ----------
-    n_steps : int, default=3
+    n_steps : int, default=4
         Gradients to release.
     relative_clip : float, default=1.0
         A record's gradient is clipped at this times the longest row, in standard deviations of the target.
-    floor : float, default=0.5
+    floor : float, default=0.25
         The smallest eigenvalue, in units of the noise's edge.
 
     Examples
@@ -61,9 +61,9 @@ class NewtonDescent:
     'newton'
     """
 
-    n_steps: int = 3
+    n_steps: int = 4
     relative_clip: float = 1.0
-    floor: float = 0.5
+    floor: float = 0.25
     name: ClassVar[str] = "newton"
     takes_moments: ClassVar[bool] = True
 
@@ -118,11 +118,5 @@ class NewtonDescent:
 
 
 def filter_weights(q: Floats, values: Floats, noise: float, edge: float) -> Floats:
-    """Return x / (l x + noise^2), x the variance under which q ~ N(0, l x + noise^2) is likeliest above the edge."""
-    if noise == 0:
-        return np.asarray(1.0 / values)
-    clear = values >= edge
-    variances = np.multiply.outer(PRIORS / len(q), values[clear]) + noise**2
-    likelihood = -0.5 * (np.log(variances) + q[clear] ** 2 / variances).sum(axis=1)
-    prior = PRIORS[int(np.argmax(likelihood))] / len(q)
-    return np.asarray(prior / (values * prior + noise**2))
+    """Return what empirical Bayes multiplies q by; its prior is learned where values stand above the edge."""
+    return posterior_weights(q, values, noise, values >= edge)

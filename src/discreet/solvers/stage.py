@@ -80,6 +80,7 @@ class Inside:
 
     def __init__(self, curator: "Curator", n: float, estimate: Estimate) -> None:
         self._curator, self._n, self._typical, self.moment = curator, n, estimate.typical, estimate.moment
+        self.slopes = len(estimate.recoding.center)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._curator, name)

@@ -16,9 +16,9 @@ from discreet.losses.base import Loss
 from discreet.solvers.public_signal import signal
 from discreet.solvers.stage import Stage
 from discreet.solvers.whitened_classes import descent_for, plain_classes
-from discreet.solvers.whitened_numbers import newton_for, plain_numbers
+from discreet.solvers.whitened_numbers import newton_for, plain_numbers, sees_numbers
 
-PLAIN_CLASSES, PLAIN_NUMBERS = 10.0, 25.0
+PLAIN_CLASSES = 10.0
 WIDEST = 2048
 
 
@@ -33,6 +33,6 @@ def whitened_for(domain: Domain, loss: Loss, budget: Budget) -> Stage:
 
 def form_for(domain: Domain, budget: Budget, *, numbers: bool) -> str:
     """Return ``plain``, ``diagonal`` or ``full``."""
-    if signal(domain, budget) < (PLAIN_NUMBERS if numbers else PLAIN_CLASSES):
+    if not (sees_numbers(domain, budget) if numbers else signal(domain, budget) >= PLAIN_CLASSES):
         return "plain"
     return "diagonal" if domain.sparse or domain.n_features > WIDEST else "full"

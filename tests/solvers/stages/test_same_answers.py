@@ -3,7 +3,8 @@
 ``reference.json`` was written before stages existed, by ``WhitenedDescent`` (its forms full, diagonal and plain) and
 ``WhitenedNewton``: coefficients, intercepts and what the noise did to both. On the machine that wrote it the first two
 forms come out bit by bit, and lassos and averages within 1e-15. The tolerance here is for other linear algebra
-libraries, whose eigenvectors may move a record's image by one step of its grid.
+libraries, whose eigenvectors may move a record's image by one step of its grid. Entries of numbers under the default
+rules were written again where these rules changed: they hold what the rules of ``whitened_numbers`` give.
 """
 
 import json
