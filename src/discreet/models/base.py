@@ -23,6 +23,7 @@ from discreet.models.fitting import FitSettings, Quote, declared, fit_model, pen
 from discreet.models.intervals import Intervals, intervals
 from discreet.models.parameters import NamedParameters
 from discreet.models.progress import progress_bar
+from discreet.models.shown import Shown
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
@@ -39,7 +40,7 @@ _SETTINGS = (
 _INFERENCE = ("inference", "cov_type")
 
 
-class DPLinearModel(Exported, NamedParameters, Charged):
+class DPLinearModel(Shown, Exported, NamedParameters, Charged):
     """A linear model whose fit is differentially private. Subclasses name the loss and the facts it needs."""
 
     certificate_: Certificate

@@ -22,12 +22,13 @@ from discreet.models.inference.table_effects import TableEffects
 from discreet.models.lazy import lazily
 from discreet.models.registry import MODELS, default_model
 from discreet.models.scoring.table_scores import TableScores
+from discreet.models.shown import Shown
 from discreet.models.table_encoder import Coefficient, coefficients_of
 from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
 
-class TableModel(Exported, TableEffects, TableScores, BaseEstimator):
+class TableModel(Shown, Exported, TableEffects, TableScores, BaseEstimator):
     """Private linear model of a table: reads files or data frames by a schema, in blocks, and keeps names.
 
     Parameters
@@ -72,6 +73,17 @@ class TableModel(Exported, TableEffects, TableScores, BaseEstimator):
     def certificate_(self) -> Certificate:
         """What may be claimed of the model."""
         return self._fitted.certificate_
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """The columns that a prediction reads."""
+        check_is_fitted(self, "estimator_")
+        return np.array(list(self.schema_.columns), dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many columns a prediction reads."""
+        return len(self.feature_names_in_)
 
     @property
     def indicators_(self) -> tuple[tuple[int, ...], ...]:

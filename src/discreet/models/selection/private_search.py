@@ -38,6 +38,7 @@ from discreet.models.selection.runs import Outcome, Runs
 from discreet.models.selection.search_candidates import candidates_of
 from discreet.models.selection.search_price import Candidate, Offer, offer, stopping_of
 from discreet.models.selection.shows_released import ShowsReleased
+from discreet.models.shown import Shown
 
 _NOTES = (
     "a run fits a candidate on one part of the records and scores it on the other; the parts are disjoint, "
@@ -57,7 +58,7 @@ class _Prepared:
     paid: Offer
 
 
-class DPRandomizedSearch(ShowsReleased, MetaEstimatorMixin, Charged):
+class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
     """The best of several candidates, chosen privately: one budget for all fits, all scores and the choice.
 
     A secret, random number of runs: each draws a candidate by lot, fits it privately on one part of the records and

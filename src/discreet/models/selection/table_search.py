@@ -9,11 +9,12 @@ from discreet.accounting.certificate import Certificate
 from discreet.errors import Unsupported
 from discreet.models.selection.private_search import DPRandomizedSearch
 from discreet.models.selection.search_price import Offer
+from discreet.models.shown import Shown
 from discreet.models.table_model import TableModel
 from discreet.schema.schema import Schema
 
 
-class TableSearch(BaseEstimator):
+class TableSearch(Shown, BaseEstimator):
     """Private search on a table: the best of several candidates.
 
     Parameters
