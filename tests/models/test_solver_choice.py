@@ -21,9 +21,9 @@ from discreet import (
 from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
-from discreet.models.solver_choice import automatic, choose_solver
+from discreet.models.solver_choice import automatic, choose_solver, fills
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
-from discreet.solvers import default_rules
+from discreet.solvers import GradientDescent, default_rules
 from discreet.solvers import whitened_defaults as rules
 
 LIMIT = "without noise, full gradients reach the optimum"
@@ -158,8 +158,8 @@ def test_the_form_follows_the_storage_and_the_width():
     budget = Budget(1.0, 1e-6, "zero_out")
     for facts, form in (
         ({}, "whitened"),
-        ({"sparse": True}, "standardized"),
-        ({"p": rules.WIDEST + 1, "n": 10**6}, "standardized"),
+        ({"sparse": True}, "declared"),
+        ({"p": rules.WIDEST + 1, "n": 10**6}, "declared"),
     ):
         made, _ = choose_solver("auto", a_domain(Logistic(), **facts), Logistic(), NoPenalty(), budget)
         assert made.name == form
@@ -210,8 +210,31 @@ def test_the_reason_stands_in_the_certificate(name):
 
 
 def test_sparse_numbers_in_the_certificate():
+    """Zeros are stored where that is small and n is public: then the covariance can be estimated."""
     X = sparse.random_array((3000, 3), density=0.3, rng=np.random.default_rng(0), format="csr")
-    assert f"auto chose gd: {WIDE}" in notes_of(DPRidge(2.0, 1e-6, **NUMBER), X)
+    assert f"auto chose whitened: {ESTIMATE}" in notes_of(DPRidge(2.0, 1e-6, **NUMBER), X)
+    assert f"auto chose gd: {WIDE}" in notes_of(DPRidge(2.0, 1e-6, neighbors="add_remove", **NUMBER), X)
+
+
+@pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
+def test_zeros_are_stored_where_dense_records_would_be_whitened(loss):
+    for facts, expected in (
+        ({}, True),
+        ({"sparse": False}, False),
+        ({"n": 10}, False),
+        ({"p": rules.WIDEST + 1, "n": 10}, False),
+        ({"n": 10**8}, False),
+        ({"grouped": True}, False),
+        ({"relation": "add_remove", "n": None}, False),
+    ):
+        domain = a_domain(loss, **{"sparse": True, **facts})
+        budget = Budget(1.0, 1e-6, domain.neighbors)
+        assert fills("auto", domain, loss, NoPenalty(), budget) is expected
+        assert fills("whitened", domain, loss, NoPenalty(), budget) is expected
+        assert not fills("gd", domain, loss, NoPenalty(), budget)
+        assert not fills(GradientDescent(), domain, loss, NoPenalty(), budget)
+        assert not fills("auto", domain, loss, NoPenalty(), Budget(1.0, 0.0, domain.neighbors))
+        assert not fills("auto", domain, loss, NoPenalty(), Budget(math.inf))
 
 
 @pytest.mark.parametrize("name", ["classes", "ridge", "lasso", "lasso, little signal"])

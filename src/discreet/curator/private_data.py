@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -105,6 +106,13 @@ class PrivateData:
         if self.__stream is None:
             return containers.column_names(self.__X)
         return self.__stream.columns if self.__stream.is_named else None
+
+    def filled(self) -> "PrivateData":
+        """Return the same records with the zeros of a sparse table stored: the container changes, no value does."""
+        admission.check_containers(self.__X, self.__groups, self.scaling)
+        made = copy(self)
+        made.__X = within_memory(lambda: admission.canonical(self.__X).toarray())
+        return made
 
     def public_n(self, neighbors: Neighbors) -> int | None:
         """The number of records (persons): read where neighbors agree on it, else only as declared."""

@@ -19,7 +19,7 @@ from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
 from discreet.models.lifecycle import Certify, Priced
-from discreet.models.solver_choice import choose_solver, inferring
+from discreet.models.solver_choice import choose_solver, fills, inferring
 from discreet.models.starting_point import refuse_without_steps, starting_point
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
@@ -157,10 +157,13 @@ class FitSettings:
         domain = data.domain(relation, self.loss)
         if domain.row_norm == 0:
             raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
+        budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
+        if fills(self.solver, domain, self.loss, self.penalty, budget):
+            data = data.filled()
+            domain = data.domain(relation, self.loss)
         if self.start is not None:
             domain = replace(domain, start=starting_point(self.start, data, self.loss))
         self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
-        budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
         with remembered_prices():  # a solver may ask for the noise of its plan before it makes it
             chosen, reason = choose_solver(self.solver, domain, self.loss, self.penalty, budget)
             if self.inference not in (None, False):

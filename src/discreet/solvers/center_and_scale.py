@@ -44,10 +44,14 @@ TARGET_NOISE = 1.5
 
 @dataclass(frozen=True)
 class Standardization:
-    """What was estimated: a map to centered, scaled features, and the expected squared length of its rows."""
+    """What was estimated: a map to centered, scaled features, and its rows' expected squared length.
+
+    ``squares`` are the mean squares of the scaled features, two standard deviations of their noise up.
+    """
 
     recoding: Recoding
     square_length: float
+    squares: Floats
 
 
 def shares_to_noise(share: float, count: int = 1) -> float:
@@ -101,7 +105,9 @@ def estimate_features(curator: "Curator", n: float) -> Standardization:
     found = curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
     kept = np.clip(np.maximum(found, 0.0) + NOISE_IN_SCALE * noise, LEAST_SCALE**2, 1.0)
     visible = np.maximum(kept - NOISE_IN_SCALE * noise, 0.5 * noise) / kept
-    return Standardization(Recoding(center, start.scale * np.sqrt(kept)), float(np.minimum(visible, 1.0).sum()))
+    upper = np.minimum(np.maximum(found, 0.0) + 2.0 * noise, 1.0) / kept
+    scaled = Recoding(center, start.scale * np.sqrt(kept))
+    return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0))
 
 
 def affine(recoding: Recoding, domain: Domain) -> tuple[Floats, Floats]:
@@ -148,10 +154,11 @@ def estimate_target(curator: "Curator", n: float) -> Target:
 
 @dataclass(frozen=True)
 class StandardRows:
-    """The map to standardized rows of length 1, how long they are in standard deviations, and the target."""
+    """The map to standardized rows of length 1, how long they are in standard deviations, mean squares, the target."""
 
     recoding: Recoding
     longest: float
+    squares: Floats
     target: Target
 
 
@@ -175,4 +182,4 @@ def standard_rows(
         target_center=target.center,
         target_scale=target.scale,
     )
-    return StandardRows(recoding, longest, target)
+    return StandardRows(recoding, longest, found.squares / longest**2, target)

@@ -2,14 +2,16 @@
 
     x -> (x / (half the declared range), in units in which a typical row has length 1 / constant; 1)
 
-The intercept is learned first, so that a model without signal falls back on the trivial one. How long a sparse row is
-cannot be told from ranges: it is estimated from the constant's mean 1 / sqrt(1 + length^2) once rows are shrunk to 1.
+The intercept is learned first, so that a model without signal falls back on the trivial one. Ranges do not say how
+long a sparse or a very wide row is: that is estimated from the constant's mean 1 / sqrt(1 + length^2) once rows are
+shrunk to 1. Rows are shrunk onto their typical length, so that the curvature that steps rely on is a bound.
 
 Privacy
 -------
-Relation and sensitivity: nothing is released, or, for sparse records with an intercept, ``noisy_mean`` (B, 2 B under
-``replace_one``), proven at the curator. Mechanism: Gaussian noise (discrete Laplace for pure budgets). Event: one
-``Gaussian`` with ``mean_share`` of mu^2; the inner solver's events with the rest. Conditions: those of ``stage``.
+Relation and sensitivity: nothing is released, or, for sparse or very wide records with an intercept, two
+``noisy_mean`` (B, 2 B under ``replace_one``), proven at the curator. Mechanism: Gaussian noise (discrete Laplace for
+pure budgets). Event: two ``Gaussian`` with ``mean_share`` of mu^2; the inner solver's events with the rest. Conditions:
+those of ``stage``.
 """
 
 import math
@@ -23,7 +25,7 @@ from discreet.bounds import Domain, Typical
 from discreet.curator import Recoding
 from discreet.losses.base import Loss
 from discreet.solvers.base import check_positive
-from discreet.solvers.center_and_scale import declared_coordinates, shares_to_noise
+from discreet.solvers.center_and_scale import declared_coordinates, noise_of, shares_to_noise
 from discreet.solvers.registry import register_part
 from discreet.solvers.stage import Estimate, Stage, check_shares
 
@@ -33,7 +35,11 @@ if TYPE_CHECKING:
 LEAST_ROW = 0.1
 """Sparse rows are taken to be at least this long in declared coordinates."""
 TYPICAL_ROW = 0.6
-"""A row's typical length in units of sqrt(p) in declared coordinates."""
+"""A row's typical length in units of the longest that ranges and a declared row norm allow."""
+LOOKS = 2
+"""How many noisy means tell how long rows are."""
+WIDEST = 2048
+"""Beyond this many columns p^2 numbers are too many, and .6 sqrt(p) says little of how long rows are."""
 
 
 @register_part("Declared")
@@ -47,8 +53,8 @@ class Declared(Stage):
         Any iterative solver with a fixed plan, such as ``GradientDescent()``.
     constant : float, default=0.5
         The intercept's constant feature in units of the features' length.
-    mean_share : float, default=0.04
-        Share of mu^2 for the length of sparse rows.
+    mean_share : float, default=0.06
+        Share of mu^2 for the length of sparse or very wide rows.
 
     Examples
     --------
@@ -58,7 +64,7 @@ class Declared(Stage):
     """
 
     constant: float = 0.5
-    mean_share: float = 0.04
+    mean_share: float = 0.06
     name: ClassVar[str] = "declared"
 
     def __post_init__(self) -> None:
@@ -66,19 +72,16 @@ class Declared(Stage):
         check_shares(self.mean_share, target=0.0)
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
-        """List a mean for sparse records with a constant to compare with; nothing for others."""
-        length = Release("noisy_mean", 1, relative_noise=shares_to_noise(self.mean_share), clip=1.0)
-        return (length,) if domain.sparse and domain.intercept else ()
+        """List noisy means for sparse or very wide records with a constant to compare with; nothing for others."""
+        length = Release("noisy_mean", LOOKS, relative_noise=shares_to_noise(self.mean_share, LOOKS), clip=1.0)
+        return (length,) if domain.intercept and is_wide(domain) else ()
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Return the declared map; a numeric target is taken from the middle of its range."""
         domain, start, length = curator.domain, declared_coordinates(curator.domain), 1.0 / self.constant
-        features = max(1, len(start.center))
-        typical = TYPICAL_ROW * math.sqrt(features)
+        typical = declared_length(domain, start)
         if self.releases(domain, curator.loss):
-            curator.recode(replace(start, row_norm=1.0), once=True)
-            mean = min(1.0, max(1.0 / math.hypot(1.0, typical), float(curator.noisy_mean(clip=1.0, n=n)[-1])))
-            typical = max(LEAST_ROW, math.sqrt(1.0 / mean**2 - 1.0))
+            typical = self._measured_length(curator, start, typical, n)
         ends, norm = domain.target_range, math.hypot(1.0, length)
         recoding = Recoding(
             start.center,
@@ -87,5 +90,33 @@ class Declared(Stage):
             target_center=sum(ends) / 2.0 if ends is not None and domain.intercept else 0.0,
             target_scale=(ends[1] - ends[0]) / 2.0 or 1.0 if ends is not None and domain.intercept else 1.0,
         )
-        squares = np.append(np.full(len(start.center), length**2 / features), 1.0)[: domain.n_features]
+        squares = np.square(recoding.domain(domain).feature_bounds)  # bounds, as norm^2 is: nothing is assumed
         return Estimate(recoding, Typical(None if curator.noise_multiplier == 0 else norm, norm**2, squares))
+
+    def _measured_length(self, curator: "Curator", start: Recoding, longest: float, n: float) -> float:
+        """Return what the constant's noisy mean says: from a rough guess first, then from what that showed.
+
+        1 / sqrt(1 + r^2) tells best what r is near r = 1, so features are divided by the last guess. It is read one
+        standard deviation of the noise toward long rows, which make the constant heavier: the safe side.
+        """
+        noise = noise_of(curator, "noisy_mean", 1.0, float(curator.budget.neighbors.sum_factor)) / n
+        length = math.sqrt(longest)
+        for _ in range(LOOKS):
+            curator.recode(replace(start, scale=start.scale * length, row_norm=1.0), once=True)
+            mean = float(curator.noisy_mean(clip=1.0, n=n)[-1]) - noise
+            mean = min(1.0, max(1.0 / math.hypot(1.0, longest / length), mean))
+            length = max(LEAST_ROW, length * math.sqrt(1.0 / mean**2 - 1.0))
+        return length
+
+
+def is_wide(domain: Domain) -> bool:
+    """Say whether the ranges do not tell how long rows are, and p^2 numbers are too many: sparse or very wide."""
+    return domain.sparse or domain.n_features > WIDEST
+
+
+def declared_length(domain: Domain, start: Recoding) -> float:
+    """Return a row's typical length from public facts: ranges, and a declared row norm where it is in these units."""
+    longest = math.sqrt(max(1, len(start.center)))
+    if not start.center.any() and (start.scale == 1.0).all():
+        longest = min(longest, math.sqrt(max(domain.row_norm**2 - domain.intercept, LEAST_ROW**2)))
+    return TYPICAL_ROW * longest

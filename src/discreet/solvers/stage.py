@@ -114,7 +114,7 @@ class Stage(ABC):
         """List the stage's releases, the inner solver's with the rest of mu^2, and a count where n is private."""
         self._check(domain, loss, penalty)
         own = self.releases(domain, loss)
-        rest = 1.0 - sum(1.0 / release.relative_noise**2 for release in own)
+        rest = 1.0 - sum(release.count / release.relative_noise**2 for release in own)
         inner = self._inner(domain, loss, penalty)
         scale = math.sqrt(sum(map(release_weight, inner)) / rest)
         scaled = (replace(release, relative_noise=release.relative_noise * scale) for release in inner)

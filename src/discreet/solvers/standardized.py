@@ -23,7 +23,7 @@ from discreet.accounting.plan import Release
 from discreet.bounds import Domain, Typical
 from discreet.losses.base import Loss
 from discreet.solvers.base import check_positive
-from discreet.solvers.center_and_scale import feature_releases, standard_rows, target_releases
+from discreet.solvers.center_and_scale import SQUARES, feature_releases, standard_rows, target_releases
 from discreet.solvers.registry import register_part
 from discreet.solvers.stage import Estimate, Stage, check_shares
 
@@ -73,12 +73,12 @@ class Standardized(Stage):
         return (*target_releases(loss, self.target_share), *features)
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
-        """Estimate centers and scales; rows have a typical length of 1."""
+        """Estimate centers and scales; rows are shrunk to a typical length of 1, which bounds their curvature."""
         rows = standard_rows(
             curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm, target_share=self.target_share
         )  # fmt: skip
         quiet, recoding = curator.noise_multiplier == 0, rows.recoding
-        squares = np.append(np.full(len(recoding.center), rows.longest**-2), recoding.constant**2)
-        known = squares[: curator.domain.n_features]
-        typical = Typical(None if quiet else 1.0, 1.0 if quiet else 1.0 / rows.longest, known)
-        return Estimate(recoding, typical, target=rows.target)
+        squares = np.append(rows.squares, recoding.constant**2)[: curator.domain.n_features]
+        if quiet:  # nothing is shrunk; 4: a feature's square from its center, SQUARES: what shrinking squares left
+            return Estimate(recoding, Typical(None, 4.0 / SQUARES, squares), target=rows.target)
+        return Estimate(recoding, Typical(1.0, 1.0, np.minimum(squares, 1.0)), target=rows.target)

@@ -7,8 +7,8 @@ Facts, signal J and gap: as in ``whitened_defaults``.
     large constant feature, so that the intercept is learned first and the model falls back on the trivial one.
     On 500 rows at epsilon 0.1 the whitened steps lost 1 to 5 points of accuracy to the trivial predictor, the plain
     ones none.
-``Standardized`` where records are sparse or p^2 is expensive
-    Scales, no matrix. Gap 0.114 against 0.067.
+``Standardized`` where records are sparse or p^2 is expensive, without noise; with noise ``whitened_wide``
+    Scales, no matrix.
 Shares of mu^2: mean .04, scales .08, second moments .20, steps the rest
     Flat: .01 to .1 for the mean, .05 to .1 for scales, .15 to .3 for second moments are within noise of each other.
     Scales were worth 0.02 where ranges fit and 0.1 where they were declared three times too wide.
@@ -44,19 +44,19 @@ from discreet.solvers.standardized import Standardized
 from discreet.solvers.whitened import Whitened
 
 CALIBRATED = 20.0
-LEAST_STEPS, MOST_STEPS, DIAGONAL_STEPS, LIMIT_STEPS = 8, 24, 40, 3000
+LEAST_STEPS, MOST_STEPS, LIMIT_STEPS = 8, 24, 3000
 LARGEST = 100.0
 
 
 def descent_for(domain: Domain, loss: Loss, budget: Budget, form: str) -> Whitened | Standardized:
     """Return gradient steps with momentum, in whitened (``full``) or standardized (``diagonal``) coordinates."""
-    clip, full, constant = TYPICAL_SLOPE * slope_at_zero(loss), form == "full", 0.5
+    clip, constant = TYPICAL_SLOPE * slope_at_zero(loss), 0.5
     if budget.is_private:
-        constant, momentum = constant_for(domain, budget), 0.7 if full else 0.9
-        inner = GradientDescent(step_count(domain, form), relative_clip=clip, momentum=momentum, radius=LARGEST)
+        constant = constant_for(domain, budget)
+        inner = GradientDescent(step_count(domain), relative_clip=clip, momentum=0.7, radius=LARGEST)
     else:
         inner = GradientDescent(LIMIT_STEPS, relative_clip=clip, momentum=0.9, radius=LARGEST)
-    if not full:
+    if form == "diagonal":
         return Standardized(inner, constant=constant)
     floor = 0.35 if budget.is_private else 1e-9
     return Whitened(inner, constant=constant, floor=floor, calibrate_probabilities=calibrates(domain, budget))
@@ -75,10 +75,8 @@ def calibrates(domain: Domain, budget: Budget) -> bool:
     return budget.is_private and signal(domain, budget) >= CALIBRATED
 
 
-def step_count(domain: Domain, form: str) -> int:
+def step_count(domain: Domain) -> int:
     """Return how many gradients to release."""
-    if form == "diagonal":
-        return DIAGONAL_STEPS
     return int(min(MOST_STEPS, max(LEAST_STEPS, round(1.5 * math.sqrt(domain.n_features)))))
 
 

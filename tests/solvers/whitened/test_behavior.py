@@ -14,6 +14,8 @@ from scipy.stats import norm
 from discreet import Budget, DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPRidge
 from discreet.accounting.gaussian import mu_of
 from discreet.curator.records.recoding import Recoding
+from discreet.errors import Unsupported
+from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.perturbation.cases import stream
 from tests.solvers.whitened.cases import descent, opened, rows_through
@@ -225,7 +227,7 @@ def test_no_intercept_learns_slopes():
 
 @pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
 def test_many_columns(wrap):
-    """Beyond p^2: the diagonal form, dense and sparse."""
+    """Beyond p^2: no matrix, dense and sparse."""
     rng = np.random.default_rng(0)
     n, p = 600, 2100
     X = np.zeros((n, p))
@@ -241,14 +243,30 @@ def test_many_columns(wrap):
         assert np.argmax(model.coef_[0]) == 0 or chosen == "auto"
 
 
-def test_sparse_and_dense_agree_on_what_is_a_fact():
-    """A sparse fit chooses the diagonal form, a dense one the full one: by the container, not by values."""
+@pytest.mark.parametrize("name", ["logistic", "ridge"])
+def test_a_narrow_sparse_table_is_fitted_as_the_dense_one_is(name):
+    """With the same noise it is the same model, where n is public; where n is private its zeros are not stored."""
     X, target, bounds = odd_table("plain")
-    y = np.where(target > 0, 1, -1)
-    for wrap, form in ((np.asarray, "whitened"), (sparse.csr_array, "standardized")):
-        model = fitted(MODELS["logistic"](epsilon=4.0, bounds=bounds), wrap(X), y)
-        assert model.certificate_.solver["name"] == form
-        assert model.score(X, y) > 0.8
+    y = np.where(target > 0, 1, -1) if name == "logistic" else target
+    for relation, same in (("zero_out", True), ("replace_one", True), ("add_remove", False)):
+        made = []
+        for wrap in (np.asarray, sparse.csr_array, sparse.coo_array):
+            with seeded(1):
+                made.append(fitted(MODELS[name](epsilon=4.0, bounds=bounds, neighbors=relation), wrap(X), y))
+        solvers = [model.certificate_.solver["name"] for model in made]
+        assert solvers[0] == "whitened"
+        assert (solvers[1] == solvers[2] == "whitened") is same
+        if same:
+            for model in made[1:]:
+                np.testing.assert_array_equal(model.coef_, made[0].coef_)
+                np.testing.assert_array_equal(model.intercept_, made[0].intercept_)
+
+
+def test_a_sparse_table_that_cannot_hold_its_zeros_is_refused_as_before():
+    X, target, _ = odd_table("plain")
+    model = MODELS["logistic"](epsilon=4.0, bounds=[(1.0, 2.0)] * X.shape[1])
+    with pytest.raises(Unsupported, match="contain 0"):
+        model.fit(sparse.csr_array(X), np.where(target > 0, 1, -1))
 
 
 @pytest.mark.parametrize("relation", ["zero_out", "add_remove"])

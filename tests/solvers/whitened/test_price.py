@@ -163,13 +163,15 @@ def test_a_count_gets_two_percent_of_the_rest(kind):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_plain_form_sees_how_long_sparse_rows_are(intercept):
-    """One mean for sparse records with a constant to compare with; nothing for dense ones."""
+    """Two means for sparse records with a constant to compare with; nothing for dense ones."""
     solver, loss = SOLVERS["plain"]
     for stored in ("dense", "sparse"):
         _, plan, seen, _ = run(solver, loss, stored=stored, intercept=intercept)
-        bought = ["noisy_mean"] if stored == "sparse" and intercept else []
-        assert [m.query for m in seen] == [*bought, *["noisy_gradient"] * solver.solver.n_steps]
-        assert [r.clip for r in plan.releases if r.query == "noisy_mean"] == [1.0] * len(bought)
+        measured = ["noisy_mean"] * 2 if stored == "sparse" and intercept else []
+        assert [m.query for m in seen] == [*measured, *["noisy_gradient"] * solver.solver.n_steps]
+        means = [r for r in plan.releases if r.query == "noisy_mean"]
+        assert [(r.count, r.clip) for r in means] == [(2, 1.0)] * bool(measured)
+        assert sum(r.count / r.relative_noise**2 for r in means) == pytest.approx(solver.mean_share * bool(measured))
 
 
 def test_lattices_are_kept_apart_by_their_factor():
