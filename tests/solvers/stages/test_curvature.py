@@ -4,8 +4,8 @@ The claims are ``Typical.moment``, which gradient steps divide by, and ``Typical
 """
 
 import math
-from itertools import pairwise
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from tests.solvers.whitened.cases import rows_through
 N = 400
 STAGES = {"whitened": Whitened, "standardized": Standardized, "declared": Declared}
 LIMITS = {"whitened": 2.9, "standardized": 1.0, "declared": 1.0}
-"""Rows are shrunk to what is claimed. Whitened directions within the noise may be 1 / 0.35 (the floor) times as steep."""
+"""Rows are shrunk to what is claimed. Whitened directions within the noise may be 1 / 0.35, the floor, as steep."""
 
 
 def bag_of_words(n=N, p=60, seed=0, topic=0.0):

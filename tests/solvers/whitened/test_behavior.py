@@ -149,7 +149,7 @@ def test_odd_tables_are_learned(kind, name, relation):
     y = target if name in ("ridge", "huber") else np.where(target > 0, 1, -1)
     scores = []
     for seed in range(2):
-        model = MODELS[name](epsilon=4.0, bounds=bounds, neighbors=relation)
+        model = MODELS[name](epsilon=4.0, delta=1e-6, bounds=bounds, neighbors=relation)
         fitted(model, X, y, seed)
         assert np.isfinite(model.coef_).all()
         assert np.isfinite(model.intercept_).all()
@@ -252,7 +252,9 @@ def test_a_narrow_sparse_table_is_fitted_as_the_dense_one_is(name):
         made = []
         for wrap in (np.asarray, sparse.csr_array, sparse.coo_array):
             with seeded(1):
-                made.append(fitted(MODELS[name](epsilon=4.0, bounds=bounds, neighbors=relation), wrap(X), y))
+                made.append(
+                    fitted(MODELS[name](epsilon=4.0, delta=1e-6, bounds=bounds, neighbors=relation), wrap(X), y)
+                )
         solvers = [model.certificate_.solver["name"] for model in made]
         assert solvers[0] == "whitened"
         assert (solvers[1] == solvers[2] == "whitened") is same
