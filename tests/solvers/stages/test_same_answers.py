@@ -1,17 +1,10 @@
 """The default's compositions give the answers that one solver class for all of it gave: frozen values, same seeds.
 
-<<<<<<< HEAD
-``reference.json`` was written before stages existed, by ``WhitenedDescent`` (its forms full, diagonal and plain) and
-``WhitenedNewton``: coefficients, intercepts and what the noise did to both. On the machine that wrote it the first two
-forms come out bit by bit, and lassos and averages within 1e-15. The tolerance here is for other linear algebra
-libraries, whose eigenvectors may move a record's image by one step of its grid. Entries of numbers under the default
-rules were written again where these rules changed: they hold what the rules of ``whitened_numbers`` give.
-=======
 ``reference.json`` was written before stages existed, by ``WhitenedDescent`` (its forms full and plain) and
 ``WhitenedNewton``: coefficients, intercepts and what the noise did to both. On the machine that wrote it the full form
-comes out bit by bit, and lassos and averages within 1e-15. The tolerance here is for other linear algebra
-libraries, whose eigenvectors may move a record's image by one step of its grid.
->>>>>>> da569ff (Give sparse and very wide records steps that no table makes run away)
+comes out bit by bit, and lassos and averages within 1e-15. The tolerance here is for other linear algebra libraries,
+whose eigenvectors may move a record's image by one step of its grid. Entries of numbers under the default rules were
+written again where these rules changed: they hold what the rules of ``whitened_numbers`` give.
 """
 
 import json
