@@ -25,6 +25,7 @@ from discreet.models.solver_choice import automatic, choose_solver, fills
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers import GradientDescent, default_rules
 from discreet.solvers import whitened_defaults as rules
+from discreet.solvers.whitened_numbers import LEAST_TARGET_SIGNAL
 
 LIMIT = "without noise, full gradients reach the optimum"
 COUNTS = "counts need the declared coordinates"
@@ -134,16 +135,16 @@ def signal_of(n, p, relation, epsilon=1.0, delta=1e-6):
 
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
 @pytest.mark.parametrize(
-    ("loss", "least", "solver"),
+    ("loss", "least", "solver", "plain"),
     [
-        (Logistic(), rules.PLAIN_CLASSES, "gd"),
-        (SmoothedHinge(0.5), rules.PLAIN_CLASSES, "gd"),
-        (Softmax(3), rules.PLAIN_CLASSES, "gd"),
-        (Squared(), rules.PLAIN_NUMBERS, "newton"),
-        (Huber(0.3), rules.PLAIN_NUMBERS, "newton"),
+        (Logistic(), rules.PLAIN_CLASSES, "gd", "gd"),
+        (SmoothedHinge(0.5), rules.PLAIN_CLASSES, "gd", "gd"),
+        (Softmax(3), rules.PLAIN_CLASSES, "gd", "gd"),
+        (Squared(), LEAST_TARGET_SIGNAL / math.sqrt(5), "newton", "shrunken"),
+        (Huber(0.3), LEAST_TARGET_SIGNAL / math.sqrt(5), "newton", "shrunken"),
     ],
 )
-def test_the_form_follows_the_signal(loss, least, solver, relation):
+def test_the_form_follows_the_signal(loss, least, solver, plain, relation):
     """Right above the threshold the shape is seen, right below it is not."""
     columns = 5 * loss.n_outputs
     n = math.ceil(least / signal_of(1, columns, relation))
@@ -151,7 +152,7 @@ def test_the_form_follows_the_signal(loss, least, solver, relation):
         budget = Budget(1.0, 1e-6, relation)
         made, _ = choose_solver("auto", a_domain(loss, count, relation=relation), loss, NoPenalty(), budget)
         assert made.settings()["name"] == ("whitened" if seen else "declared")
-        assert made.settings()["solver"]["name"] == (solver if seen else "gd")
+        assert made.settings()["solver"]["name"] == (solver if seen else plain)
 
 
 def test_the_form_follows_the_storage_and_the_width():
