@@ -33,22 +33,31 @@ class Design:
     relation: str
     data: str = "right"
     cov_type: str = "robust"
+    slope: float = 0.0
 
     @property
     def name(self) -> str:
         """A file's name."""
         parts = (self.model, self.data, f"n{self.n}", f"p{self.p}", f"e{self.epsilon:g}", self.relation, self.cov_type)
-        return "-".join(parts)
+        return "-".join(parts) + (f"-b{self.slope:g}" if self.slope else "")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where tables come from: a draw of (X, y), what is declared of them, the classes of columns, and the truth."""
+    """Where tables come from: a draw of (X, y), what is declared of them, the classes of columns, and the truth.
+
+    ``rows_per_person`` rows that follow one another belong to one person.
+    """
 
     draw: object
     bounds: Bounds
     classes: tuple[str, ...]
     truth: Array
+    rows_per_person: int = 1
+
+    def groups(self, n: int) -> NDArray[np.int64] | None:
+        """Return whose each of n rows is; None where each is a person's only one."""
+        return None if self.rows_per_person == 1 else np.arange(n) // self.rows_per_person
 
 
 def kinds_of(p: int) -> tuple[str, ...]:
@@ -87,6 +96,8 @@ def coefficients(p: int) -> Array:
 def targets(rng: np.random.Generator, X: Array, model: str, data: str) -> Array:
     """Return outcomes: of the right model, or with a curved mean, skewed or unequal errors."""
     margins = X @ coefficients(X.shape[1] + 1)[:-1] - 0.3
+    if data == "persons":
+        margins = margins + np.repeat(rng.normal(0, 0.8, -(-len(X) // ROWS_PER_PERSON)), ROWS_PER_PERSON)[: len(X)]
     if data == "quadratic":
         margins = margins + 0.8 * (X[:, 0] ** 2 - 1 / 3)
     if model == "logistic":
@@ -104,6 +115,7 @@ def targets(rng: np.random.Generator, X: Array, model: str, data: str) -> Array:
     return np.clip(margins + 0.8 * errors, *TARGETS)
 
 
+ROWS_PER_PERSON = 4
 TARGETS = (-12.0, 12.0)
 WIDTH = 2.4
 """Of Huber's loss: a tenth of the target's range, the default."""
@@ -112,11 +124,11 @@ WIDTH = 2.4
 def source_of(design: Design, folder: Path | None) -> Source:
     """Return where a design's tables come from."""
     if design.data in PUBLISHED:
-        return _published(design.data)
+        return _published(design.data, design.slope)
     return _synthetic(design.model, design.p, design.data) if design.data in SYNTHETIC else _public(design, folder)
 
 
-SYNTHETIC = ("right", "quadratic", "skewed", "unequal", "beta", "uniform")
+SYNTHETIC = ("right", "quadratic", "skewed", "unequal", "persons", "beta", "uniform", "slope")
 WAGES = "cps_asec_2024_wages.csv.gz"
 """The Current Population Survey's wages: years of schooling and experience, experience squared, sex, log wage."""
 
@@ -125,13 +137,17 @@ WAGES = "cps_asec_2024_wages.csv.gz"
 def _synthetic(model: str, p: int, data: str) -> Source:
     def draw(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
         X = features(rng, n, p)
+        if data == "persons":  # one column is the same in all rows of a person
+            X[:, 0] = np.repeat(X[::ROWS_PER_PERSON, 0], ROWS_PER_PERSON)[:n]
         return X, targets(rng, X, model, data)
 
     known = {"classes": (0, 1)} if model == "logistic" else {"target": (0.0, 30.0) if model == "poisson" else TARGETS}
     ranges = [(0.0, 1.0) if kind in ("rare", "cell") else (-1.0, 1.0) for kind in kinds_of(p)[:-1]]
     exact = data == "right" or (data == "unequal" and model != "huber") or (data == "skewed" and model == "poisson")
+    exact = exact or (data == "persons" and model == "linear")
     truth = coefficients(p) if exact else _limit(draw, MODELS[model], p)
-    return Source(draw, Bounds(ranges, **known), kinds_of(p), truth)  # type: ignore[arg-type]
+    several = ROWS_PER_PERSON if data == "persons" else 1
+    return Source(draw, Bounds(ranges, **known), kinds_of(p), truth, several)  # type: ignore[arg-type]
 
 
 def _limit(draw: object, model: str, p: int) -> Array:
@@ -141,26 +157,30 @@ def _limit(draw: object, model: str, p: int) -> Array:
     return np.asarray(np.mean(found, axis=0))
 
 
-PUBLISHED = ("beta", "uniform")
+PUBLISHED = ("beta", "uniform", "slope")
 
 
-def _published(data: str) -> Source:
-    """Return designs of the literature: one slope with x ~ Beta(1/2, 1/2), and three uniform columns on 0 to 10."""
-    if data == "beta":
-        theta = np.array([2.0, 0.5])
+def _published(data: str, slope: float) -> Source:
+    """Return designs of the literature: one column by Beta(1/2, 1/2), three uniform ones, and a Gaussian one."""
+    known = {"beta": (2.0, 0.5), "uniform": (1.5, -2.0, 0.5, 0.0), "slope": (slope, 0.5)}
+    theta = np.array(known[data])
+    kinds = ("number",) * (len(theta) - 1) + ("intercept",)
 
-        def draw(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    def draw(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        if data == "beta":
             X = rng.beta(0.5, 0.5, (n, 1))
             return X, (rng.random(n) < expit(X @ theta[:1] + theta[1])).astype(float)
+        X = rng.uniform(0, 10, (n, 3)) if data == "uniform" else np.clip(rng.normal(0.5, 1.0, (n, 1)), -4.0, 5.0)
+        errors = rng.normal(0, 1.0 if data == "uniform" else 0.5, n)
+        return X, np.clip(X @ theta[:-1] + theta[-1] + errors, *SPANS[data])
 
-        return Source(draw, Bounds([(0.0, 1.0)], classes=(0, 1)), ("number", "intercept"), theta)
-    slopes = np.array([1.5, -2.0, 0.5, 0.0])
+    if data == "beta":
+        return Source(draw, Bounds([(0.0, 1.0)], classes=(0, 1)), kinds, theta)
+    ranges = [(0.0, 10.0)] * 3 if data == "uniform" else [(-4.0, 5.0)]
+    return Source(draw, Bounds(ranges, target=SPANS[data]), kinds, theta)
 
-    def drawn(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
-        X = rng.uniform(0, 10, (n, 3))
-        return X, X @ slopes[:3] + rng.normal(size=n)
 
-    return Source(drawn, Bounds([(0.0, 10.0)] * 3, target=(-25.0, 25.0)), ("number",) * 3 + ("intercept",), slopes)
+SPANS = {"uniform": (-25.0, 25.0), "slope": (-4.0, 5.0)}
 
 
 def _wages(folder: Path) -> tuple[Array, Array, Bounds, tuple[str, ...]]:
@@ -214,8 +234,10 @@ def _public(design: Design, folder: Path | None) -> Source:
     return Source(draw, bounds, kinds, plain_fit(X, y, MODELS[design.model], WIDTH)[0])
 
 
-def plain_fit(X: Array, y: Array, model: str, width: float) -> tuple[Array, Array]:
-    """Return coefficients without privacy, the intercept last, and their robust standard errors."""
+def plain_fit(
+    X: Array, y: Array, model: str, width: float, groups: NDArray[np.int64] | None = None
+) -> tuple[Array, Array]:
+    """Return coefficients without privacy, the intercept last, and their robust standard errors (of persons)."""
     Z = np.column_stack([X, np.ones(len(X))])
     if model == "linear":
         inverse = np.linalg.inv(Z.T @ Z)
@@ -240,4 +262,6 @@ def plain_fit(X: Array, y: Array, model: str, width: float) -> tuple[Array, Arra
             if np.abs(step).max() < 1e-9:
                 break
     scores = Z * slopes[:, None]
+    if groups is not None:
+        scores = np.add.reduceat(scores, np.flatnonzero(np.diff(groups, prepend=-1)), axis=0)
     return w, np.sqrt(np.diag(inverse @ (scores.T @ scores) @ inverse))

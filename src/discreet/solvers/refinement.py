@@ -30,16 +30,18 @@ if TYPE_CHECKING:
     from discreet.curator import Curator
     from discreet.solvers.sandwich import Sandwich
 
-VISIBLE = 3.0
-"""A direction is visible where the Hessian's eigenvalue is above this many edges of its noise."""
+VISIBLE = 2.0
+"""A direction is visible where the Hessian's eigenvalue is above this many edges of its noise. With 3, a rare cell of
+10,000 rows was hidden in 91 to 100 % of fits of numbers at epsilon 1; with 2 in none, and 96 % of intervals covered."""
 STEADY = 0.2
 """The scores' covariance is clipped as wide as keeps its noise below this part of a typical variance."""
 LEAST_SCORE = 3.0
 """But not below this many deviations of a typical row's score."""
 SPREAD = 4.0
 """The size of slopes is estimated with slopes of at most this many deviations of the target."""
-STEEPEST = 0.3
-"""Counts: where one step's noise moves a margin by more than this, chords overshoot, and the effect is not shown."""
+STEEPEST, STEEPEST_LOGISTIC = 0.3, 1.5
+"""Where one step's noise moves a margin by more than this, chords overshoot, and the effect is not shown: for counts,
+and for classes (beyond 1.5 only 87 % of intervals for rare cells covered their effects, 20,000 rows, 11 columns)."""
 EVALUATED = 0.31
 """The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
 LONG = 1.5
@@ -170,11 +172,12 @@ class Refinement:
 
 def skewness(effects: Effects, bounds: Floats, kept: int) -> Effects:
     """Return effects of counts, with the bias that noise leaves in an exponential counted as a deviation."""
-    noise = np.diag(effects.privacy)
-    left = 0.5 * EVALUATED * kept * noise * bounds
-    lost = np.sqrt(kept * noise) * bounds > STEEPEST
-    return replace(
-        effects,
-        covariance=effects.covariance + np.diag(np.square(left)),
-        blind=effects.blind + np.diag(np.where(lost, np.diag(effects.metric), 0.0)),
-    )
+    left = 0.5 * EVALUATED * kept * np.diag(effects.privacy) * bounds
+    effects = replace(effects, covariance=effects.covariance + np.diag(np.square(left)))
+    return without_overshooting(effects, bounds, kept, STEEPEST)
+
+
+def without_overshooting(effects: Effects, bounds: Floats, kept: int, steepest: float = STEEPEST_LOGISTIC) -> Effects:
+    """Hide the effects of which one step's noise moves the margin of a record at the end of its range too far."""
+    lost = np.sqrt(kept * np.diag(effects.privacy)) * bounds > steepest
+    return replace(effects, blind=effects.blind + np.diag(np.where(lost, np.diag(effects.metric), 0.0)))

@@ -34,7 +34,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.center_and_scale import Target, affine, estimate_target, shares_to_noise
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.refinement import Refinement, skewness, unshrunk
+from discreet.solvers.refinement import Refinement, skewness, unshrunk, without_overshooting
 from discreet.solvers.registry import register_part
 from discreet.solvers.sandwich_rules import LEAST_SETTLING, Limits, leading_for, limits_for, refusal, settling_for
 from discreet.solvers.stage import ASKED, COUNT_SHARE, release_weight
@@ -79,7 +79,7 @@ class Sandwich:
         the rest.
     n_leading : int or None, default=None
         Short steps before the Hessian is estimated; None: 4 for counts, whose curvature changes with the margin.
-    n_kept : int, default=5
+    n_kept : int, default=9
         The last steps, of lengths 1, 1/2, ..., which average their noise.
     n_settling : int or None, default=None
         Steps before these; None: 3 to 6, by n.
@@ -95,12 +95,12 @@ class Sandwich:
 
     solver: Solver
     cov_type: str = "robust"
-    start_share: float = 0.30
-    curvature_share: float = 0.10
+    start_share: float = 0.20
+    curvature_share: float = 0.15
     covariance_share: float = 0.06
     slope_share: float = 0.03
     n_leading: int | None = None
-    n_kept: int = 5
+    n_kept: int = 9
     n_settling: int | None = None
     limits: Limits | None = None
     name: ClassVar[str] = "sandwich"
@@ -194,6 +194,8 @@ class Sandwich:
         effects = replace(effects, deviation=effects.deviation * recoding.target_scale)
         if loss.log_link:
             effects = skewness(effects, admitted.feature_bounds, self.n_kept)
+        if loss.sigmoid_link:
+            effects = without_overshooting(effects, admitted.feature_bounds, self.n_kept)
         return Solution(linear @ v + offset, None, estimate, effects)
 
     @property

@@ -12,6 +12,7 @@ from discreet import DPLasso, DPLinearRegression, DPLinearSVC, DPLogisticRegress
 from discreet.errors import Unsupported
 from discreet.models import Summary
 from discreet.models.inference.quantiles import freedom, joint_p_value, p_value, quantile
+from discreet.models.inference.summarize import _weights
 from discreet.models.parameters import UnknownParameter
 from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.base import Effects
@@ -210,3 +211,10 @@ def test_steps_that_have_not_arrived_are_not_summarized(fitted):
             model.summary()
     finally:
         model.effects_ = kept
+
+
+def test_the_summary_says_which_rows_count_less():
+    """A public fact, from the plan: at little signal far-out rows count less, which moves a wrong model's target."""
+    said = _weights({"limits": {"reach": 1.5, "slope": 1000.0}})["weights"]
+    assert "beyond 1.5 typical lengths count less" in said
+    assert _weights({"limits": {"reach": 9.0, "slope": 1000.0}}) == _weights({"name": "gd"}) == {}

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from discreet.schema.schema import Schema
 
 INTERCEPT = "intercept"
+FAR_OUT = 4.0
+"""Rows that are longer than so many typical ones are few: weights beyond it are not spoken of."""
 FARTHEST = 1.5
 """Averaged steps that went this many standard errors each have not arrived: noise alone takes them .6 at most."""
 
@@ -157,4 +159,16 @@ def _facts(model: Any) -> dict[str, str]:
         "covariance": f"{model.cov_type}: sampling and privacy noise, {how}",
         "guarantee": budget,
         "target": "the population's unpenalized coefficients, for records clipped to their declared ranges",
+        **_weights(certificate.solver),
     }
+
+
+def _weights(settings: Any) -> dict[str, str]:
+    """Say which rows count less than others, where these are many."""
+    limits = settings.get("limits") if isinstance(settings, dict) else None
+    if limits is None or not limits["reach"] < FAR_OUT:
+        return {}
+    said = (
+        f"rows beyond {limits['reach']:.2g} typical lengths count less: the target is weighted where the model is wrong"
+    )
+    return {"weights": said}
