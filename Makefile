@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 # tests start hundreds of processes: all of them use the bytecode of the first
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: venv demo test test-all lint format hooks bench accuracy audit docs lock clean
+.PHONY: venv demo test test-all lint format hooks bench accuracy experiments experiments-check audit docs lock clean
 .DEFAULT_GOAL := test
 
 venv: $(STAMP)
@@ -54,6 +54,14 @@ bench: $(STAMP)
 accuracy: $(STAMP)
 	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --widen 3 $(addprefix --peers ,$(PEERS)) \
 	  --page docs/experiments.md
+
+# the sources' experiments: results are files in build/, figures and tables are made from them; goes on where it stopped
+experiments: $(STAMP)
+	DISCREET_DATA=$(DATA) $(BIN)/python -m benchmarks experiments --figures docs/figures --page docs/experiments.md
+
+# every claim of their figures on fresh seeds
+experiments-check: $(STAMP)
+	$(BIN)/python -m benchmarks experiments --check
 
 # every solver under every relation, into the documentation; small audits are part of `make test-all`
 audit: $(STAMP)

@@ -14,9 +14,9 @@ from discreet.losses import Squared
 EPSILON = 1.0
 
 
-def excess_risk(given: Problem, method: Method, setting: Setting, seed: int) -> float:
-    """(F - F*) / F* of one private fit at EPSILON, delta = 1/n^2, replace_one."""
-    budget, loss = Budget(EPSILON, 1.0 / len(given.y) ** 2), Squared()
+def excess_risk(given: Problem, method: Method, setting: Setting, seed: int, epsilon: float = EPSILON) -> float:
+    """(F - F*) / F* of one private fit, delta = 1/n^2, replace_one."""
+    budget, loss = Budget(epsilon, 1.0 / len(given.y) ** 2), Squared()
     data = PrivateData(given.X, given.y, given.bounds.with_facts(scale=method.scale), fit_intercept=False, ledger=False)
     solver = method.solver(given, setting)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, given.penalty)

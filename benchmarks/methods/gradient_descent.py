@@ -5,7 +5,7 @@ from benchmarks.problems.linear import Problem
 from discreet.solvers.gd import GradientDescent
 
 
-def gradient(problem: Problem, setting: Setting, momentum: str = "none") -> GradientDescent:
+def gradient(problem: Problem, setting: Setting, momentum: float | str = 0.0) -> GradientDescent:
     """DP-GD; a step is a pass."""
     step, clip = setting.step / problem.curvature, total_clip(problem, setting)
     return GradientDescent(

@@ -1,0 +1,45 @@
+"""Measured values and a theorem's bound over one number each, one panel per number. Plain numbers in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from discreet.report.figures import LIGHT, Theme, blank, frame
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class BoundPanel:
+    """What grows, the repetitions at each place, and the bound there; ``lower`` where there is a lower one, too."""
+
+    name: str
+    x: Sequence[float]
+    values: Sequence[Sequence[float]]
+    bound: Sequence[float]
+    lower: Sequence[float] = ()
+
+
+def bound_panels(panels: Sequence[BoundPanel], *, title: str, y_label: str, theme: Theme = LIGHT) -> "Figure":
+    """Return panels in one row, both axes logarithmic: dots are runs, the line their mean, dashes the bounds."""
+    figure = blank(3.1 * len(panels) + 0.6, 3.9, theme)
+    figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.12)
+    grid = figure.subplots(1, len(panels), squeeze=False)
+    for axes, panel in zip(grid.flat, panels, strict=True):
+        for x, row in zip(panel.x, panel.values, strict=True):
+            axes.plot([x] * len(row), row, ".", color=theme.private, alpha=0.35, markersize=6)
+        means = [sum(row) / len(row) for row in panel.values]
+        axes.plot(panel.x, means, color=theme.private, linewidth=2, label="measured")
+        axes.plot(panel.x, panel.bound, color=theme.reference, linewidth=1.6, dashes=(5, 3), label="upper bound")
+        if panel.lower:
+            axes.plot(panel.x, panel.lower, color=theme.quiet, linewidth=1.6, dashes=(1.5, 2), label="lower bound")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel(panel.name, color=theme.ink, fontsize=10)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        frame(axes, theme)
+    grid.flat[0].set_ylabel(y_label, color=theme.ink, fontsize=10)
+    grid.flat[0].legend(frameon=False, fontsize=9, labelcolor=theme.ink)
+    figure.suptitle(title, x=0.02, ha="left", color=theme.ink, fontsize=13, fontweight="bold")
+    return figure

@@ -1,0 +1,20 @@
+"""Experiments as Markdown: the question, the figure, and each claim with its statistic."""
+
+from collections.abc import Mapping, Sequence
+
+from benchmarks.experiments.harness import Row, experiment
+
+
+def markdown(found: Mapping[str, Sequence[Row]]) -> str:
+    """Return a section per experiment."""
+    return "\n\n".join(_section(name, rows) for name, rows in found.items())
+
+
+def _section(name: str, rows: Sequence[Row]) -> str:
+    made = experiment(name)
+    lines = [f"### {made.title}", "", made.question, "", f"![{made.title}](figures/{name}.png)", ""]
+    lines += ["| claim | statistic | expected | holds |", "|---|---:|---|---|"]
+    for claim in made.claims:
+        lines.append(f"| {claim.text} | {claim.value(rows):.3g} | {claim.limits} | {claim.verdict(rows)} |")
+    runs = len({row["seed"] for row in rows})
+    return "\n".join([*lines, "", f"{len(rows)} fits, {runs} seeds for each point."])

@@ -1,0 +1,76 @@
+"""Experiments: results are kept and gone on with, figures come from files, and a claim that does not hold fails."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.__main__ import app
+from benchmarks.experiments import harness
+from benchmarks.experiments.harness import NAMES, Claim, experiment, mean, run, slope, stored
+from benchmarks.pages.experiments import markdown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_runs_and_is_drawn(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    found = CliRunner().invoke(app, ["experiments", name, "--quick", "--jobs", "1", "--out", str(tmp_path)])
+    assert found.exit_code == 0, found.output
+    assert experiment(name).title in found.output
+    assert (tmp_path / "quick" / f"{name}.png").stat().st_size > 5000
+    assert all(claim.text for claim in experiment(name).claims)
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    first = run("two_record_median", tmp_path, quick=True)
+    path = tmp_path / "two_record_median.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:3]) + "\n" + lines[3][:20])  # killed while it wrote
+    asked = []
+    honest = harness.run_point
+    monkeypatch.setattr(harness, "run_point", lambda *given: asked.append(given) or honest(*given))
+    assert run("two_record_median", tmp_path, quick=True) == first
+    assert len(asked) == len(lines) - 3
+
+
+def test_fresh_seeds_are_others(tmp_path):
+    seeds = {row["seed"] for row in run("two_record_median", tmp_path, quick=True, first=harness.FRESH)}
+    assert min(seeds) == harness.FRESH
+
+
+def test_a_claim_that_does_not_hold_fails_the_check(tmp_path, monkeypatch):
+    made = experiment("two_record_median")
+    arguments = ["experiments", "two_record_median", "--quick", "--check", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    false = Claim("the record never comes out", made.claims[0].statistic, high=0.0)
+    for claim in (false, Claim("nothing was measured", lambda rows: math.nan, high=1.0)):
+        planted = replace(made, claims=(claim,))
+        monkeypatch.setattr("benchmarks.commands.experiments.experiment", lambda name, planted=planted: planted)
+        failed = CliRunner().invoke(app, arguments)
+        assert failed.exit_code == 1
+        assert claim.text in failed.output
+
+
+def test_an_unknown_experiment_is_refused():
+    found = CliRunner().invoke(app, ["experiments", "nothing"])
+    assert found.exit_code == 2
+
+
+def test_statistics():
+    rows = [{"point": {"n": n}, "seed": s, "excess": 3.0 / n} for n in (1, 10, 100) for s in range(2)]
+    assert mean(rows, "excess", n=10) == pytest.approx(0.3)
+    assert math.isnan(mean(rows, "excess", n=7))
+    assert slope([(n, mean(rows, "excess", n=n)) for n in (1, 10, 100)]) == pytest.approx(-1.0)
+    claim = Claim("text", lambda rows: 2.0, low=1.0)
+    assert (claim.limits, claim.verdict(rows)) == ("at least 1", "yes")
+    assert Claim("text", lambda rows: math.nan, low=1.0).verdict(rows) == "not run"
+
+
+def test_the_page_has_every_claim(tmp_path):
+    rows = run("two_record_median", tmp_path, quick=True)
+    text = markdown({"two_record_median": rows})
+    assert all(claim.text in text for claim in experiment("two_record_median").claims)
+    assert len(stored(tmp_path / "two_record_median.jsonl")) == len(rows)
+    assert json.loads((tmp_path / "two_record_median.jsonl").read_text().splitlines()[0])["point"]
