@@ -30,6 +30,7 @@ NO_RECORDS = {
     "demo": "makes its own synthetic table",
     "price": "takes a plan and a schema, which are declared",
     "forecast": "takes numbers of rows and columns, and makes synthetic tables",
+    "schema edit": "takes a schema and answers",
     "selftest": "tests the samplers",
     "version": "prints a version",
     "audit replay": "makes its own synthetic tables",

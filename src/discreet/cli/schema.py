@@ -8,6 +8,7 @@ import typer
 
 from discreet.cli.errors import NO, Refused
 from discreet.cli.options import AsJson, echo_json
+from discreet.cli.schema_edit import edit
 
 if TYPE_CHECKING:
     from discreet.schema.schema import Schema
@@ -17,8 +18,6 @@ schema = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 SHOWN = 200
 """Columns of a schema that are listed; a file of thousands would take its time."""
 
-Table = Annotated[list[Path], typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")]
-
 
 @schema.callback()
 def about() -> None:
@@ -26,31 +25,59 @@ def about() -> None:
 
     A schema is a TOML file that you write once, from a codebook, from physics, from law or policy. A private model
     needs it, because a range or a list of names that is read off the data gives people away. `discreet schema new`
-    writes the file to fill in from the names of the columns; `discreet schema check` tells what is left.
+    writes the file to fill in from the names of the columns, `discreet schema edit` asks question by question, and
+    `discreet schema check` tells what is left.
     """
 
 
 @schema.command()
 def new(
-    table: Table,
+    table: Annotated[
+        list[Path] | None, typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write it; - prints it.")] = Path("schema.toml"),
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict, if you know it yet.")
     ] = None,
+    codebook: Annotated[
+        Path | None,
+        typer.Option(
+            "--codebook",
+            "-c",
+            help="Fill in what this says: CSV, Frictionless Table Schema, JSON Schema or pandera (JSON, YAML).",
+        ),
+    ] = None,
 ) -> None:
-    """Write a schema to fill in, from the names of the columns alone.
+    """Write a schema to fill in, from the names of the columns and, where there is one, a codebook.
 
-    Only the names are read: the first line of a CSV file, the footer of a Parquet file. The file explains what to fill
-    in for each column. Example: `discreet schema new patients.csv --target returned`
+    Of the table only names and storage types are read: the first line of a CSV file, the footer of a Parquet file. Both
+    are public. From them the kind of each column is guessed, in a comment. What a codebook says is filled in: check
+    that it was written from knowledge, and not from the data.
+
+    - `discreet schema new patients.csv --target returned`
+
+    - `discreet schema new patients.csv --codebook codebook.csv`, with the headings column, kind, min, max, values
+
+    - `discreet schema new --codebook datapackage.json`, before there is a table
     """
     from discreet.cli.inputs import table_of
+    from discreet.schema.codebooks.codebook import read_codebook
+    from discreet.schema.guesses import guess
     from discreet.schema.limits import some
     from discreet.schema.toml import skeleton
 
-    names = list(dict.fromkeys(table_of(table).names))
+    if not table and codebook is None:
+        raise Refused("name a table, or a --codebook that lists its columns")
+    known = None if codebook is None else read_codebook(codebook)
+    entries = {} if known is None else known.entries
+    source = table_of(table) if table else None
+    names = list(entries) if source is None else list(dict.fromkeys(source.names))
     if target is not None and target not in names:
-        raise Refused(f"--target: the table has no column {target!r}; it has {some(names)}")
-    text = skeleton(names, target)
+        where = "codebook" if source is None else "table"
+        raise Refused(f"--target: the {where} has no column {target!r}; it has {some(names)}")
+    once = [name for name in names if source is not None and source.names.count(name) == 1]
+    guesses = {name: guess(name, source.stored(name) if source is not None and name in once else ()) for name in names}
+    text = skeleton(names, target, codebook=known, guesses=guesses)
     if str(out) == "-":
         typer.echo(text, nl=False)
         return
@@ -59,13 +86,22 @@ def new(
             file.write(text)
     except FileExistsError:
         raise Refused(f"{out}: there is a file already: name another with --out, or remove this one") from None
-    others = len(names) - (target is not None)
-    typer.echo(f"{out}: {others} columns to fill in, from what is publicly known:")
+    filled = [name for name in names if name != target and name in entries and entries[name].declared]
+    _say_what_is_left(out, len(names) - (target is not None) - len(filled), len(filled), target)
+    strange = [name for name in entries if name not in names]
+    if strange:
+        typer.echo(f"Only in the codebook, and left out: {some(strange)}")
+    typer.echo(f"Then: discreet schema check {out}{f' {table[0]}' if table else ''}; or: discreet schema edit {out}")
+
+
+def _say_what_is_left(out: Path, left: int, filled: int, target: str | None) -> None:
+    typer.echo(f"{out}: {left} columns to fill in, from what is publicly known:")
+    if filled:
+        typer.echo(f"  ({filled} were filled in from the codebook: check them)")
     what = "the column to predict, with" if target is None else f"for {target},"
     typer.echo(f"  1. below [target]: {what} its classes or its range")
     typer.echo("  2. in ignore: columns that are not used, such as row numbers and names")
-    typer.echo("  3. in the block of each other column: one of its four lines")
-    typer.echo(f"Then: discreet schema check {out} {table[0]}")
+    typer.echo("  3. in the block of each other column: one of its lines")
 
 
 @schema.command()
@@ -147,3 +183,6 @@ def _print(found: "Schema") -> None:
     console.print(f"{len(made['features'])} features; a row's norm is at most {made['row_norm']:.4g}")
     if found.private_columns:
         console.print(f"estimated from the budget of each fit: the range of {', '.join(found.private_columns)}")
+
+
+schema.command()(edit)

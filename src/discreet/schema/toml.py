@@ -1,28 +1,76 @@
 """Schemas as TOML for people: a skeleton that explains what to fill in, and a schema written back."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.schema.codebooks.codebook import Codebook, Entry
+    from discreet.schema.guesses import Guess
     from discreet.schema.schema import Schema
 
-_COLUMN = """\
-# range = [0, 120]              # numbers: the least and the largest that anybody could have
-# categories = ["a", "b"]       # names; any other becomes a cell of its own
-# levels = ["low", "high"]      # names in their order
-# boolean = true                # yes and no, true and false, 1 and 0
-"""
+_LINES = {
+    "range": "# range = [0, 120]              # numbers: the least and the largest that anybody could have",
+    "categories": '# categories = ["a", "b"]       # names; any other becomes a cell of its own',
+    "levels": '# levels = ["low", "high"]      # names in their order',
+    "boolean": "# boolean = true                # yes and no, true and false, 1 and 0",
+}
+_COMMENT = 160
+"""The most characters of a codebook's note that are written behind a column."""
 
 
-def skeleton(names: Sequence[str], target: str | None = None) -> str:
-    """A schema to fill in, from the names of columns alone, and that of the column to predict where it is known."""
+def skeleton(
+    names: Sequence[str],
+    target: str | None = None,
+    *,
+    codebook: "Codebook | None" = None,
+    guesses: "Mapping[str, Guess] | None" = None,
+) -> str:
+    """Return a schema to fill in, from the names of columns; a codebook fills in what it says, guesses are comments."""
+    entries = {} if codebook is None else codebook.entries
     aside = "; its block below may stay as it is" if target is None else ""
     column = '# column = "outcome"' if target is None else f"column = {quoted(target)}"
-    blocks = [f"\n[columns.{quoted(name)}]\n{_COLUMN}" for name in dict.fromkeys(names) if name != target]
+    if target is not None and target in entries:
+        column += _target_lines(entries[target])
+    missing = None if codebook is None else codebook.missing_texts
+    top = "" if missing is None else f"missing_texts = {value_text(missing)}\n"
+    blocks = [
+        _block(name, entries.get(name), (guesses or {}).get(name)) for name in dict.fromkeys(names) if name != target
+    ]
     whole = files("discreet.schema").joinpath("skeleton.toml").read_text(encoding="utf-8")
-    return whole.format(aside=aside, column=column, columns="".join(blocks))
+    return whole.format(aside=aside, column=column, columns="".join(blocks), top=top)
+
+
+def _block(name: str, entry: "Entry | None", guess: "Guess | None") -> str:
+    """Return the block of a column: what the codebook declares, or lines to choose from, the likeliest first."""
+    lines = ["", f"[columns.{quoted(name)}]"]
+    if entry is not None and entry.note:
+        lines.append(f"# {comment(entry.note)}")
+    if entry is not None and entry.declared:
+        return "\n".join([*lines, *(f"{key} = {value_text(value)}" for key, value in entry.declared.items())]) + "\n"
+    if guess is not None and guess.note:
+        lines.append(f"# {guess.note}")
+    if guess is not None and guess.certain:
+        return "\n".join([*lines, *(f"{kind} = true" for kind in guess.kinds)]) + "\n"
+    return "\n".join([*lines, *(_LINES[kind] for kind in (_LINES if guess is None else guess.kinds))]) + "\n"
+
+
+def _target_lines(entry: "Entry") -> str:
+    """Return the target's classes or range, where the codebook declares them."""
+    for key, word in (("categories", "classes"), ("levels", "classes"), ("range", "range")):
+        if key in entry.declared and (key == "range" or len(entry.declared[key]) > 1):
+            return f"\n{word} = {value_text(entry.declared[key])}"
+    if entry.declared.get("boolean") and {"true", "false"} <= set(entry.declared):
+        words = [entry.declared["false"][0], entry.declared["true"][0]]
+        return f"\nclasses = {value_text(words)}"
+    return ""
+
+
+def comment(text: str) -> str:
+    """Return a text for a comment: one line of visible signs, cut where it is long."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return line if len(line) <= _COMMENT else f"{line[:_COMMENT]}..."
 
 
 def to_toml(schema: "Schema") -> str:
