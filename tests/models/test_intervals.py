@@ -32,6 +32,7 @@ from discreet.solvers import (
     GradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    Refined,
     Standardized,
     StochasticGradientDescent,
     VarianceReducedDescent,
@@ -55,7 +56,10 @@ class Quick:
         return words
 
 
-STEPS = ("noisy_gradient", "noisy_gradient_change", "noisy_coordinate_gradient", "noisy_minimizer", "noisy_descent")
+STEPS = (
+    *("noisy_gradient", "noisy_gradient_change", "noisy_coordinate_gradient", "noisy_weighted_gradient"),
+    *("noisy_minimizer", "noisy_descent"),
+)
 
 
 def a_table(kind, n=1000, p=4):
@@ -80,6 +84,7 @@ CASES = {
     "whitened svm": (DPLinearSVC(2.0, bounds=1.0, classes=(0, 1)), "classes"),
     "whitened softmax": (logistic("whitened", 4.0, (0, 1, 2)), "three"),
     "plain": (logistic("whitened", 0.05), "classes"),
+    "refined": (logistic(Refined(Whitened(GradientDescent(8, momentum=0.7, radius=100.0)), n_steps=5), 4.0), "classes"),
     "newton": (DPLinearRegression(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
     "newton huber": (DPHuberRegressor(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
     "newton lasso": (DPLasso(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
@@ -155,7 +160,7 @@ def test_intervals_hold_their_level(name, monkeypatch):
     moved = errors > 0  # a penalty's corners hold some at 0
     assert moved.any()
     ratio = float(np.median(np.median(spread, axis=0)[moved] / errors[moved]))
-    if name.startswith("whitened") or name in ("newton", "newton huber", *EXACT):
+    if name.startswith("whitened") or name in ("refined", "newton", "newton huber", *EXACT):
         assert 0.8 <= ratio <= (1.2 if name in EXACT else 2.0)
 
 

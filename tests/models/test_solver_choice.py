@@ -158,7 +158,8 @@ def test_the_form_follows_the_signal(loss, least, solver, plain, relation):
 def test_the_form_follows_the_storage_and_the_width():
     budget = Budget(1.0, 1e-6, "zero_out")
     for facts, form in (
-        ({}, "whitened"),
+        ({"n": 1000}, "whitened"),
+        ({"n": 20_000}, "refined"),
         ({"sparse": True}, "declared"),
         ({"p": rules.WIDEST + 1, "n": 10**6}, "declared"),
     ):

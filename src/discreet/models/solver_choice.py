@@ -65,10 +65,12 @@ def inferring(
     inference: str, cov_type: str, solver: Solver, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
 ) -> Solver:
     """Return a solver that refines what ``solver`` finds and estimates its covariance; refuse what cannot be."""
-    from discreet.solvers.sandwich import Sandwich  # here: a fit imports no solver but its own
+    from discreet.solvers.refined import Refined  # here: a fit imports no solver but its own
+    from discreet.solvers.sandwich import Sandwich
 
     if inference not in INFERENCES:
         raise Unsupported(f"inference must be one of {', '.join(INFERENCES)}, or None")
+    solver = solver.solver if isinstance(solver, Refined) else solver  # one refinement is enough
     return Sandwich(solver, cov_type).filled(domain, loss, penalty, budget)
 
 

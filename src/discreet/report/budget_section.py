@@ -25,7 +25,7 @@ QUERIES = {
     "noisy_mean": "where the columns' middles are",
     "noisy_mean_squares": "how wide the columns are",
     "noisy_second_moment": "how the columns go together",
-    "noisy_weighted_gradient": "which way to refine the effects",
+    "noisy_weighted_gradient": "which way to refine the coefficients",
     "noisy_curvature": "how sharply the effects are determined",
     "noisy_score_covariance": "how much the effects vary from sample to sample",
     "noisy_squared_slopes": "how large the residuals are",

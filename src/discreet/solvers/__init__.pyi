@@ -9,6 +9,7 @@ from discreet.solvers.gd import GradientDescent as GradientDescent
 from discreet.solvers.newton import NewtonDescent as NewtonDescent
 from discreet.solvers.objective import ObjectivePerturbation as ObjectivePerturbation
 from discreet.solvers.output import OutputPerturbation as OutputPerturbation
+from discreet.solvers.refined import Refined as Refined
 from discreet.solvers.registry import register as register
 from discreet.solvers.sandwich import Sandwich as Sandwich
 from discreet.solvers.sandwich_rules import Limits as Limits

@@ -24,8 +24,10 @@ from discreet.accounting.plan import Release
 from discreet.bounds import Domain, Typical
 from discreet.curator import Recoding
 from discreet.losses.base import Loss
-from discreet.solvers.base import check_positive
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Solution, check_positive
 from discreet.solvers.center_and_scale import declared_coordinates, noise_of, shares_to_noise
+from discreet.solvers.probability_calibration import unclipped
 from discreet.solvers.registry import register_part
 from discreet.solvers.stage import Estimate, Stage, check_shares
 
@@ -55,6 +57,8 @@ class Declared(Stage):
         The intercept's constant feature in units of the features' length.
     mean_share : float, default=0.06
         Share of mu^2 for the length of sparse or very wide rows.
+    unclip_intercept : bool, default=False
+        Bring the intercept of a logistic model back from where slopes clipped at 1/2 took it (post-processing).
 
     Examples
     --------
@@ -65,6 +69,7 @@ class Declared(Stage):
 
     constant: float = 0.5
     mean_share: float = 0.06
+    unclip_intercept: bool = False
     name: ClassVar[str] = "declared"
 
     def __post_init__(self) -> None:
@@ -107,6 +112,18 @@ class Declared(Stage):
             mean = min(1.0, max(1.0 / math.hypot(1.0, longest / length), mean))
             length = max(LEAST_ROW, length * math.sqrt(1.0 / mean**2 - 1.0))
         return length
+
+    def _finished(
+        self, curator: "Curator", penalty: Penalty, estimate: Estimate, found: Solution, n: float, admitted: Domain
+    ) -> Solution:
+        """Map the solution back; the trace is that of the longer intercept, which errs to the wide side."""
+        done = super()._finished(curator, penalty, estimate, found, n, admitted)
+        known = not admitted.intercept or admitted.start is not None or curator.noise_multiplier == 0
+        if not self.unclip_intercept or not curator.loss.sigmoid_link or known:
+            return done
+        v = found.coefficients.copy()
+        v[-1] = unclipped(float(v[-1]))
+        return replace(done, coefficients=estimate.recoding.coefficients(v))
 
 
 def is_wide(domain: Domain) -> bool:

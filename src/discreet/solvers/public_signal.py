@@ -3,6 +3,8 @@
 ``signal`` J = n mu / (a sqrt(p))
     How far a mean over all records stands out of the noise, if it got the whole budget, for a row of length sqrt(p).
     mu: the budget as Gaussian DP; a: the relation's factor; p: the columns with the intercept, times the outputs.
+``clarity`` K = J / sqrt(p)
+    How far one coefficient stands out of the noise that a gradient of p coefficients has.
 """
 
 import math
@@ -17,6 +19,14 @@ def signal(domain: Domain, budget: Budget) -> float:
     """Return J, infinite without privacy."""
     if not budget.is_private:
         return math.inf
-    n = count_of(domain)
-    columns = domain.n_features * domain.n_outputs
+    n, columns = count_of(domain), _columns(domain)
     return n * mu_of(budget.epsilon, budget.delta) / (budget.neighbors.sum_factor * math.sqrt(columns))
+
+
+def clarity(domain: Domain, budget: Budget) -> float:
+    """Return K, infinite without privacy."""
+    return signal(domain, budget) / math.sqrt(_columns(domain))
+
+
+def _columns(domain: Domain) -> int:
+    return domain.n_features * domain.n_outputs

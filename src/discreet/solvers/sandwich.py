@@ -37,7 +37,7 @@ from discreet.solvers.gd import GradientDescent
 from discreet.solvers.refinement import Refinement, skewness, unshrunk, without_overshooting
 from discreet.solvers.registry import register_part
 from discreet.solvers.sandwich_rules import LEAST_SETTLING, Limits, leading_for, limits_for, refusal, settling_for
-from discreet.solvers.stage import ASKED, COUNT_SHARE, release_weight
+from discreet.solvers.stage import ASKED, COUNT_SHARE, Counted, release_weight
 from discreet.solvers.whitened import Whitened
 
 if TYPE_CHECKING:
@@ -46,20 +46,6 @@ if TYPE_CHECKING:
 COV_TYPES = ("model", "robust", "cluster")
 MEAN_SHARE, SCALE_SHARE, MOMENT_SHARE, TARGET_SHARE = 0.015, 0.03, 0.08, 0.02
 """What the shape gets of mu^2 where the inner solver does not release it."""
-
-
-class Counted:
-    """The curator with a count that was already released. It adds nothing to what is answered: post-processing."""
-
-    def __init__(self, curator: "Curator", n: float) -> None:
-        self._curator, self._n = curator, n
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._curator, name)
-
-    def noisy_count(self) -> float:
-        """Return the count that was released."""
-        return self._n
 
 
 @register_part("Sandwich")

@@ -95,6 +95,20 @@ class Inside:
         return self._n
 
 
+class Counted:
+    """The curator with a count that was already released. It adds nothing to what is answered: post-processing."""
+
+    def __init__(self, curator: "Curator", n: float) -> None:
+        self._curator, self._n = curator, n
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._curator, name)
+
+    def noisy_count(self) -> float:
+        """Return the count that was released."""
+        return self._n
+
+
 @dataclass(frozen=True)
 class Stage(ABC):
     """A solver around a solver; subclasses say what they release and which map they make of it."""

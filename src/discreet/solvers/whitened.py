@@ -18,7 +18,7 @@ solver's noisy gradients, on records recoded by released values. Conditions: tho
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from discreet.solvers.center_and_scale import (
     target_releases,
 )
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.probability_calibration import calibrate
+from discreet.solvers.probability_calibration import calibrate, usual
 from discreet.solvers.registry import SHORT_STEP, AuditCase, register
 from discreet.solvers.stage import Estimate, SecondMoment, Stage, check_shares, quadratic
 from discreet.solvers.uncertainty.stage_noise import CalibratedTrace
@@ -82,9 +82,10 @@ class Whitened(Stage):
         Share of mu^2 for the second moment.
     floor : float, default=0.35
         What is added to every eigenvalue, in units of the noise's edge.
-    calibrate_probabilities : bool, default=True
+    calibrate_probabilities : bool or "usual", default=True
         Release one gradient more, which brings probabilities back to scale (``probability_calibration``): for the
-        logistic loss of two classes with an intercept, where the inner solver releases full gradients.
+        logistic loss of two classes with an intercept, where the inner solver releases full gradients. ``"usual"``:
+        by what clipping usually does to them, without a release.
     lengths : float, default=1.1
         Rows that stay standardized are shrunk to this times their typical length.
 
@@ -102,13 +103,15 @@ class Whitened(Stage):
     target_share: float | None = None
     moment_share: float = 0.20
     floor: float = 0.35
-    calibrate_probabilities: bool = True
+    calibrate_probabilities: bool | Literal["usual"] = True
     lengths: float = LENGTHS
     name: ClassVar[str] = "whitened"
 
     def __post_init__(self) -> None:
         check_positive(self, "floor", "lengths")
         check_positive(self, "constant", "relative_row_norm", open_too=True)
+        if not isinstance(self.calibrate_probabilities, bool) and self.calibrate_probabilities != "usual":
+            raise Unsupported("calibrate_probabilities must be True, False or 'usual'")
         check_shares(self.mean_share, self.scale_share, self.moment_share, target=self.target_share)
 
     @property
@@ -138,13 +141,13 @@ class Whitened(Stage):
                 f"{refusal}. In whitened coordinates no penalty is separable: use Standardized(...) instead of "
                 "Whitened(...), or no penalty"
             ) from None
-        more = self._calibrates(domain, loss, asked)
+        more = self.calibrate_probabilities is True and self._calibrates(domain, loss, asked)
         return [replace(r, count=r.count + (more and r.query == "noisy_gradient")) for r in asked]
 
     def _calibrates(self, domain: Domain, loss: Loss, asked: list[Release] | tuple[Release, ...]) -> bool:
-        """Say whether one more of the inner solver's full gradients calibrates probabilities."""
+        """Say whether probabilities are brought back to scale: those of full, clipped gradients of two classes."""
         full = any(r.query == "noisy_gradient" and r.sampling_numerator == SAMPLING_DENOMINATOR for r in asked)
-        return self.calibrate_probabilities and domain.intercept and loss.sigmoid_link and full
+        return bool(self.calibrate_probabilities) and domain.intercept and loss.sigmoid_link and full
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Estimate centers, scales and the second moment."""
@@ -196,8 +199,10 @@ class Whitened(Stage):
         if quiet or estimate.spectrum is None or not self._calibrates(admitted, curator.loss, curator.plan.releases):
             return done
         assert done.trace is not None
-        noise = Noise.of(curator, "noisy_gradient").deviation()
         margins = margins_of(estimate.spectrum, found.coefficients)
+        if self.calibrate_probabilities == "usual":
+            return replace(done, coefficients=usual(estimate.recoding, found.coefficients, *margins))
+        noise = Noise.of(curator, "noisy_gradient").deviation()
         calibrated = calibrate(curator, estimate.recoding, found.coefficients, *margins, penalty, n, noise)
         trace = CalibratedTrace(done.trace, calibrated.share, calibrated.deviations)
         return Solution(calibrated.coefficients, trace, estimate)
@@ -212,7 +217,7 @@ class Whitened(Stage):
         if budget.is_pure:
             raise Unsupported("whitened coordinates need a delta above 0: leave delta out, or use solver='objective'")
         made = whitened_for(domain, loss, budget)
-        if not penalty.ridge and not getattr(made.solver, "takes_moments", False):
+        if not penalty.ridge and not getattr(getattr(made, "solver", None), "takes_moments", False):
             raise Unsupported(
                 "whitened coordinates know no penalty but l2: use solver='gcd', 'cd' or 'gd' for this one"
             )

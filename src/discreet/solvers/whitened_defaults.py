@@ -13,26 +13,26 @@ A count, where n is private: .02 of mu^2
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.losses.base import Loss
+from discreet.solvers.base import Solver
 from discreet.solvers.declared import WIDEST as WIDEST  # also for those who ask here
 from discreet.solvers.declared import is_wide
 from discreet.solvers.public_signal import signal
-from discreet.solvers.stage import Stage
-from discreet.solvers.whitened_classes import descent_for, plain_classes
+from discreet.solvers.whitened_classes import classes_for
 from discreet.solvers.whitened_numbers import newton_for, plain_numbers, sees_numbers
 from discreet.solvers.whitened_wide import wide_classes
 
 PLAIN_CLASSES = 10.0
 
 
-def whitened_for(domain: Domain, loss: Loss, budget: Budget) -> Stage:
+def whitened_for(domain: Domain, loss: Loss, budget: Budget) -> Solver:
     """Return the composition that public facts suggest: steps for classes, Newton steps for numbers."""
     numbers = loss.task == "regression"
     form = form_for(domain, budget, numbers=numbers)
     if form == "wide":
         return wide_classes(domain, loss, budget)
-    if form == "plain":
-        return plain_numbers(domain, budget) if numbers else plain_classes(domain, loss, budget)
-    return newton_for(domain, loss, budget) if numbers else descent_for(domain, loss, budget, form)
+    if not numbers:
+        return classes_for(domain, loss, budget, form)
+    return plain_numbers(domain, budget) if form == "plain" else newton_for(domain, loss, budget)
 
 
 def form_for(domain: Domain, budget: Budget, *, numbers: bool) -> str:

@@ -68,6 +68,31 @@ def test_labels_without_signal(p, share, epsilon, relation):
     assert gain >= -0.01 - vote_loss(share, epsilon, relation) - SIGNIFICANT * error
 
 
+def log_loss_above_trivial(p, share, epsilon, relation):
+    """The logarithmic loss above that of the true share: mean over seeds, and its standard error."""
+    found, entropy = [], -share * math.log(share) - (1 - share) * math.log(1 - share)
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, (N, p))
+        y = np.where(np.arange(N) < share * N, 1, -1)
+        model = fitted(DPLogisticRegression(epsilon, bounds=1.0, classes=(-1, 1), neighbors=relation), X, y, seed)
+        margins = X @ model.coef_[0] + model.intercept_[0]
+        found.append(float(np.mean(np.logaddexp(0.0, -y * margins))) - entropy)
+    return np.mean(found), np.std(found) / math.sqrt(SEEDS)
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@pytest.mark.parametrize(("p", "share", "epsilon"), [(5, 0.7, 0.01), (60, 0.9, 0.01), (5, 0.7, 0.1), (20, 0.9, 1.0)])
+def test_probabilities_without_signal(p, share, epsilon, relation):
+    """Knowing nothing costs log 2 - entropy; a private share with a quarter of the budget is the measure beyond."""
+    loss, error = log_loss_above_trivial(p, share, epsilon, relation)
+    entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
+    noise = 2 * factor(relation) / (mu_of(epsilon, N**-2.0) * N)
+    known = noise**2 / (2 * share * (1 - share))  # of a share with this noise, to second order
+    assert loss <= 0.08 + min(known, math.log(2) - entropy) + SIGNIFICANT * error
+
+
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
 def test_a_signal_is_found(relation):
     gain, error = against_majority(5, 0.5, 1.0, relation, signal=1.0)
@@ -256,8 +281,8 @@ def test_a_narrow_sparse_table_is_fitted_as_the_dense_one_is(name):
                     fitted(MODELS[name](epsilon=4.0, delta=1e-6, bounds=bounds, neighbors=relation), wrap(X), y)
                 )
         solvers = [model.certificate_.solver["name"] for model in made]
-        assert solvers[0] == "whitened"
-        assert (solvers[1] == solvers[2] == "whitened") is same
+        assert solvers[0] == ("refined" if name == "logistic" else "whitened")
+        assert (solvers[1] == solvers[2] == solvers[0]) is same
         if same:
             for model in made[1:]:
                 np.testing.assert_array_equal(model.coef_, made[0].coef_)

@@ -99,6 +99,28 @@ class CalibratedTrace:
         return None if before is None else np.hypot(self.share * before, self.added)
 
 
+@dataclass(frozen=True)
+class RefinedTrace:
+    """A run that was then refined by steps along orthogonal directions, after which ``kept`` of it is left in each.
+
+    What is left of the noise before is taken to be spread over a coefficient's directions like the map ``linear``.
+    """
+
+    before: Solution
+    steps: DirectionsTrace
+    kept: Floats
+    linear: Floats
+
+    def deviations(self) -> Floats | None:
+        """Return both noises together."""
+        before = self.before.noise
+        if before is None:
+            return None
+        squares = np.square(self.linear @ self.steps.vectors)
+        left = (squares @ np.square(self.kept)) / np.maximum(squares.sum(axis=1), 1e-300)
+        return np.asarray(np.sqrt(np.square(before) * left + squares @ self.steps.variances))
+
+
 def _steps(trace: DescentTrace, length: float) -> Steps:
     """Return the steps as the model of the margins takes them: without a penalty's pull, which shrinks."""
     deviation = trace.step * trace.clip * trace.noise.deviation() / trace.count

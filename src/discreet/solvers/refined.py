@@ -1,0 +1,163 @@
+"""Refine what a whitened solver found by filtered steps on unclipped gradients: the default for classes, with signal.
+
+    v = what the inner solver found, in whitened coordinates z of unshrunk rows;    weight_i = min(1, (R / ||z_i||)^2)
+    M = (1/n) [ sum_i weight_i z_i z_i^T + noise ];    V diag(l) V^T = half the largest curvature times M, floored
+    for t < T:  q = V^T (1/n) [ sum_i weight_i f'_i z_i + noise ]
+                v <- v - V diag( x / (l x + s^2) ) q
+
+The inner solver clips gradients and shrinks rows, which biases its coefficients. Here a row's weight depends on its
+features alone, and no gradient is clipped: a slope of at most L and a weight of (R / ||z||)^2 make contributions of at
+most L R. So the equation is centered at the model's coefficients (Mallows), and as signal widens R, at the minimizer of
+the objective. The curvature is nowhere above twice that of the steps, which therefore do not diverge. x is the prior
+variance under which the noisy q is likeliest (``newton.filter_weights``): where q is noise, nothing moves, and the
+inner solver's coefficients stay. Numbers and their reasons: ``whitened_classes``.
+
+Privacy
+-------
+Relation and sensitivity: ``noisy_second_moment`` (B, sqrt(2) B under ``replace_one``) on rows shrunk to R, one more
+than the inner solver asks for; ``noisy_weighted_gradient`` (B, 2 B), proven at the curator; the inner solver's releases
+as its own docstring says. Mechanism: Gaussian noise. Event: one ``Gaussian`` each, with their shares of mu^2.
+Conditions: those of ``stage``; all else is post-processing.
+"""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import numpy as np
+
+from discreet.accounting.plan import Plan, Release
+from discreet.bounds import Domain
+from discreet.curator import Recoding
+from discreet.errors import Unsupported
+from discreet.losses.base import Loss
+from discreet.penalties import NoPenalty
+from discreet.penalties.base import Penalty
+from discreet.solvers import newton
+from discreet.solvers.base import (
+    UNWATCHED,
+    Progress,
+    Solution,
+    check_counts,
+    check_positive,
+    count_release,
+    public_count,
+)
+from discreet.solvers.center_and_scale import affine, noise_of, shares_to_noise
+from discreet.solvers.registry import register_part
+from discreet.solvers.stage import COUNT_SHARE, Counted, Estimate, quadratic, release_weight
+from discreet.solvers.uncertainty.stage_noise import DirectionsTrace, RefinedTrace
+from discreet.solvers.whitened import Whitened
+from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+
+FARTHEST = 64.0
+"""Rows longer than this many typical ones are shrunk: it bounds the lattice."""
+STEEPNESS = 0.5
+"""Curvature of the steps in units of the loss's largest: a step is at most twice as long as the loss allows."""
+FLOOR = 0.35
+"""The smallest eigenvalue of M, in units of its noise's edge."""
+
+
+@register_part("Refined")
+@dataclass(frozen=True)
+class Refined:
+    """Refine what ``solver`` finds by filtered steps on weighted, unclipped gradients of unshrunk rows.
+
+    Parameters
+    ----------
+    solver : Whitened
+        Where to start: whitened gradient steps, for a loss with one output and a bounded slope.
+    n_steps : int, default=8
+        Gradients to release.
+    reach : float, default=1.25
+        Rows longer than this many typical ones count less.
+    start_share : float, default=0.5
+        Share of mu^2 for the inner solver and the second moment; the steps get the rest.
+
+    Examples
+    --------
+    >>> from discreet.solvers import GradientDescent, Refined, Whitened
+    >>> Refined(Whitened(GradientDescent(n_steps=8)), n_steps=12).name
+    'refined'
+    """
+
+    solver: Whitened
+    n_steps: int = 8
+    reach: float = 1.25
+    start_share: float = 0.5
+    name: ClassVar[str] = "refined"
+
+    def __post_init__(self) -> None:
+        check_counts(self, "n_steps")
+        check_positive(self, "reach")
+        if not 0 < self.start_share < 1:
+            raise Unsupported("shares of the budget lie between 0 and 1")
+
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """List the inner solver's releases with one more second moment, and the steps with the rest of mu^2."""
+        if loss.n_outputs > 1 or loss.task != "classification" or not math.isfinite(loss.lipschitz):
+            raise Unsupported("refined steps are for losses of two classes: use Whitened(...) alone for others")
+        inner = self.solver.plan(domain, loss, penalty)
+        asked = [
+            replace(release, count=release.count + (release.query == "noisy_second_moment"))
+            for release in inner.releases
+            if release.query != "noisy_count"
+        ]
+        scale = math.sqrt(sum(map(release_weight, asked)) / self.start_share)
+        scaled = (replace(release, relative_noise=release.relative_noise * scale) for release in asked)
+        noise = shares_to_noise(1.0 - self.start_share, self.n_steps)
+        steps = Release("noisy_weighted_gradient", self.n_steps, relative_noise=noise)
+        return Plan((*scaled, steps, *count_release(domain, shares_to_noise(COUNT_SHARE))))
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Run the inner solver, and take the steps from what it found."""
+        n, admitted, loss = public_count(curator), curator.domain, curator.loss
+        found = self.solver.solve(cast("Curator", Counted(curator, n)), penalty, progress)
+        assert found.estimate is not None
+        recoding, reach = self._unshrunk(found.estimate)
+        second, edge = _second_moment(curator, replace(recoding, reach=reach), n)
+        curator.recode(recoding)
+        v = recoding.recoded(found.coefficients)
+        assert v is not None
+        inside = quadratic(penalty, recoding, admitted) if penalty.strong_convexity > 0 else NoPenalty()
+        steep = STEEPNESS * loss.smoothness
+        hessian = inside.hessian
+        values, vectors = np.linalg.eigh(steep * second if hessian is None else steep * second + hessian)
+        floored = np.maximum(values, max(FLOOR * steep * edge, 1e-9 * max(float(values[-1]), 1e-300)))
+        clip = loss.lipschitz * reach
+        noise = noise_of(curator, "noisy_weighted_gradient", clip, float(curator.budget.neighbors.sum_factor)) / n
+        used = []
+        for _ in progress(range(self.n_steps)):
+            g = curator.noisy_weighted_gradient(v, clip=clip, reach=reach) / n
+            q = vectors.T @ (g if hessian is None else g + inside.gradient(v))
+            used.append(newton.filter_weights(q, floored, noise, steep * edge))
+            v = v - vectors @ (used[-1] * q)
+        curved = np.where(values >= steep * edge, values, 0.0)
+        steps = DirectionsTrace.of_steps(vectors, used, curved, noise, 1.0)
+        kept = np.prod([1.0 - curved * weights for weights in used], axis=0)
+        trace = RefinedTrace(found, steps, kept, affine(recoding, admitted)[0])
+        return Solution(recoding.coefficients(v), trace, found.estimate)
+
+    def _unshrunk(self, estimate: Estimate) -> tuple[Recoding, float]:
+        """Return the map to whitened rows that are not shrunk, and how far they count in full."""
+        assert estimate.spectrum is not None
+        length = estimate.spectrum.length
+        recoding = replace(estimate.recoding, row_norm=math.inf, reach=FARTHEST * length)
+        return recoding, min(self.reach, FARTHEST) * length
+
+    def settings(self) -> dict[str, object]:
+        """Return its public settings and the inner solver's, for the certificate."""
+        own = {name: value for name, value in asdict(self).items() if name != "solver"}
+        return {"name": self.name, **own, "solver": self.solver.settings()}
+
+
+def _second_moment(curator: "Curator", recoding: Recoding, n: float) -> tuple[Floats, float]:
+    """Return M and the edge of its noise's spectrum: shrinking rows to R weighs their squares by (R / length)^2."""
+    curator.recode(recoding, once=True)
+    clip = curator.domain.row_norm**2
+    second = curator.noisy_second_moment(clip=clip, n=n)
+    noise = noise_of(curator, "noisy_second_moment", clip, curator.budget.neighbors.sum_factor**0.5)
+    return second, noise / n * math.sqrt(2.0 * len(second))

@@ -1,0 +1,153 @@
+"""Unclipped steps after clipped ones: plan, limit without noise, neighbors, the filter, the rules of the default."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from discreet import Budget, DPLinearSVC, DPLogisticRegression
+from discreet.bounds import Domain
+from discreet.budget import Neighbors
+from discreet.errors import Unsupported
+from discreet.losses import Logistic, SmoothedHinge, Softmax, Squared
+from discreet.penalties import NoPenalty
+from discreet.solvers import GradientDescent, Refined, Whitened
+from discreet.solvers.refined import FARTHEST
+from discreet.solvers.whitened_classes import LEAST_REACH, MOST_REFINED, classes_for
+from discreet.testing import neighbor_pairs, seeded
+from tests.replaying import worst_ratio
+from tests.solvers.perturbation.cases import bounds_of, fit_of, table
+from tests.solvers.whitened.cases import opened, records_of
+
+RELATIONS = ("replace_one", "zero_out", "add_remove")
+
+
+def drawn(n=4000, seed=0, slopes=(1.6, -1.0, 0.8)):
+    """Heavy tails, so that clips and shrunk rows bias."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(-1, 1, n), rng.standard_t(3, n).clip(-8, 8) / 8, rng.random(n) < 0.1])
+    chances = 1 / (1 + np.exp(-(X @ np.asarray(slopes) - 1.0)))
+    return X, (rng.random(n) < chances).astype(int)
+
+
+def refined(n_steps=8, reach=1.25, inner=8, **settings):
+    return Refined(Whitened(GradientDescent(inner, momentum=0.7, radius=100.0), **settings), n_steps, reach)
+
+
+def model_of(solver="auto", epsilon=4.0, cls=DPLogisticRegression, **settings):
+    return cls(epsilon, 1e-6, bounds=1.0, classes=(0, 1), solver=solver, ledger=False, **settings)
+
+
+@pytest.mark.parametrize("cls", [DPLogisticRegression, DPLinearSVC])
+def test_without_noise_it_is_the_minimizer(cls):
+    """Rows beyond the reach count less, so a wide one; the inner solver alone stops short after a single step."""
+    X, y = drawn()
+    exact = model_of("gd", math.inf, cls).fit(X, y)
+    solver = refined(n_steps=300, reach=64.0, inner=1, floor=1e-9)
+    found = model_of(solver, math.inf, cls).fit(X, y)
+    alone = model_of(solver.solver, math.inf, cls).fit(X, y)
+    np.testing.assert_allclose(found.coef_, exact.coef_, atol=0.02)
+    np.testing.assert_allclose(found.intercept_, exact.intercept_, atol=0.02)
+    assert np.abs(alone.coef_ - exact.coef_).max() > 0.2
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_budget_is_spent_and_not_more(relation):
+    X, y = drawn()
+    quote = model_of(refined(), neighbors=relation).quote(X, y)
+    assert 0.999 * 4.0 <= quote.price.epsilon <= 4.0
+    own = {release.query: release for release in quote.priced.plan.releases}
+    assert (own["noisy_second_moment"].count, own["noisy_weighted_gradient"].count) == (2, 8)
+    shares = {name: r.count / r.relative_noise**2 for name, r in own.items() if name != "noisy_count"}
+    assert sum(shares.values()) == pytest.approx(1.0, rel=1e-6)
+    assert shares["noisy_weighted_gradient"] == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", ["logistic", "svc"])
+def test_fits_replay_on_neighbors(name, relation):
+    fit = fit_of(name, refined(n_steps=3, inner=3), relation, epsilon=4.0)
+    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
+    assert 0.1 < worst_ratio(fit, pairs[::6], relation) <= 1.0
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_persons_replay_on_neighbors(relation):
+    fit = fit_of("logistic", refined(n_steps=3, inner=3), relation, epsilon=4.0)
+    pairs = list(
+        neighbor_pairs(*table("logistic", "dense", groups=True), relation=relation, bounds=bounds_of("logistic"))
+    )
+    assert 0.05 < worst_ratio(fit, pairs[::6], relation) <= 1.0
+
+
+def excess(model, X, y, best):
+    margins = X @ model.coef_[0] + model.intercept_[0]
+    return float(np.mean(np.logaddexp(0, np.where(y > 0, -margins, margins)))) - best
+
+
+def test_the_bias_of_clips_goes_with_signal():
+    """At a large budget clipped steps stay off the optimum, the default does not."""
+    X, y = drawn(20_000)
+    best = excess(model_of("gd", math.inf).fit(X, y), X, y, 0.0)
+    with seeded(3):
+        clipped = excess(model_of(refined().solver, 64.0).fit(X, y), X, y, best)
+        default = excess(model_of("auto", 64.0).fit(X, y), X, y, best)
+    assert clipped > 4e-4
+    assert -1e-6 < default < clipped / 3
+
+
+def test_the_filter_keeps_the_start_where_there_is_only_noise():
+    """A hundred rows: next to what the start's own noise did, refining moves little; with signal it moves."""
+    moved = {}
+    for n, epsilon in ((100, 0.2), (20_000, 16.0)):
+        X, y = drawn(n)
+        solver, found = refined(n_steps=4), []
+        plan = solver.plan(records_of(X, y, intercept=True)[1], Logistic(), NoPenalty())
+        for seed in range(6):
+            with seeded(seed):
+                curator = opened(X, y, plan.releases, Budget(epsilon, 1e-6, "zero_out"), intercept=True)
+                end = solver.solve(curator, NoPenalty())
+            start = end.trace.before
+            found.append(np.linalg.norm((end.coefficients - start.coefficients) / start.noise))
+        moved[n] = np.median(found)
+    assert moved[100] < 0.5
+    assert moved[20_000] > 2.0
+
+
+def facts(n=20_000, p=6, **changes):
+    known = {"intercept": True, "neighbors": Neighbors.ZERO_OUT, **changes}
+    return Domain(feature_bounds=np.ones(p), row_norm=math.sqrt(p), n=n, **known)
+
+
+def test_steps_and_reach_grow_with_signal():
+    budget = Budget(1.0, 1e-12, "zero_out")
+    made = [classes_for(facts(n=n), Logistic(), budget, "full") for n in (1000, 6000, 10**5, 10**7, 10**10)]
+    assert isinstance(made[0], Whitened)
+    assert all(isinstance(one, Refined) for one in made[1:])
+    assert all(a.reach <= b.reach and a.n_steps <= b.n_steps for a, b in pairwise(made[1:]))
+    assert (made[-1].n_steps, made[-1].reach) == (MOST_REFINED, FARTHEST)
+    narrow = [classes_for(facts(n=n, p=60), Logistic(), budget, "full") for n in (35_000, 40_000)]
+    assert [one.reach for one in narrow] == [LEAST_REACH, LEAST_REACH]
+
+
+def test_what_is_not_refined():
+    budget = Budget(1.0, 1e-12, "zero_out")
+    assert isinstance(classes_for(facts(10**6), SmoothedHinge(0.5), budget, "full"), Refined)
+    assert isinstance(classes_for(facts(10**6, n_outputs=3), Softmax(3), budget, "full"), Whitened)
+    assert isinstance(classes_for(facts(10**6), Logistic(), Budget(math.inf), "full"), Whitened)
+    for loss in (Softmax(3), Squared()):
+        with pytest.raises(Unsupported, match="two classes"):
+            refined().plan(facts(n_outputs=loss.n_outputs), loss, NoPenalty())
+    with pytest.raises(Unsupported, match="shares"):
+        Refined(Whitened(GradientDescent(8)), start_share=1.0)
+
+
+def test_inference_refines_once():
+    """Effects start from the clipped steps: a second refinement would take half of their budget."""
+    X, y = drawn(20_000)
+    quote = model_of("auto", 4.0, inference="sandwich").quote(X, y)
+    own = {release.query: release.count for release in quote.priced.plan.releases}
+    assert own["noisy_second_moment"] == 1
