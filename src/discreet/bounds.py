@@ -43,7 +43,9 @@ class Bounds:
     ----------
     features : float, list of tuple, or dict
         The range of every feature: one number b for (-b, b) everywhere, a list of (low, high), or a
-        dictionary from column name to (low, high) for data frames. Values outside are clipped.
+        dictionary from column name to (low, high) for data frames. Values outside are clipped. In training
+        coordinates a feature is divided by its largest magnitude; where its range leaves out 0, it is taken from
+        the middle and divided by half the width (with an intercept, and neither ``row_norm`` nor a global scale).
     row_norm : float, default=None
         A bound on the Euclidean norm of a record in training coordinates (each feature divided by
         its own bound, the intercept's constant not counted). Longer records are shrunk onto it.

@@ -25,7 +25,7 @@ from discreet.models.solver_choice import automatic, choose_solver, fills
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers import GradientDescent, default_rules
 from discreet.solvers import whitened_defaults as rules
-from discreet.solvers.whitened_numbers import LEAST_TARGET_SIGNAL
+from discreet.solvers.whitened_numbers import LEAST_SIGNAL, LEAST_TARGET_SIGNAL
 
 LIMIT = "without noise, full gradients reach the optimum"
 COUNTS = "counts need the declared coordinates"
@@ -153,6 +153,14 @@ def test_the_form_follows_the_signal(loss, least, solver, plain, relation):
         made, _ = choose_solver("auto", a_domain(loss, count, relation=relation), loss, NoPenalty(), budget)
         assert made.settings()["name"] == ("whitened" if seen else "declared")
         assert made.settings()["solver"]["name"] == (solver if seen else plain)
+
+
+def test_many_columns_need_a_signal_of_their_own():
+    """Where a target's mean is clear, the shape of many columns may not be."""
+    budget, p = Budget(1.0, 1e-6, "zero_out"), 400
+    n = math.ceil(LEAST_SIGNAL / signal_of(1, p, "zero_out"))
+    assert rules.form_for(a_domain(Squared(), n, p), budget, numbers=True) == "full"
+    assert rules.form_for(a_domain(Squared(), n - 1, p), budget, numbers=True) == "plain"
 
 
 def test_the_form_follows_the_storage_and_the_width():

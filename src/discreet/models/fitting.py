@@ -14,7 +14,7 @@ from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.accounting.pricing import Price, remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
-from discreet.curator import Claim, PrivateData
+from discreet.curator import Claim, PrivateData, Recoding
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
@@ -224,10 +224,11 @@ def fit_model(
     def answer(_: Reservation | None) -> tuple[Any, Claim, Certify]:
         curator = data.open(priced, fit.loss, start=ready.domain.start)
         solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
-        noise = solution.noise if priced.budget.is_private else np.zeros_like(solution.coefficients)
-        spread = (None, None) if noise is None else _in_own_units(noise, data, fit)
-        found = solution.effects and _effects(solution.effects, data, fit)
-        return (*_in_own_units(solution.coefficients, data, fit), *spread, found), claim, curator.issued
+        units = _units(data, fit)
+        noise = solution.noise_in(units) if priced.budget.is_private else np.zeros_like(solution.coefficients)
+        spread = (None, None) if noise is None else _in_own_units(noise, data)
+        found = solution.effects and _effects(solution.effects, units)
+        return (*_in_own_units(units.coefficients(solution.coefficients), data), *spread, found), claim, curator.issued
 
     words = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
     try:
@@ -241,20 +242,21 @@ def fit_model(
     return Fitted.from_text(reservation.settle(fitted.text()))
 
 
-def _in_own_units(w: Floats, data: PrivateData, fit: FitSettings) -> tuple[Floats, Floats]:
-    """Training coordinates back to the user's: post-processing with declared, positive numbers, so for spreads too."""
-    columns = np.atleast_2d(w.T) * _units(data, fit)
-    intercept = columns[:, -1] if fit.fit_intercept else np.zeros(len(columns))
-    return columns[:, : data.n_columns], intercept.copy()
+def _in_own_units(w: Floats, data: PrivateData) -> tuple[Floats, Floats]:
+    """Split coefficients in the user's units into slopes, 0 for features that are declared 0, and intercepts."""
+    columns = np.atleast_2d(w.T)
+    intercept = columns[:, -1] if data.scaling.intercept else np.zeros(len(columns))
+    return columns[:, : data.n_columns] * (data.scaling.scale > 0), intercept.copy()
 
 
-def _effects(effects: Effects, data: PrivateData, fit: FitSettings) -> Effects:
-    """Effects in the user's units, residuals in the target's."""
-    return replace(effects.through(_units(data, fit)), deviation=effects.deviation * data.target_scale(fit.loss))
+def _effects(effects: Effects, units: Recoding) -> Effects:
+    """Return effects in the user's units, residuals in the target's."""
+    linear = units.coefficients(np.eye(len(effects.covariance)))
+    return replace(effects.through(linear), deviation=effects.deviation * units.target_scale)
 
 
-def _units(data: PrivateData, fit: FitSettings) -> Floats:
-    """What each coefficient is multiplied by, the intercept last where there is one."""
-    scale = np.append(data.scaling.scale, [1.0] * fit.fit_intercept)
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    return np.asarray(inverse * data.target_scale(fit.loss))
+def _units(data: PrivateData, fit: FitSettings) -> Recoding:
+    """Return the map from the user's units to training coordinates: public, so the way back is post-processing."""
+    scaling = data.scaling
+    scale = np.where(scaling.scale > 0, scaling.scale, 1.0)
+    return Recoding(scaling.center, scale, target_scale=data.target_scale(fit.loss))

@@ -186,7 +186,7 @@ class DPRidge(_DPRegressor):
         *,
         bounds: Any = None,
         target: Any = None,
-        alpha: float = 1e-3,
+        alpha: float = 1e-5,
         solver: Any = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
@@ -230,7 +230,7 @@ class DPLasso(_DPRegressor):
         *,
         bounds: Any = None,
         target: Any = None,
-        alpha: float = 1e-2,
+        alpha: float = 1e-3,
         solver: Any = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
@@ -272,7 +272,7 @@ class DPElasticNet(_DPRegressor):
         *,
         bounds: Any = None,
         target: Any = None,
-        alpha: float = 1e-2,
+        alpha: float = 1e-3,
         l1_ratio: float = 0.5,
         solver: Any = "auto",
         neighbors: str = "replace_one",
@@ -298,7 +298,8 @@ class DPHuberRegressor(_DPRegressor):
     Parameters
     ----------
     width : float, default=None
-        In units of the target; None: a tenth of the declared target range.
+        In units of the target; None: three tenths of the declared target range. Narrower ones cost on
+        skewed targets (RAND health: a gap of .69 at a tenth, .07 at three tenths, without privacy).
 
     Examples
     --------
@@ -321,7 +322,7 @@ class DPHuberRegressor(_DPRegressor):
         bounds: Any = None,
         target: Any = None,
         width: float | None = None,
-        alpha: float = 1e-3,
+        alpha: float = 1e-5,
         solver: Any = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
@@ -338,7 +339,7 @@ class DPHuberRegressor(_DPRegressor):
     def _loss(self, bounds: Bounds) -> Any:
         assert bounds.target is not None
         low, high = bounds.target
-        width = (high - low) / 10 if self.width is None else self.width
+        width = 0.3 * (high - low) if self.width is None else self.width
         return Huber(width / (max(abs(low), abs(high)) or 1.0))
 
 
@@ -375,7 +376,7 @@ class DPPoissonRegressor(_DPRegressor):
         bounds: Any = None,
         target: Any = None,
         limit: float = 5.0,
-        alpha: float = 1e-3,
+        alpha: float = 1e-5,
         solver: Any = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,

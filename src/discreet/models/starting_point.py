@@ -53,5 +53,6 @@ def in_training_units(coef: Floats, intercept: Floats, data: PrivateData, loss: 
     scale, outputs = data.target_scale(loss), loss.n_outputs
     w = coef.reshape(outputs, data.n_columns) * data.scaling.scale / scale
     if data.scaling.intercept:
-        w = np.column_stack([w, np.broadcast_to(intercept.reshape(-1), outputs) / scale])
+        middle = coef.reshape(outputs, data.n_columns) @ data.scaling.center
+        w = np.column_stack([w, (np.broadcast_to(intercept.reshape(-1), outputs) + middle) / scale])
     return np.ascontiguousarray(w[0] if outputs == 1 else w.T)

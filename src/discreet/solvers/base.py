@@ -47,10 +47,11 @@ from discreet.bounds import Domain
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
+from discreet.solvers.uncertainty.propagation import taken_back
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
-    from discreet.curator import Curator
+    from discreet.curator import Curator, Recoding
     from discreet.solvers.stage import Estimate
 
 PARTS = 20
@@ -171,6 +172,16 @@ class Solution:
         Made of public and released values, so free. None where there is no honest figure; the solver's trace says why.
         """
         return None if self.trace is None else self.trace.deviations()
+
+    def noise_in(self, units: "Recoding") -> Floats | None:
+        """Return ``noise`` for the coefficients of records before the map ``units``: the user's own.
+
+        A trace that knows how noise is correlated maps it itself; else entries are taken for independent.
+        """
+        mapped: Callable[[Recoding], Floats | None] | None = getattr(self.trace, "deviations_in", None)
+        if mapped is not None:
+            return mapped(units)
+        return None if self.noise is None else taken_back(units, np.square(self.noise))
 
 
 @dataclass(frozen=True)

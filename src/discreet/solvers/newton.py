@@ -51,7 +51,7 @@ class NewtonDescent:
         Gradients to release.
     relative_clip : float, default=1.0
         A record's gradient is clipped at this times the longest row, in standard deviations of the target.
-    floor : float, default=0.25
+    floor : float, default=0.5
         The smallest eigenvalue, in units of the noise's edge.
 
     Examples
@@ -63,7 +63,7 @@ class NewtonDescent:
 
     n_steps: int = 4
     relative_clip: float = 1.0
-    floor: float = 0.25
+    floor: float = 0.5
     name: ClassVar[str] = "newton"
     takes_moments: ClassVar[bool] = True
 

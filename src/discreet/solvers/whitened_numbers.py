@@ -12,11 +12,15 @@ and medical cost had no say.
 ``relative_clip`` S / 40 within [0.1, 0.4] half target ranges, 20 steps of 1 at most
     The noise in the intercept is 1.4 clips / S, whatever the number of steps: a clip of 0.4 is worth its bias. Steps of
     more than 1 overshoot along the constant; 10 and 40 were worse.
-``row_norm`` 0.8, ``relative_clip`` 1.05 (J/100)^(1/4), 4 Newton steps, ``floor`` 0.25
+``row_norm`` 0.8, ``relative_clip`` 1.05 (J/100)^(1/4), 4 Newton steps, ``floor`` 0.25 + 1 / sqrt(2 p)
     Rows longer than 0.8 sqrt(p) standard deviations are shrunk, residuals clipped at about one standard deviation, more
     where the noise allows (skewed targets want it). 3 to 5 steps are the same within noise. Noise is filtered by its
     likelihood in each direction (``shrinkage``). Mean gap .132 / .073 / .013 at epsilon .5 / 1 / 4 with 3 steps, a
     floor of 0.5 and rows that widen from J = 1000 on, .102 / .050 / .008 with these.
+``floor`` in more detail
+    A direction's own noise is edge / sqrt(2 p), and a step along a direction whose eigenvalue came out at less than half
+    of what it is overshoots: at 0.25 alone a table of 4 columns in ranges 30 times too wide ended at R^2 -4 at epsilon
+    4, at 0.5 at .83; 200 columns want 0.25 (melting point at epsilon 1: .27 at 0.35, .29 at 0.5).
 From J = 100 on: limits on rows times (J/100)^0.35
     So that the model tends to least squares as signal grows. RAND health, which is heavy-tailed: .196 / .091 / .014 at
     epsilon .5 / 1 / 4 from J = 1000 on, .107 / .032 / -.005 with this. Where n is private, nothing widens.
@@ -52,7 +56,8 @@ def newton_for(domain: Domain, loss: Loss, budget: Budget) -> Whitened:
     if not budget.is_private:
         inner = NewtonDescent(n_steps=4 if loss.quadratic else LIMIT_NEWTON, floor=1e-9)
     else:
-        inner = NewtonDescent(relative_clip=residual_clip(domain, budget))
+        floor = 0.25 + 1.0 / math.sqrt(2.0 * domain.n_features)
+        inner = NewtonDescent(relative_clip=residual_clip(domain, budget), floor=floor)
     wide = relaxed(domain, budget)
     shares = NUMBERS | {"target_share": min(0.3, max(0.05, 12.0 / target_signal(domain, budget)))}
     limits = {"relative_row_norm": 0.8 * wide, "lengths": LENGTHS * wide}

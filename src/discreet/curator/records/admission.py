@@ -28,10 +28,14 @@ _NARROW = 1 / 16
 
 @dataclass(frozen=True)
 class Scaling:
-    """How features become training coordinates: clip to the declared [low, high], divide by ``scale``."""
+    """How features become training coordinates: clip to the declared [low, high], subtract ``center``, over ``scale``.
+
+    Privacy: a map of one record by declared numbers. Neighboring tables stay neighbors, null records stay null.
+    """
 
     low: Floats
     high: Floats
+    center: Floats
     scale: Floats
     intercept: bool
     row_norm: float | None
@@ -40,15 +44,19 @@ class Scaling:
     @property
     def feature_bounds(self) -> Floats:
         """The largest |x_j| in training coordinates, the intercept's last."""
-        extent = np.maximum(np.abs(self.low), np.abs(self.high))
+        extent = np.maximum(np.abs(self.low - self.center), np.abs(self.high - self.center))
         bounds = np.divide(extent, self.scale, out=np.zeros_like(extent), where=self.scale > 0)
         bounds = np.ceil(bounds * self.grid.one) / self.grid.one  # as far as rounding to the grid can go
         return np.append(bounds, 1.0) if self.intercept else bounds
 
+    def centered(self, block: Floats) -> Floats:
+        """Return rows with the center subtracted; as they are, without a copy, where there is none."""
+        return np.asarray(block - self.center) if self.center.any() else block
+
     @property
     def ranges(self) -> Floats:
         """The declared (low, high) of each feature in training coordinates."""
-        ends = np.column_stack([self.low, self.high])
+        ends = np.column_stack([self.low - self.center, self.high - self.center])
         divisor = self.scale[:, None]
         return np.divide(ends, divisor, out=np.zeros_like(ends), where=divisor > 0)
 
@@ -70,10 +78,21 @@ class TargetScaling:
 
 
 def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, intercept: bool) -> Scaling:
-    """How declared ranges become training coordinates."""
+    """How declared ranges become training coordinates.
+
+    A range that leaves out 0 (years, latitudes) is centered at its middle and divided by half its width, where an
+    intercept takes the center back: penalties, clips and the lattice then see where a value is within its range, and
+    not how far the range is from 0. A range that holds 0 keeps it, so that sparse columns stay sparse. A declared
+    ``row_norm`` and a ``"global"`` scale are about the raw geometry: nothing is centered there.
+    """
     low, high = bounds.ranges(n_columns, names)
     extent = np.maximum(np.abs(low), np.abs(high))
     away = np.sign(low) * np.sign(high) > 0
+    if intercept and bounds.scale == "feature" and bounds.row_norm is None:
+        moved = away & (high > low)
+        middle = np.where(moved, low + (high - low) / 2.0, 0.0)
+        scale = np.where(moved, np.maximum(high - middle, middle - low), extent)
+        return Scaling(low, high, middle, scale, intercept, None, COARSE)
     narrow = away & (np.minimum(np.abs(low), np.abs(high)) > (1 - _NARROW) * extent)  # such as the years 1990 to 2020
     if bounds.scale == "global":
         scale, grid = np.full(n_columns, extent.max(initial=0.0)), FINE
@@ -84,7 +103,7 @@ def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, int
             "too many columns for one common scale, since the squared norm of a record must fit 62 bits:"
             " use Bounds(scale='feature') or fewer features"
         )
-    return Scaling(low, high, scale, intercept, bounds.row_norm, grid)
+    return Scaling(low, high, np.zeros(n_columns), scale, intercept, bounds.row_norm, grid)
 
 
 @dataclass(frozen=True, repr=False)
@@ -277,7 +296,7 @@ def admit(X: Any, targets: Floats, scaling: Scaling, groups: Any = None, *, stor
     rows = storage.empty((n, width), scaling.grid.dtype)
     for first, last, block in blocks(X, n, n_columns):
         part = slice(first, last)
-        encode.encode_rows(block, valid[part], *declared, rows[part], norms[part], sums[part])
+        encode.encode_rows(scaling.centered(block), valid[part], *declared, rows[part], norms[part], sums[part])
     return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage)
 
 
@@ -288,7 +307,7 @@ def encoding_of(scaling: Scaling) -> tuple[Any, ...]:
     longest = -1  # no bound but the ranges'
     if scaling.row_norm is not None:
         longest = int(min(scaling.row_norm, math.sqrt(n_columns) + 1.0) * one)
-    return scaling.low, scaling.high, inverse, one, longest, scaling.intercept
+    return scaling.low - scaling.center, scaling.high - scaling.center, inverse, one, longest, scaling.intercept
 
 
 def compressed(X: Any) -> Any:

@@ -231,7 +231,9 @@ def admit_stream(
             targets[part] = np.where(valid, found, 0.0)
             for at, features in by_rows(block.features):
                 here = slice(part.start + at.start, part.start + at.stop)
-                encode.encode_rows(features, valid[at], *declared, rows[here], norms[here], sums[here])
+                encode.encode_rows(
+                    scaling.centered(features), valid[at], *declared, rows[here], norms[here], sums[here]
+                )
                 if watch is not None:
                     watch(here.start, here.stop, features)
             if persons is not None:

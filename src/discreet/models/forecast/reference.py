@@ -31,9 +31,10 @@ def _noise_free(X: Any, y: Any, setting: Setting, solver: Any) -> Any:
 
 def _least_squares(X: Any, y: Any, held_out: Any, setting: Setting) -> Floats:
     """Ridge in training coordinates, in closed form."""
-    scale = setting.facts().scaling.scale
+    scaling = setting.facts().scaling
+    center, scale = scaling.center, scaling.scale
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     constants = int(setting.estimator.fit_intercept)
-    train, test = (np.hstack([part * inverse, np.ones((len(part), constants))]) for part in (X, held_out))
+    train, test = (np.hstack([(part - center) * inverse, np.ones((len(part), constants))]) for part in (X, held_out))
     ridge = max(setting.penalty.strong_convexity, 1e-12) * len(train)
     return np.asarray(test @ np.linalg.solve(train.T @ train + ridge * np.eye(train.shape[1]), train.T @ y))

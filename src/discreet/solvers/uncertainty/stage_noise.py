@@ -5,7 +5,7 @@ The map back is linear, w = Q v + c. Noise that is independent from coordinate t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,6 +67,16 @@ class StageTrace:
             found[-1] = np.hypot(found[-1], self.center_noise)
         return found
 
+    def deviations_in(self, units: Recoding) -> Floats | None:
+        """Return the deviations for records before the map ``units``: both maps are one."""
+        both = replace(
+            self.recoding,
+            center=units.center + units.scale * self.recoding.center,
+            scale=units.scale * self.recoding.scale,
+            target_scale=units.target_scale * self.recoding.target_scale,
+        )
+        return replace(self, recoding=both, center_noise=units.target_scale * self.center_noise).deviations()
+
     def _mapped(self) -> Floats | None:
         v, trace = self.inner.coefficients, self.inner.trace
         if isinstance(trace, DirectionsTrace):
@@ -97,6 +107,11 @@ class CalibratedTrace:
         """Return both noises together."""
         before = self.before.deviations()
         return None if before is None else np.hypot(self.share * before, self.added)
+
+    def deviations_in(self, units: Recoding) -> Floats | None:
+        """Return both noises for records before the map ``units``."""
+        before = Solution(self.added, self.before).noise_in(units)
+        return None if before is None else np.hypot(self.share * before, taken_back(units, np.square(self.added)))
 
 
 @dataclass(frozen=True)
