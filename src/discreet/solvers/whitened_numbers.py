@@ -18,8 +18,8 @@ and medical cost had no say.
     likelihood in each direction (``shrinkage``). Mean gap .132 / .073 / .013 at epsilon .5 / 1 / 4 with 3 steps, a
     floor of 0.5 and rows that widen from J = 1000 on, .102 / .050 / .008 with these.
 ``floor`` in more detail
-    A direction's own noise is edge / sqrt(2 p), and a step along a direction whose eigenvalue came out at less than half
-    of what it is overshoots: at 0.25 alone a table of 4 columns in ranges 30 times too wide ended at R^2 -4 at epsilon
+    A direction's own noise is edge / sqrt(2 p), and a step along a direction whose eigenvalue came out at less than
+    half of what it is overshoots: at 0.25 alone a table of 4 columns in ranges 30 times too wide ended at R^2 -4 at epsilon
     4, at 0.5 at .83; 200 columns want 0.25 (melting point at epsilon 1: .27 at 0.35, .29 at 0.5).
 From J = 100 on: limits on rows times (J/100)^0.35
     So that the model tends to least squares as signal grows. RAND health, which is heavy-tailed: .196 / .091 / .014 at
