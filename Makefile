@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 # tests start hundreds of processes: all of them use the bytecode of the first
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: venv demo test test-all lint format hooks bench accuracy experiments experiments-check audit docs lock clean
+.PHONY: venv demo test test-all lint format hooks bench accuracy experiments experiments-check audit docs lock release-check clean
 .DEFAULT_GOAL := test
 
 venv: $(STAMP)
@@ -86,6 +86,10 @@ lock:
 	  build/lock/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
 	mv build/constraints.txt constraints.txt
 	rm -rf build/lock
+
+# wheel and sdist in bare environments; PYTHONS="python3.11 python3.12", LOWEST=1 for the lowest declared versions
+release-check: $(STAMP)
+	.ci/release-check
 
 clean:
 	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,9 +1,4 @@
-"""A fitted model as an ONNX graph: clip, encode, multiply, link. Written directly, in single precision.
-
-A table's columns are encoded by the same cells and maps as in ``sklearn_tables.py``: a label's text is looked up in the
-table of its encoded features. A number with knots t_0 < ... < t_k is the ramps clip((x - t_i) / (t_i+1 - t_i), 0, 1),
-of which hat functions are differences.
-"""
+"""A fitted model as an ONNX graph: clip, encode, multiply, link. Written directly, in single precision."""
 
 import hashlib
 from typing import Any
@@ -13,11 +8,7 @@ import numpy as np
 from discreet import __version__
 from discreet.errors import MissingExtra
 from discreet.models.export.final_step import log_limit
-from discreet.models.export.sklearn_tables import encoded_cells
-from discreet.models.export.spellings import OTHER_TEXT, spellings
 from discreet.models.fitting import declared
-from discreet.schema.cell_meaning import codes_of
-from discreet.schema.columns import Number
 from discreet.typing import Floats
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
@@ -74,7 +65,9 @@ def onnx_model(model: Any) -> Any:
     graph, fitted = Graph(onnx), getattr(model, "estimator_", model)
     coef, intercept = np.atleast_2d(fitted.coef_), np.atleast_1d(fitted.intercept_)
     if hasattr(model, "schema_"):
-        features = _encoded_columns(graph, model.schema_)
+        from discreet.models.export.onnx_tables import encoded_columns
+
+        features = encoded_columns(graph, model.schema_)
     else:
         names = getattr(model, "feature_names_in_", None)
         low, high = (np.asarray(end) for end in declared(model.bounds).ranges(model.n_features_in_, names))
@@ -127,49 +120,3 @@ def _outputs(graph: Graph, onnx: Any, fitted: Any, margins: str) -> list[Any]:
         return [label, value_info("probabilities", types.FLOAT, [None, len(classes)])]
     graph.add("Identity", margins, out="scores")
     return [label, value_info("scores", types.FLOAT, [None, 1 if len(classes) == 2 else len(classes)])]
-
-
-def _encoded_columns(graph: Graph, schema: Any) -> str:
-    """Add the encoded features of a table's columns and of their products."""
-    found = {
-        name: _number(graph, schema, name) if isinstance(kind, Number) else _labels(graph, schema, name)
-        for name, kind in schema.columns.items()
-    }
-    parts = [name for name, _ in found.values()]
-    for group in schema.interactions:
-        product, width = found[group[0]]
-        for name in group[1:]:
-            other, size = found[name]
-            left = graph.add("Unsqueeze", product, graph.constant([2]))
-            right = graph.add("Unsqueeze", other, graph.constant([1]))
-            width *= size
-            product = graph.add("Reshape", graph.add("Mul", left, right), graph.constant([-1, width]))
-        parts.append(product)
-    return graph.add("Concat", *parts, axis=1)
-
-
-def _labels(graph: Graph, schema: Any, name: str) -> tuple[str, int]:
-    texts = spellings(schema.columns[name], schema.missing_texts)
-    table = encoded_cells(schema, name, [*texts.values(), OTHER_TEXT])
-    codes = graph.add("LabelEncoder", graph.input(name, 1, text=True), domain="ai.onnx.ml", keys_strings=list(texts),
-                      values_int64s=list(range(len(texts))), default_int64=len(texts))  # fmt: skip
-    rows = graph.add("Gather", graph.constant(table), codes, axis=0)
-    return graph.add("Squeeze", rows, graph.constant([1])), table.shape[1]
-
-
-def _number(graph: Graph, schema: Any, name: str) -> tuple[str, int]:
-    """Add the ramps between knots, 0 where nothing is there, and from them the encoded features."""
-    kind = schema.columns[name]
-    places = np.array([kind.limits[0], *kind.knots, kind.limits[1]])
-    x = graph.input(name, 1)
-    absent = graph.add("Or", graph.add("IsNaN", x), graph.add("IsInf", x))
-    for code in codes_of(frozenset(schema.missing_texts)):
-        absent = graph.add("Or", absent, graph.add("Equal", x, graph.constant([code])))
-    ramps = graph.share(x, places[:-1], places[1:])
-    ramps = graph.add("Where", absent, graph.constant([0.0]), ramps)
-    one = graph.add("Cast", absent, to=1)
-    at_knots, nothing = encoded_cells(schema, name, places.tolist()), encoded_cells(schema, name, [None])[0]
-    # encoded = value at the low end + steps along the ramps, and for nothing what stands for it
-    steps = np.vstack([np.diff(at_knots, axis=0), nothing - at_knots[0]])
-    features = graph.add("Concat", ramps, one, axis=1)
-    return graph.add("Gemm", features, graph.constant(steps), graph.constant(at_knots[0])), len(nothing)
