@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written next to their place, told to the disk, then put there.
+"""Files that are there whole or not at all: written next to their place, flushed to the disk, then put there.
 
 What a process that is killed leaves behind, the next one removes that writes to the same folder. It must never remove
 what a living process is writing, nor anything that discreet did not make. So:

@@ -1,6 +1,6 @@
 """Small matrices on one thread.
 
-Threads of a BLAS library keep spinning for some milliseconds after each call. Where matrices are small that buys
+Threads of a BLAS library keep spinning for some milliseconds after each call. Where matrices are small that gains
 nothing, and the spinning threads take the cores from passes over records.
 """
 

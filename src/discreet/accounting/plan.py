@@ -92,7 +92,7 @@ class Release:
         return math.ceil(Fraction(self.sampling_probability) * SAMPLING_DENOMINATOR)
 
     def event(self, noise_multiplier: float, *, pure: bool) -> Event:
-        """What the release costs when the plan's noise multiplier is this one."""
+        """Return what the release costs at this noise multiplier of the plan."""
         if noise_multiplier == 0:
             return NonPrivate()
         scaled = noise_multiplier * self.relative_noise
@@ -165,11 +165,11 @@ class Plan:
         return any(release.count and release.sampling_numerator < SAMPLING_DENOMINATOR for release in self.releases)
 
     def multiplier_for(self, budget: Budget) -> float | None:
-        """The noise multiplier, where it does not have to be searched for."""
+        """Return the noise multiplier, where it does not have to be searched for."""
         return None
 
     def events(self, noise_multiplier: float, *, pure: bool) -> tuple[Event, ...]:
-        """The events at a noise multiplier: Gaussian, or Laplace where ``pure``; 0 means no privacy."""
+        """Return the events at a noise multiplier: Gaussian, or Laplace where ``pure``; 0 means no privacy."""
         asked = (release for release in self.releases if release.count)
         assumed = (TotalVariation(self.assumed_distance),) if self.total_variation and noise_multiplier else ()
         return (*(release.event(noise_multiplier, pure=pure) for release in asked), *assumed)
@@ -202,7 +202,7 @@ class AdaptivePlan(Plan):
         object.__setattr__(self, "papers_total", papers_total)
 
     def total(self, budget: Budget) -> float:
-        """The rho that may be spent in all: infinite where there is no privacy."""
+        """Return the rho that may be spent in all: infinite where there is no privacy."""
         if not budget.is_private:
             return math.inf
         if budget.is_pure:
@@ -211,12 +211,12 @@ class AdaptivePlan(Plan):
         return rule(budget.epsilon, budget.delta)
 
     def multiplier_for(self, budget: Budget) -> float:
-        """That of one Gaussian answer for the whole total: 1/sqrt(2 rho); 0 without privacy."""
+        """Return that of one Gaussian answer for the whole total: 1/sqrt(2 rho); 0 without privacy."""
         total = self.total(budget)
         return 0.0 if math.isinf(total) else math.sqrt(0.5 / total)
 
     def events(self, noise_multiplier: float, *, pure: bool) -> tuple[Event, ...]:
-        """The whole run is one zCDP event, whatever is asked."""
+        """Return the whole run as one zCDP event, whatever is asked."""
         if noise_multiplier == 0:
             return (NonPrivate(),)
         return (ZCDP(rdp.zcdp_of_gaussian(noise_multiplier) * (1 + 2.0**-50)),)  # the rounding of two roots, upwards

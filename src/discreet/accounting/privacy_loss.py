@@ -6,7 +6,7 @@ mechanism here is a *survival bound* S(t) >= P(W > t). Let U >= 0 have the survi
 * delta(epsilon) = E(1 - e^{epsilon-W})_+ <= E(1 - e^{epsilon-U})_+ for every real epsilon, since
   w -> (1 - e^{epsilon-w})_+ does not decrease;
 * E e^{-U} <= E e^{-W} <= 1, so that U is the privacy loss of a pair of laws: P' is the law of U, and Q' has the
-  density e^{-U} beside it and the missing mass where P' has none. By the line above this pair dominates both
+  density e^{-U} next to it and the missing mass where P' has none. By the line above this pair dominates both
   directions, and dominating pairs compose, adaptively (Zhu, Dong and Wang 2022).
 
 Write f for a function of the loss that does not decrease, such as (1 - e^{epsilon-t})_+. Then, for any x,
@@ -129,7 +129,7 @@ class LossBound:
         return min(1.0, total * _MARGIN)
 
     def epsilon_of(self, delta: float, mu: float = 0.0) -> float:
-        """The smallest epsilon with this delta, with mu-GDP beside it; rounded up, infinite beyond 1e6."""
+        """The smallest epsilon with this delta, with mu-GDP in addition; rounded up, infinite beyond 1e6."""
 
         def over(epsilon: float) -> float:
             return math.log(max(self.delta_with_gaussian(epsilon, mu), 1e-320) / delta)
@@ -228,7 +228,7 @@ def _log_tail_moments(powers: Floats, tail: Tail, x: float) -> Floats:
     """log of theta times the integral over t > x of e^{theta t} P(G > t - shift), by parts.
 
     With z = z(x) and m(u) = Phi(u)/phi(u) it is e^{theta x} phi(z) [m(theta mu - z) - m(-z)]; where m would
-    overflow, its second term is nothing beside the first and is left out, which is the safe side.
+    overflow, its second term is nothing next to the first and is left out, which is the safe side.
     """
     z = float(tail.scores(np.array([x]))[0])
     there = powers * tail.mu - z

@@ -1,4 +1,4 @@
-"""The picture of an audit: the scores of both sides, and the bound beside the claim."""
+"""The picture of an audit: the scores of both sides, and the bound next to the claim."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""``Audit``: what an audit tried, what it found beside what was claimed, and its verdict."""
+"""``Audit``: what an audit tried, what it found next to what was claimed, and its verdict."""
 
 import json
 import math
@@ -89,7 +89,7 @@ class Audit:
         return REFUTED if self.refuted else NOT_REFUTED
 
     def to_json(self) -> str:
-        """Everything but the scores, as JSON."""
+        """Return everything but the scores, as JSON."""
         stored = asdict(self)
         del stored["sides"]
         stored["claimed"] = self.claimed if math.isfinite(self.claimed) else "inf"
@@ -112,7 +112,7 @@ class Audit:
         return "\n".join(lines)
 
     def figure(self, path: str | Path) -> Path:
-        """A picture of the runs' scores on both sides, and of the bound beside the claim (needs matplotlib)."""
+        """Draw the runs' scores on both sides, and the bound next to the claim (needs matplotlib)."""
         from discreet.audit.audit_figure import draw
 
         return draw(self, Path(path))

@@ -155,7 +155,7 @@ def _release(count: int, mechanism: str) -> Release:
 
 
 def _releases(side: Sample, count: int, mechanism: str, single: PricedPlan) -> Floats:
-    """Noisy sums of the side's clipped gradients, one row a release, all at the same noise."""
+    """Noisy sums of the side's clipped gradients, one row per release, all at the same noise."""
     bounds = Bounds(features=1.0, classes=(0, 1), n=None)
     plan = _AtNoise([_release(count, mechanism)], single.noise_multiplier)
     data = PrivateData(side.X, side.y, bounds, fit_intercept=False, ledger=False)

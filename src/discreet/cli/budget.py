@@ -49,7 +49,7 @@ def init(
 ) -> None:
     """Make a new, empty ledger. Nothing is overwritten.
 
-    A file gets a key beside it (ADDRESS.key), readable by its owner only, by which the same records are recognized
+    A file gets a key next to it (ADDRESS.key), readable by its owner only, by which the same records are recognized
     under another name. Keep both where those who fit models can reach them through discreet's fits alone, and back
     them up together: an older copy of a ledger has forgotten what was released since.
 
@@ -95,7 +95,7 @@ def grant(
 ) -> None:
     """Register a data set with a cap, or change the cap's epsilon.
 
-    The cap holds for everything that is ever released of the data, by whomever, in whatever order: not for a fit, a
+    The cap holds for everything that is ever released of the data, by anyone, in any order: not for a fit, a
     month or a user. Fits are composed, so that many of them cost less than the sum of their epsilons.
 
     Only epsilon can be changed later. To lower it below what is spent is refused. To raise it makes the guarantee that
@@ -131,7 +131,7 @@ def divide(
 ) -> None:
     """Declare disjoint parts of a data set, each with the cap of the whole.
 
-    Whoever is in one part is in no other, so that what is released of one part costs the others nothing; what is
+    Anyone who is in one part is in no other, so that what is released of one part costs the others nothing; what is
     released of the whole is charged to every part. Fits name the part instead of the whole. There is no way back.
 
     It is your declaration, and nothing checks it. It is right where the part follows from who somebody is: hospitals
@@ -230,7 +230,7 @@ def _show(ledger: "Ledger", dataset: str | None, as_json: bool) -> None:
 
 
 def _notices(ledger: "Ledger") -> "list[Notice]":
-    """None where the database keeps them from whoever asks: they are the owner's."""
+    """None where the database keeps them from the one who asks: they are the owner's."""
     try:
         return ledger.notices()
     except LedgerError:

@@ -1,4 +1,4 @@
-"""The ledger that is used where none is named, written into the configuration file beside what else is there."""
+"""The ledger that is used where none is named, written into the configuration file next to what else is there."""
 
 import json
 import os

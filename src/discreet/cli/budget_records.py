@@ -94,7 +94,7 @@ def export(
     file: Annotated[Path, typer.Argument(help="Where to write; - for stdout. A file that exists is not touched.")],
     ledger: Address = None,
 ) -> None:
-    """Write all entries as JSON lines, for whoever wants to check the chain without discreet.
+    """Write all entries as JSON lines, for anyone who wants to check the chain without discreet.
 
     A line has the fields that are hashed, in their order, and the hash. The hash is SHA-256 of the JSON list of the
     other values, without spaces; `prev` is the hash of the line before, 64 zeros for the first.

@@ -55,7 +55,7 @@ class OneLineErrors(TyperGroup):
             typer.echo("discreet: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
-            if isinstance(error, BrokenPipeError):  # whoever read the output has enough: typer's to handle
+            if isinstance(error, BrokenPipeError):  # the reader of the output has enough: typer's to handle
                 raise
             _fail(_of_the_system(error), UNSERVED, error)
         except MemoryError as error:

@@ -133,7 +133,7 @@ def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
 
 
 def _fitted(model: "TableModel", source: Any, out: Path, charge_id: str | None, title: str) -> "TableModel":
-    """The fit in its folder; who interrupts it is told what there is of it, and that the charge stays."""
+    """The fit in its folder; an interruption reports what there is of it, and that the charge stays."""
     try:
         return _made(model, source, out, charge_id, title)
     except (KeyboardInterrupt, SystemExit) as end:
@@ -163,7 +163,7 @@ def _made(model: "TableModel", source: Any, out: Path, charge_id: str | None, ti
 def _page(model: "TableModel", title: str, stopped: list[BaseException]) -> dict[str, str]:
     """The report; nothing where it cannot be made: a model that is paid for is not lost for it.
 
-    Who interrupts it is told so, once the model is written: ``stopped`` keeps the interruption until then.
+    An interruption is reported once the model is written: ``stopped`` keeps the interruption until then.
     """
     from discreet.models.model_folder import REPORT
     from discreet.report.table_report import report_of

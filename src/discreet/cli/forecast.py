@@ -162,7 +162,7 @@ def _print(found: "Forecast", plot: Path | None, console: "Console") -> None:
     for over, title in titles.items():
         names, rows = found.table(over=over)
         table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, pad_edge=False)
-        for name in names[:-2]:  # the plan's numbers are told for the one that was asked about
+        for name in names[:-2]:  # the plan's numbers are shown for the one that was asked about
             table.add_column(name, justify="right", no_wrap=True)
         for row, text in zip(found.over_epsilon if over == "epsilon" else found.over_n, rows, strict=True):
             table.add_row(*text[:-2], style="bold green" if row is found.asked else None)

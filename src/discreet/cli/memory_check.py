@@ -1,4 +1,4 @@
-"""How much memory and disk a fit will take: told, and refused where it is not there, before anything is charged."""
+"""How much memory and disk a fit will take: printed, and refused where it is not there, before anything is charged."""
 
 from typing import TYPE_CHECKING, Any
 

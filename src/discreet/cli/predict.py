@@ -23,7 +23,7 @@ def predict(
         bool, typer.Option("--probabilities", "-p", help="Also the probability of each class.")
     ] = False,
     keep: Annotated[
-        list[str] | None, typer.Option("--keep", "-k", help="A column to copy beside each prediction, such as an id.")
+        list[str] | None, typer.Option("--keep", "-k", help="A column to copy next to each prediction, such as an id.")
     ] = None,
 ) -> None:
     """Predict new rows with a private model, one line of the result a row, in their order.

@@ -64,9 +64,9 @@ def tune(
 ) -> None:
     """Choose among candidates with a guarantee for the whole: fits, scores and the choice.
 
-    A secret, random number of runs: each draws a candidate by lot, fits it on one part of the records and scores it on
-    the rest, with noise. Only the best model leaves, in a folder as `discreet fit` writes it. Its certificate has the
-    total price.
+    A secret, random number of runs: each draws a candidate at random, fits it on one part of the records and scores it
+    on the rest, with noise. Only the best model leaves, in a folder as `discreet fit` writes it. Its certificate has
+    the total price.
 
     The table and its schema are those of `discreet fit`. The settings list parameters to try; every combination is a
     candidate:

@@ -12,7 +12,7 @@ from discreet.errors import DiscreetError
 
 ALL = "all but what the fit itself released"
 PARTLY = "releases, budget, unit and relation"
-ONLY_PARTLY = f"its entry was not told the certificate: only {PARTLY} were compared"
+ONLY_PARTLY = f"its entry does not know the certificate: only {PARTLY} were compared"
 
 
 def verify(

@@ -10,7 +10,7 @@ from discreet import __version__
 from discreet.cli.options import AsJson, echo_json
 
 TRUSTED = ("numpy", "scipy", "numba", "scikit-learn", "dp-accounting")
-"""What a guarantee rests on besides discreet itself."""
+"""What a guarantee rests on, in addition to discreet itself."""
 
 
 def version(

@@ -39,7 +39,7 @@ class Claim:
 
 
 def promise(priced: PricedPlan, facts: Mapping[str, Any], claim: Claim) -> Certificate:
-    """Return the certificate as far as it is known before records are read: what a ledger is told to expect."""
+    """Return the certificate as far as it is known before records are read: what a ledger is to expect."""
     entropy, reasons = current_entropy(), claim.idealized
     return Certificate.of(
         priced,

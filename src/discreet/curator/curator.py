@@ -388,7 +388,7 @@ class Curator:
             self._session.filter.round += 1
 
     def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
-        """What may be claimed of anything computed from this curator's answers."""
+        """Return what may be claimed of anything computed from this curator's answers."""
         return self.issued(promise(self.priced, self._facts, Claim(model, solver, notes)), self.reservation)
 
     def issued(self, promised: Certificate, reservation: Reservation | None) -> Certificate:

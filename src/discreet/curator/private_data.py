@@ -115,7 +115,7 @@ class PrivateData:
         return made
 
     def public_n(self, neighbors: Neighbors) -> int | None:
-        """The number of records (persons): read where neighbors agree on it, else only as declared."""
+        """Return the number of records (persons): read where neighbors agree on it, else only as declared."""
         if neighbors.n_is_public not in self.__n:
             self.__n[neighbors.n_is_public] = self.__count(neighbors)
         return self.__n[neighbors.n_is_public]
@@ -139,7 +139,7 @@ class PrivateData:
         return n
 
     def domain(self, neighbors: Neighbors, loss: Loss) -> Domain:
-        """What is public of the records in training coordinates."""
+        """Return what is public of the records in training coordinates."""
         bounds = self.scaling.feature_bounds
         implied = math.sqrt(float(np.sum(bounds**2)))
         longest = self.scaling.row_norm
@@ -310,7 +310,7 @@ class PrivateData:
         )
 
     def target_scale(self, loss: Loss) -> float:
-        """What a numeric target is divided by: its declared bound, except where the link is a logarithm."""
+        """Return what a numeric target is divided by: its declared bound, except where the link is a logarithm."""
         if loss.task == "classification" or loss.log_link:
             return 1.0
         low, high = self.__target_range()

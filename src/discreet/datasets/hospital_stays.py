@@ -65,7 +65,7 @@ class Table:
     bounds: Bounds
 
     def rows(self, first: int, last: int) -> "Table":
-        """The rows from ``first`` to ``last - 1``."""
+        """Return the rows from ``first`` to ``last - 1``."""
         return Table(self.X[first:last], self.y[first:last], self.names, self.bounds)
 
 

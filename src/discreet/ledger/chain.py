@@ -1,4 +1,4 @@
-"""Entries, each bound to the one before by its hash: whoever changes one changes every hash after it."""
+"""Entries, each bound to the one before by its hash: changing one changes every hash after it."""
 
 import hashlib
 import json

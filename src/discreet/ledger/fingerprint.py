@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 SKETCH = 256
 NOTICEABLE = 0.1
-"""The share of a table's rows in another one from which on the owner is told."""
+"""The share of a table's rows in another one from which on the owner is notified."""
 _RANGE = 2**64
 
 
@@ -79,5 +79,5 @@ class Notice:
             )
         return (
             f"about {self.share:.0%} of the records of a fit charged to {self.dataset!r} are in {self.other!r} too: "
-            "whoever is in both is protected by neither cap alone"
+            "anyone who is in both is protected by neither cap alone"
         )

@@ -115,9 +115,9 @@ class Ledger(Statements):
         delta : float, default=None
             Of the cap. Without a delta only pure budgets are admitted. It cannot be changed.
         neighbors : str, default=None
-            The relation of the guarantee: ``"replace_one"`` unless told. It cannot be changed.
+            The relation of the guarantee: ``"replace_one"`` by default. It cannot be changed.
         unit : {"record", "person"}, default=None
-            Whom it protects: ``"record"`` unless told. It cannot be changed.
+            Whom it protects: ``"record"`` by default. It cannot be changed.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Ledger(Statements):
     def divide(self, dataset: str, parts: Sequence[str]) -> list[Account]:
         """Declare disjoint parts of a data set, each with an account: what is spent on one costs the others nothing.
 
-        Whoever is in one part is in no other, so that only charges to that part and to the whole concern them
+        Anyone who is in one part is in no other, so that only charges to that part and to the whole concern them
         (parallel composition). It is the owner's declaration. It holds where the part follows from who somebody is;
         where it follows from a value in the record, exchanging the record may move it, so that ``replace_one`` and
         ``zero_out`` would have to count two parts: divide such data under ``add_remove`` only.
@@ -196,7 +196,7 @@ class Ledger(Statements):
             if whole.parent is not None:
                 raise LedgerError("a part cannot be divided: declare finer parts of the whole")
             if len(rows.family(at, whole.name)) > 1:
-                raise LedgerError("the data set is divided already: whoever were in parts of both would have two caps")
+                raise LedgerError("the data set is divided already: people in parts of both would have two caps")
             made = []
             for name in map(name_of, parts):
                 if rows.account(at, name) is not None:
@@ -343,7 +343,7 @@ class Ledger(Statements):
 
 _UNPRICED = (
     "this fit has no price in the data set's account: fit with delta=0 (a pure budget) where the cap has no delta, and "
-    "without an approximate sampler beside other fits. Nothing was charged, no record was read"
+    "without an approximate sampler next to other fits. Nothing was charged, no record was read"
 )
 
 

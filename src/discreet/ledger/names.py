@@ -1,7 +1,7 @@
 """Names of data sets and of charges: what looks the same is the same, in one place.
 
 A name is an account, and a second account for the same people is a second budget. So names are brought into Unicode's
-composed form (NFC), and what cannot be told apart by eye is refused:
+composed form (NFC), and what cannot be distinguished by eye is refused:
 
 - blanks at an end, two blanks in a row, and blanks other than the ordinary one;
 - control and format characters (tabs, zero-width spaces, marks of writing direction), private and unassigned ones;

@@ -60,7 +60,7 @@ def _driver() -> Any:
 def grants_for(role: str) -> list[str]:
     """The statements by which the ledger's owner lets a role charge fits, and nothing else.
 
-    The role can neither change a cap, an account or an entry, nor take back a charge. Whoever holds it reads the key
+    The role can neither change a cap, an account or an entry, nor take back a charge. Anyone who holds it reads the key
     and the fingerprints, which fits compare records with: it is for the machines that read the records. It can also
     spoil the ledger by entries that no ledger writes: they cannot overspend, and ``verify`` finds them.
     """
@@ -112,7 +112,7 @@ class PostgresStore:
 
     @property
     def open_address(self) -> str | None:
-        """The URL with its options and without its secrets, for other processes; None where that cannot be told."""
+        """The URL with its options and without its secrets, for other processes; None where that cannot be known."""
         found = _URL.fullmatch(self._url)
         if found is None:
             return None

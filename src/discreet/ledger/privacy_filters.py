@@ -1,6 +1,6 @@
 """What a fit costs an account, in whole numbers: the filters that a cap is kept in over a lifetime.
 
-An account outlives any one fit, and whoever plans the next fit has seen the last one's model. Composition of a fixed
+An account outlives any one fit, and those who plan the next fit have seen the last one's model. Composition of a fixed
 list does not cover that; a *filter* does, which refuses whatever would cross a limit fixed in advance. Four are kept
 side by side, each with a share of the cap's delta:
 
@@ -15,7 +15,7 @@ filter         share   it is one because
 
 A fit is granted while at least one filter is within its cap.
 
-*Theorem.* All that is ever released on the account together is (epsilon, delta)-DP, whoever chooses what.
+*Theorem.* All that is ever released on the account together is (epsilon, delta)-DP, no matter who chooses what.
 *Proof.* Let Y be the transcript, refusals included, and l(Y) the first filter that ends within its cap. What was
 spent never falls, so that this filter was within its cap all along: on {l(Y) = l} the transcript is that of the
 process Y_l which obeys filter l alone, and Y_l is (epsilon, share_l delta)-DP. Let S_l be the

@@ -63,7 +63,7 @@ class Reservation:
         return release if self.charge_id is None else self.ledger.settle(self.charge_id, release)
 
     def abandon(self) -> None:
-        """The run failed. The charge stands, and cannot be tried again under its id."""
+        """Mark the run as failed. The charge stands, and cannot be tried again under its id."""
         if self.charge_id is not None:
             self.ledger.abandon(self.charge_id)
 
@@ -78,6 +78,6 @@ def settled(reservation: Reservation | None) -> Iterator[None]:
         yield
     except Exception:
         if reservation is not None:
-            with suppress(LedgerError):  # what went wrong first is what is told
+            with suppress(LedgerError):  # what went wrong first is what is reported
                 reservation.abandon()
         raise

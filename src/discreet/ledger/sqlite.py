@@ -160,7 +160,7 @@ def _code(error: BaseException) -> int:
 
 
 class SQLiteStore:
-    """A ledger file; its key lies beside it, both readable by their owner only."""
+    """A ledger file; its key lies next to it, both readable by their owner only."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path).expanduser().absolute()
@@ -186,7 +186,7 @@ class SQLiteStore:
         return real.with_name(real.name + ".key")
 
     def create(self, name: str, key: bytes) -> None:
-        """Make the file, whole or not at all, and its key beside it. Nothing is overwritten."""
+        """Make the file, whole or not at all, and its key next to it. Nothing is overwritten."""
         path = self._real
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -85,7 +85,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         warn_of_a_column(y)
 
     def _told(self, bounds: Bounds, loss: Loss) -> FitSettings:
-        """Return what a fit is told in addition to its records."""
+        """Return the settings of a fit, in addition to its records."""
         penalty = penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0))
         told = {name: getattr(self, name) for name in _SETTINGS}
         told |= {name: getattr(self, name) for name in _INFERENCE if hasattr(self, name)}

@@ -63,7 +63,7 @@ def warn_of_autolog() -> None:
 def warn_of_repeated_fits(ledger: Any, dataset: str | None) -> None:
     """Warn where a fit without a ledger runs inside a search: once per search and process, at the search's caller.
 
-    A search that is a function, such as ``cross_val_score``, and a task of a worker process are told apart by the line
+    A search that is a function, such as ``cross_val_score``, and a task of a worker process are recognized by the line
     that called them. ``ledger=False`` declares that nothing has to be charged, and is silent.
     """
     search = _outermost_search()

@@ -42,7 +42,7 @@ ADVICE: dict[str, str] = {
     "standardize": _SCALE,
     "copy_X": "records are never changed: leave it out",
     "warm_start": "every fit is priced by itself; from a released model: start=(model.coef_, model.intercept_)",
-    "multi_class": "more than two classes are told apart by softmax: leave it out",
+    "multi_class": "more than two classes are fitted by softmax: leave it out",
     "dual": "leave it out, and see the solvers",
     "intercept_scaling": "the intercept is a constant feature: leave it out",
     "positive": "pass a penalty where the model takes one, penalty=Box(0, 10)",

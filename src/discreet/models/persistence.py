@@ -55,7 +55,7 @@ _EFFECTS = "effects.npy"
 _LATER = {"inference", "cov_type", "start"}
 """Parameters that models of earlier versions were saved without: they have their defaults."""
 _DRAWS = "draws.npy"
-_CONTENTS = (  # what an archive may hold beside its header
+_CONTENTS = (  # what an archive may hold next to its header
     set(_ARRAYS),
     {*_ARRAYS, *_NOISE},
     {*_ARRAYS, _EFFECTS},

@@ -1,4 +1,4 @@
-"""The promise as mathematics: MathML, which browsers draw by themselves, with the same in plain text beside it."""
+"""The promise as mathematics: MathML, which browsers draw by themselves, with the same in plain text next to it."""
 
 import math
 from html import escape

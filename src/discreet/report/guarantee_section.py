@@ -49,7 +49,7 @@ def promise(certificate: Certificate) -> list[str]:
         f"Take any one {one} that the model was trained on. If {its} {_CHANGED[certificate.neighbors]}, "
         f"no set of models would have become more than {factor:.3g} times as likely, nor as unlikely, as it "
         f"was{slack}.",
-        "So whoever sees the model, knows all the other rows and has any amount of time learns little about this one. "
+        "So anyone who sees the model, knows all other rows and has any amount of time learns little about this one. "
         "The promise does not say that the model is accurate, nor that nothing can be learned about people in general.",
         "It rests on the facts that the certificate lists as public. They were declared, not measured.",
     ]

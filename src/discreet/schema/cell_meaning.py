@@ -63,7 +63,7 @@ def position_of(cell: Any, labels: Sequence[Label], missing: frozenset[str] = fr
 
 
 def are_numbers(labels: Sequence[Label]) -> bool:
-    """Whether labels are told apart as numbers; else as texts."""
+    """Whether labels are compared as numbers; else as texts."""
     return all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in labels)
 
 

@@ -1,7 +1,7 @@
 """How much a schema may say: bounds on a file that somebody else may have written, so that reading it stays quick.
 
-They are far above what a linear model can use, and they are told before anything is made of the file. TOML's own parser
-takes a time and a memory that grow with the square of a dotted key's length, and fails on deep nesting.
+They are far above what a linear model can use, and they are checked before anything is made of the file. TOML's own
+parser takes a time and a memory that grow with the square of a dotted key's length, and fails on deep nesting.
 """
 
 import re

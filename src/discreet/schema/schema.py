@@ -50,7 +50,7 @@ class Schema:
     missing_texts : tuple of str
         Texts that mean that nothing is there.
     separator : str, default=None
-        Between the cells of a CSV file; None: told by the header.
+        Between the cells of a CSV file; None: inferred from the header.
     undeclared : tuple of str, default=()
         Columns of a draft of which nothing is declared yet.
     open_target : str, default=None

@@ -126,7 +126,7 @@ def refusal(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, cov_ty
         return "cov_type='model' trusts a likelihood, which Huber's loss has not: use cov_type='robust'"
     if cov_type == "cluster" and not domain.grouped:
         return "cov_type='cluster' needs persons: pass groups, or name the person in the schema"
-    if domain.n is None or sharpness(domain, budget) >= LEAST_SHARPNESS:  # what noise hides is told afterwards
+    if domain.n is None or sharpness(domain, budget) >= LEAST_SHARPNESS:  # what noise hides is reported afterwards
         return None
     factor = LEAST_SHARPNESS / sharpness(domain, budget)
     return (

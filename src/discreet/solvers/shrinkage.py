@@ -21,7 +21,7 @@ ROUNDS = 60
 def posterior_weights(q: Floats, values: Floats, noise: float, clear: Booleans | None = None) -> Floats:
     """Return d with E[w | q] = d q; ``values`` are l, and the mixture is learned where ``clear`` holds.
 
-    Where nothing is clear, nothing can be told from noise: d is 0. Without noise it is 1 / l.
+    Where nothing is clear, nothing can be distinguished from noise: d is 0. Without noise it is 1 / l.
     """
     if noise == 0:
         return np.asarray(1.0 / values)

@@ -15,7 +15,7 @@ Elsewhere:
 Everything fitted in these contexts is stamped NOT PRIVATE, and findings may name what they found:
 use synthetic data.
 
-Names are imported when they are first used: pytest loads the plug-in beside this file wherever discreet is installed,
+Names are imported when they are first used: pytest loads the plug-in next to this file wherever discreet is installed,
 and must not pay for a compiler that nobody asked for.
 """
 

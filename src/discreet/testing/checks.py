@@ -126,12 +126,12 @@ class Privacy:
         return found
 
     def replay(self, fit: Fit, X: Any, y: Any, groups: Any = None, *, bounds: Bounds, **settings: Any) -> Audit:
-        """``discreet.audit.replay`` of any fit through discreet's curator, which must not be refuted."""
+        """Run ``discreet.audit.replay`` on any fit through discreet's curator; fail if it is refuted."""
         __tracebackhide__ = True
         return self.require(audit.replay(fit, X, y, groups, bounds=bounds, **settings))
 
     def transcript(self, fit: Fit, data: Sequence[Any], neighbor: Sequence[Any], **settings: Any) -> Audit:
-        """``discreet.audit.transcript``, which must not be refuted; at a confidence that suits tests."""
+        """Run ``discreet.audit.transcript`` at a confidence that suits tests; fail if it is refuted."""
         __tracebackhide__ = True
         given = {"runs": RUNS, "confidence": CONFIDENCE, **settings}
         return self.require(audit.transcript(fit, data, neighbor, **given))
@@ -146,7 +146,7 @@ class Privacy:
         delta: float = 0.0,
         **settings: Any,
     ) -> Audit:
-        """``discreet.audit.model`` of anybody's fit function, which must not be refuted."""
+        """Run ``discreet.audit.model`` on anybody's fit function; fail if it is refuted."""
         __tracebackhide__ = True
         given = {"runs": 10 * RUNS, "confidence": CONFIDENCE, **settings}
         return self.require(audit.model(fit, data, neighbor, epsilon=epsilon, delta=delta, **given))

@@ -3,7 +3,7 @@
 The exponential mechanism for empirical risk releases one such draw. All but the last sampler here are
 exact in real arithmetic, by one argument: if ``lower <= E`` on the support, then a point drawn with
 density proportional to exp(-lower) and kept with probability exp(-(E - lower)) has the law pi, whatever
-the quality of ``lower`` (a bad one only wastes tries). ``langevin_chain`` is approximate: whoever
+the quality of ``lower`` (a bad one only wastes tries). ``langevin_chain`` is approximate: anyone who
 releases its draw must state the total-variation distance as an assumption.
 
 How many tries a draw takes depends on the data; the count never leaves this module (running time is

@@ -65,7 +65,7 @@ class Tally(Generic[Told]):
         self._told.setdefault(answer.part, answer.told)
 
     def complete(self) -> list[Told]:
-        """Return what was told, in the order of the parts, once every part has answered."""
+        """Return the answers, in the order of the parts, once every part has answered."""
         if self._told.keys() != self._seals.keys():
             raise ClusterFailed(LOST)
         return [self._told[part] for part in sorted(self._told)]

@@ -85,7 +85,7 @@ def select_candidate(
     """
     points, shape = np.asarray(points, dtype=np.float64), session.domain.shape
     if points.ndim != len(shape) + 1 or points.shape[1:] != shape or len(points) == 0:
-        raise PlanViolation(f"candidates must be points of shape {shape}, one beside the other")
+        raise PlanViolation(f"candidates must be points of shape {shape}, one next to the other")
     extra = np.zeros(len(points)) if offsets is None else np.asarray(offsets, dtype=np.float64)
     if extra.shape != (len(points),) or not np.isfinite(extra).all():
         raise PlanViolation("offsets must be one finite, public number for each candidate")

@@ -127,7 +127,7 @@ class CoordinateProgram:
 
 
 def _sparse_facts(engine: SparseEngine, w: Floats, bounds: Integers) -> tuple[Any, ...]:
-    """Return the columns, each record's margin beside its target, its weight, and each row's own bounds."""
+    """Return the columns, each record's margin next to its target, its weight, and each row's own bounds."""
     records = engine.records
     margins = np.column_stack((engine.margins(w), records.targets))
     return *engine.columns, margins, engine.weights, person_bounds(bounds, records.shares, dimensions=1)

@@ -83,7 +83,7 @@ def noisy_counts(
     per_record
         The most cells that a row can be in: public.
     shares
-        For persons with several rows: beside each block, how many rows the person behind each row has in all.
+        For persons with several rows: next to each block, how many rows the person behind each row has in all.
 
     Privacy
     -------
@@ -101,7 +101,7 @@ def noisy_counts(
     alone (those of checks on estimated ranges, too); a row's share depends on that person's rows alone.
     """
     if size < 1 or per_record < 1:
-        raise Unsupported("counts need at least one cell, and one cell a record")
+        raise Unsupported("counts need at least one cell, and one cell per record")
     check_count_kernel()
     with session.lock:
         release = session.spend(query)
@@ -169,7 +169,7 @@ def _weighted(cells: Blocks, shares: Blocks | None, per_record: int, one: int) -
     beside: Iterable[Integers | None] = repeat(None) if shares is None else shares
     for block, share in zip(cells, beside, strict=shares is not None):
         if block.dtype != np.int64 or block.ndim != 2 or block.shape[1] != per_record:
-            raise Unsupported("blocks of cells are 64-bit integers, one row a record and per_record columns")
+            raise Unsupported("blocks of cells are 64-bit integers, one row per record and per_record columns")
         if share is None:
             weights = np.full(len(block), one, dtype=np.int64)
         elif share.dtype != np.int64 or share.shape != (len(block),):

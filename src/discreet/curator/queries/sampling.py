@@ -92,7 +92,7 @@ def sample_minimizer(session: Session, problem: Problem, *, sampler: str) -> Flo
 
 
 def _shown(session: Session, release: Release, point: Floats) -> Floats:
-    """What leaves; a test sees the draw itself, which has no exact answer beside it, in steps of 2^-40."""
+    """What leaves; a test sees the draw itself, which has no exact answer next to it, in steps of 2^-40."""
     unit = Unit(1 << 62, None, 2.0**-40)
     integers = np.rint(point / unit.step).astype(np.int64)
     shown = session.release(release, unit, integers, integers)

@@ -73,7 +73,7 @@ def free_disk(folder: Path) -> int | None:
 
 
 def within_memory(call: Callable[[], Value]) -> Value:
-    """Return what a call returns; that memory ran out is told without the size of what was asked for.
+    """Return what a call returns; that memory ran out is reported without the size of what was asked for.
 
     numpy's own words name the shape of an array, and so the number of rows, which may be private. They are not even
     attached to the error.

@@ -86,7 +86,7 @@ class Recoding:
             )
 
     def domain(self, admitted: Domain) -> Domain:
-        """What is public of the recoded records."""
+        """Return what is public of the recoded records."""
         entries, length = self._extent(admitted)
         low = (-admitted.target_bound - self.target_center) / self.target_scale
         high = (admitted.target_bound - self.target_center) / self.target_scale
@@ -124,7 +124,7 @@ class Recoding:
         return np.minimum(entries, length), length
 
     def coefficients(self, w: Floats) -> Floats:
-        """A linear predictor of recoded records, (q,) or (q, K), as one of admitted records and targets."""
+        """Map a linear predictor of recoded records, (q,) or (q, K), to one of admitted records and targets."""
         if self.matrix is not None:
             w = (self.matrix * w.T).T if self.matrix.ndim == 1 else self.matrix @ w
         features = len(self.center)
@@ -135,7 +135,7 @@ class Recoding:
         return np.concatenate([slopes, last[None] if w.ndim == 2 else [last]])
 
     def recoded(self, w: Floats) -> Floats | None:
-        """The inverse of ``coefficients``; None where the map cannot be inverted: it then recodes no model."""
+        """Invert ``coefficients``; None where the map cannot be inverted: it then recodes no model."""
         features = len(self.center)
         inside = (w[:features].T * self.scale / self.target_scale).T
         if len(w) > features:

@@ -12,7 +12,7 @@ _WORD = 2**64
 
 
 class Sketcher:
-    """A fingerprint in the making: rows are shown to it in blocks, whoever else reads them."""
+    """A fingerprint in the making: rows are shown to it in blocks, no matter who else reads them."""
 
     def __init__(self, key: bytes, n: int) -> None:
         self._key, self._hashes = key, RowHashes(row_secrets(key), n)
@@ -39,7 +39,7 @@ def fingerprint_from(sketch: RowSketch, key: bytes) -> Fingerprint:
 
 
 def fingerprint_of(X: Any, key: bytes) -> Fingerprint:
-    """The fingerprint of a table under a key. Whoever has the key can test guesses of records against it.
+    """The fingerprint of a table under a key. Anyone who has the key can test guesses of records against it.
 
     Privacy
     -------

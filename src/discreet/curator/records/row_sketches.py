@@ -35,7 +35,7 @@ EMPTY = RowSketch(0, (0, 0), ())
 
 
 class RowHashes:
-    """Hashes of rows that are shown in blocks, whoever else reads them."""
+    """Hashes of rows that are shown in blocks, no matter who else reads them."""
 
     def __init__(self, secrets: Words, n: int) -> None:
         self._secrets, self._rows = secrets, np.empty(n, dtype=np.uint64)

@@ -1,6 +1,6 @@
 """Tables that are made while they are read: record batches that pass by once, and lazy frames, which are run anew.
 
-Neither is gathered: batches are encoded as they come. What makes them may quote cells in errors, which are replaced.
+Neither is gathered: batches are encoded one by one. What makes them may quote cells in errors, which are replaced.
 """
 
 from collections.abc import Iterator, Sequence

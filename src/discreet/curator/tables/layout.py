@@ -81,7 +81,7 @@ class Layout:
         return out
 
     def targets(self, column: Column, states: States = NOT_ASKED) -> Floats:
-        """Return a class's position, or a number, NaN for anything else; ``states`` is told what each cell holds."""
+        """Return a class's position, or a number, NaN for anything else; ``states`` receives what each cell holds."""
         target = self.schema.target
         assert target is not None
         if target.range is not None:

@@ -1,4 +1,4 @@
-"""Ranges from noisy counts on a dyadic tree: nothing here sees a record beside its own cells.
+"""Ranges from noisy counts on a dyadic tree: nothing here sees a record except its own cells.
 
 ``within``, the wide public limits of a column, is cut into 2^depth leaves. Halves, quarters and so on down to the
 leaves are the nodes of a tree; each is counted, with noise. The tree that fits all noisy counts best (least squares,

@@ -35,7 +35,7 @@ class ForecastRow:
     gaps
         That of each simulated fit: a single fit of yours is one of these, not their mean.
     solver, releases, noise_multiplier
-        The plan: who solves, how many noisy answers it buys, and their noise over their sensitivity.
+        The plan: who solves, how many noisy answers it gets, and their noise over their sensitivity.
     simulated_rows
         How many rows were drawn: fewer than n stand for n, with the same noise.
     stand_in
@@ -178,11 +178,11 @@ class Forecast:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON."""
+        """Return plain numbers and strings, for JSON."""
         return {**asdict(self), "answer": self.answer, "remarks": list(self.remarks)}
 
     def table(self, *, over: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """The columns' names and the rows of the table over ``"epsilon"`` or over ``"rows"``, as text."""
+        """Return the columns' names and the rows of the table over ``"epsilon"`` or over ``"rows"``, as text."""
         lost = "points lost" if self.score == "accuracy" else f"{self.score} lost"
         names = (over, lost, "standard error", "least", "most", "solver", "releases", "noise multiplier")
         rows = self.over_epsilon if over == "epsilon" else self.over_n

@@ -37,7 +37,7 @@ class ScorePart:
     population_high: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: numbers that are not finite become None."""
+        """Return a dictionary for JSON: numbers that are not finite become None."""
         return {name: _finite(value) if isinstance(value, float) else value for name, value in vars(self).items()}
 
 
@@ -95,7 +95,7 @@ class PrivateScore:
         return self.certificate is not None and self.certificate.is_private
 
     def text(self) -> str:
-        """The score for a person."""
+        """Return the score as a text to read."""
         lines = [f"{words_of(self.metric)} {_shown(self.value)}"]
         if self.certificate is None:
             lines.append("  rows declared public: the score is exact, and nothing protects them")
@@ -115,7 +115,7 @@ class PrivateScore:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: numbers that are not finite become None."""
+        """Return a dictionary for JSON: numbers that are not finite become None."""
         numbers = ("value", "low", "high", "level", "population_low", "population_high")
         return {
             "metric": self.metric,

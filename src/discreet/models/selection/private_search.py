@@ -61,7 +61,7 @@ class _Prepared:
 class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
     """The best of several candidates, chosen privately: one budget for all fits, all scores and the choice.
 
-    A secret, random number of runs: each draws a candidate by lot, fits it privately on one part of the records and
+    A secret, random number of runs: each draws a candidate at random, fits it privately on one part of the records and
     scores it on the other with noise. The model with the best score is released, and nothing of the others. The
     price (Papernot and Steinke 2022) does not depend on the number of candidates, but a run gets about half of the
     budget: tune only what the defaults cannot know.

@@ -1,4 +1,4 @@
-"""The runs of a private selection: draw a candidate by lot, fit it on one part, score it on the other.
+"""The runs of a private selection: draw a candidate at random, fit it on one part, score it on the other.
 
 One run is the base mechanism that is repeated: its outcome is (candidate, model, noisy score). The two parts are fixed
 before the first run, by lots that no data touch (``records/split.py``), so that the runs are independent and alike,

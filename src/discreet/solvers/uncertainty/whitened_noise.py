@@ -34,9 +34,9 @@ GRID = 128
 class Spectrum:
     """Whitened rows: the eigenvalues and vectors of their second moment, and their mean.
 
-    Directions that are not told from noise have eigenvalue 0: features that add up to a constant are flat. ``farthest``
-    is how long rows at the end of a feature's range are, over a typical row's length; ``kept`` are the eigenvalues that
-    whitening divided by, before it, ``deviation`` the noise of an entry of that moment, and
+    Directions that are not distinguished from noise have eigenvalue 0: features that add up to a constant are flat.
+    ``farthest`` is how long rows at the end of a feature's range are, over a typical row's length; ``kept`` are
+    the eigenvalues that whitening divided by, before it, ``deviation`` the noise of an entry of that moment, and
     ``length`` a typical row's.
     """
 
@@ -92,7 +92,7 @@ def _moved(spectrum: Spectrum, squares: Floats, columns: Floats, steps: Steps, t
     lengths = (np.square(spectrum.vectors.T @ columns) / spectrum.kept[:, None]).sum(axis=0)
     shares = (
         1.0 - spectrum.kept.min() / spectrum.kept
-    )  # of all directions: the steps were taken in them, told from noise or not
+    )  # of all directions: the steps were taken in them, distinguished from noise or not
     left = left_of_start(steps.momenta, steps.averages, steps.size * typical * shares)
     return np.asarray(np.multiply.outer(squares @ (left**2 / spectrum.kept), spectrum.deviation**2 * lengths))
 
