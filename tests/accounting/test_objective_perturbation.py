@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from discreet.accounting import gaussian, objective_perturbation, pld, rdp
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PerturbedMinimum, PureDP, TotalVariation
+from discreet.accounting.objective_perturbation import covers, loss_bound
 from discreet.accounting.plan import Perturbation, Plan, Release
 from discreet.accounting.pricing import epsilon_of, price
 from discreet.budget import Budget, Neighbors
@@ -374,3 +376,33 @@ def test_quantiles_sanity():
     middle = len(found.knots) // 2
     value = float(found.survival(found.knots[middle : middle + 1])[0])
     assert -float(ndtri(value)) == pytest.approx(float(found.scores[middle]), abs=1e-9)
+
+
+def test_what_a_plan_covers_costs_no_more():
+    """Curvature, kappa and reach at most the planned ones: the loss bound is below, at every epsilon."""
+    rng, compared = np.random.default_rng(0), 0
+    for _ in range(400):
+        slopes = str(rng.choice(["logistic", "one_signed", "two_signed"]))
+        planned, needed = (
+            Perturbation(
+                float(np.exp(rng.normal())), slopes, reach=float(1 + rng.exponential()) if slopes == "logistic" else 1.0
+            )
+            for _ in range(2)
+        )
+        if not covers(planned, needed):
+            continue
+        compared += 1
+        bounds = [loss_bound(PerturbedMinimum(3.0, **vars(known)), Neighbors.ZERO_OUT) for known in (planned, needed)]
+        for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
+            more, less = (bound.delta_of(epsilon) for bound in bounds)
+            assert less <= more * (1 + 1e-3) + 1e-15
+    assert compared >= 50
+
+
+def test_what_a_plan_does_not_cover():
+    planned = Perturbation(0.5, "logistic", reach=2.0)
+    assert covers(planned, planned)
+    assert not covers(planned, replace(planned, curvature=0.6))
+    assert not covers(planned, replace(planned, reach=1.5))  # the same curvature at a shorter reach is a larger kappa
+    assert not covers(planned, replace(planned, slopes="one_signed"))
+    assert not covers(Perturbation(0.5, "softmax", outputs=3), Perturbation(0.5, "softmax", outputs=4))

@@ -198,7 +198,7 @@ def test_noisy_choices_have_no_figure(solver):
 def test_objective_perturbation_is_bounded():
     """Its noise is inside the objective: compared with the minimizer without it."""
     X, y = a_table("classes", 800, 3)
-    model = logistic("objective", 4.0).fit(X, y)
+    model = logistic(ObjectivePerturbation(), 4.0).fit(X, y)
     settings = {key: value for key, value in model.certificate_.solver.items() if key != "name"}
     limit = logistic(ObjectivePerturbation(**settings), math.inf).fit(X, y)
     found = []

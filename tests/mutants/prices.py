@@ -154,6 +154,19 @@ MUTANTS = (
         "REFUTED",
     ),
     Mutant(
+        "an objective that the plan does not cover",
+        "The curator minimizes with less regularization than was priced.",
+        (
+            Edit(
+                "accounting/objective_perturbation.py",
+                "    return needed.curvature <= planned.curvature\n",
+                "    return True\n",
+            ),
+        ),
+        ("tests/solvers/stages/test_compositions.py::test_the_plan_covers_what_is_minimized_on_recoded_rows",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
         "another delta in the certificate",
         "The certificate states a smaller delta than the noise was calibrated for.",
         (

@@ -145,6 +145,24 @@ def perturbation_of(loss: Loss, domain: Domain, clip: float | None, regularizati
     return Perturbation(curvature, slopes, reach=reach, outputs=loss.n_outputs)
 
 
+def covers(planned: Perturbation, needed: Perturbation) -> bool:
+    """Say whether what was planned bounds the privacy loss of what is minimized.
+
+    T grows with the curvature. For the logistic loss h(s; Z), and with it W*, grows with kappa and with the reach q, so
+    that neither may exceed what was planned.
+    """
+    if (planned.slopes, planned.outputs) != (needed.slopes, needed.outputs):
+        return False
+    if needed.slopes == "logistic" and not (_kappa(needed) <= _kappa(planned) and needed.reach <= planned.reach):
+        return False
+    return needed.curvature <= planned.curvature
+
+
+def _kappa(known: Perturbation | PerturbedMinimum) -> float:
+    """Return k C^2 / lambda of the logistic loss."""
+    return 4 * known.curvature / known.reach**2 if known.reach <= 2 else known.curvature / (known.reach - 1)
+
+
 def determinant_term(event: PerturbedMinimum) -> float:
     """T, rounded up: the least epsilon that any amount of noise can reach."""
     if event.slopes == "softmax":
@@ -178,7 +196,7 @@ def loss_bound(event: PerturbedMinimum, neighbors: Neighbors) -> LossBound:
     mu, shift = 1 / event.noise_multiplier * _UP, determinant_term(event)
     replaced, others = neighbors is Neighbors.REPLACE_ONE, event.outputs - 1
     if event.slopes == "logistic" and not replaced:
-        return _logistic_bound(mu, event.curvature, event.reach)
+        return _logistic_bound(mu, event)
     if event.slopes == "two_signed":
         weights = (4.0, 0.0) if replaced else (2.0, 0.0)
     elif event.slopes == "softmax":
@@ -201,8 +219,8 @@ def _vertex_bound(tails: tuple[Tail, ...], shift: float) -> LossBound:
     return LossBound(np.array([start]), np.array([_LOWEST]), tails)
 
 
-def _logistic_bound(mu: float, curvature: float, reach: float) -> LossBound:
-    kappa = (4 * curvature / reach**2 if reach <= 2 else curvature / (reach - 1)) * _UP
+def _logistic_bound(mu: float, event: PerturbedMinimum) -> LossBound:
+    curvature, reach, kappa = event.curvature, event.reach, _kappa(event) * _UP
     at_clip = math.log1p(kappa * (reach - 1)) * _UP
     if reach == 1:
         last = max(0.0, kappa - 0.5 * mu * mu) * _UP

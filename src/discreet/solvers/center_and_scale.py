@@ -91,7 +91,7 @@ def can_center(domain: Domain) -> bool:
     return domain.intercept and not domain.sparse
 
 
-def estimate_features(curator: "Curator", n: float) -> Standardization:
+def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_SCALE) -> Standardization:
     """Estimate the center and the scales, by the releases of ``feature_releases``."""
     start, squares = declared_coordinates(curator.domain), planned(curator, "noisy_mean_squares")
     center, clip = start.center, SQUARES * math.sqrt(curator.domain.n_features)
@@ -103,7 +103,7 @@ def estimate_features(curator: "Curator", n: float) -> Standardization:
     noise = noise_of(curator, squares.query, clip, curator.budget.neighbors.sum_factor**0.5) / n
     curator.recode(Recoding(center, start.scale, 0.0), once=True)
     found = curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
-    kept = np.clip(np.maximum(found, 0.0) + NOISE_IN_SCALE * noise, LEAST_SCALE**2, 1.0)
+    kept = np.clip(np.maximum(found, 0.0) + NOISE_IN_SCALE * noise, least_scale**2, 1.0)
     visible = np.maximum(kept - NOISE_IN_SCALE * noise, 0.5 * noise) / kept
     upper = np.minimum(np.maximum(found, 0.0) + 2.0 * noise, 1.0) / kept
     scaled = Recoding(center, start.scale * np.sqrt(kept))
@@ -163,17 +163,24 @@ class StandardRows:
 
 
 def standard_rows(
-    curator: "Curator", n: float, *, constant: float | None, relative_row_norm: float | None, target_share: float | None
+    curator: "Curator",
+    n: float,
+    *,
+    constant: float | None,
+    relative_row_norm: float | None,
+    target_share: float | None,
+    lengths: float = 1.0,
+    least_scale: float = LEAST_SCALE,
 ) -> StandardRows:
-    """Estimate target, centers and scales, in this order; rows are shrunk to a given or their typical norm."""
+    """Estimate target, centers and scales, in this order; rows are shrunk to a norm, or to typical ``lengths``."""
     admitted, quiet = curator.domain, curator.noise_multiplier == 0
     target = estimate_target(curator, n) if _target_share(curator.loss, target_share) else Target()
-    found = estimate_features(curator, n)
+    found = estimate_features(curator, n, least_scale)
     features = math.sqrt(found.square_length)
     if relative_row_norm is not None:
         longest = relative_row_norm * math.sqrt(len(found.recoding.center) + 1.0)
     else:
-        longest = features * math.hypot(1.0, (constant or 1.0 / features) if admitted.intercept else 0.0)
+        longest = lengths * features * math.hypot(1.0, (constant or 1.0 / features) if admitted.intercept else 0.0)
     recoding = replace(
         found.recoding,
         scale=found.recoding.scale * longest,

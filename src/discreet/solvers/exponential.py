@@ -163,7 +163,9 @@ class ExponentialMechanism:
         if problem.total == 0:
             return Solution(w)
         slope = gradient_bound(loss, problem.seen(domain), self.radius)
-        return Solution(w, point_trace(curator, domain.neighbors.sum_factor * slope / problem.total))
+        return Solution(
+            w, point_trace(curator, "sample_minimizer", domain.neighbors.sum_factor * slope / problem.total)
+        )
 
     def _points(self, domain: Domain) -> Floats:
         points = np.array(self.candidates, dtype=np.float64)

@@ -27,7 +27,8 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, public_count
+from discreet.solvers import one_shot_defaults as rules
+from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, public_count
 from discreet.solvers.perturbation_base import OneShot
 from discreet.solvers.registry import AuditCase, register
 
@@ -70,6 +71,7 @@ class ObjectivePerturbation(OneShot):
     """
 
     name: ClassVar[str] = "objective"
+    clips: ClassVar[rules.ClipRule] = rules.OBJECTIVE
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the random linear term, priced with the curvature, and the noise that covers the solver's tolerance."""
@@ -92,12 +94,14 @@ class ObjectivePerturbation(OneShot):
         The trace is a bound: the minimizer moves by -(H + lambda)^{-1} b to first order, and H >= 0 is all that is
         public of H. The second noise is left out: it covers a tolerance of ``TOLERANCE``.
         """
-        problem = self.problem(self.strength(penalty), public_count(curator))
+        problem = self.problem(self.strength(penalty), public_count(curator), self._extra(penalty))
         bound = problem.bound_for(curator.loss, curator.domain)
         for _ in progress(range(1)):
             # b ~ N(0, (z a L)^2 I);  w = argmin sum_i l_i(w) + (lambda/2) ||w||^2 + b.w;  w = w + small noise
             w = curator.perturbed_minimizer(problem)
-        return self._answered(curator, problem, w, curator.budget.neighbors.sum_factor * bound / problem.total)
+        return self._answered(
+            curator, "perturb_objective", problem, w, curator.budget.neighbors.sum_factor * bound / problem.total
+        )
 
     def bound(self, domain: Domain, loss: Loss, budget: Budget, *, radius: float) -> RiskBound:
         """Bound the excess risk of the mean loss, for ||w*|| <= ``radius``.
@@ -133,6 +137,15 @@ class ObjectivePerturbation(OneShot):
         least = 2 * beta / (rank + 1) / math.expm1(min(CURVATURE_SHARE * budget.epsilon / rank, 700.0))
         rho = default_rules.typical_row_norm(domain)
         return max(0.15 * (1 + 0.25 / budget.epsilon) * rho * noise, least) / n
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Return it on standardized features; by itself where these cannot be had (``one_shot_defaults``)."""
+        if not rules.can_standardize(domain, loss, budget) or not penalty.ridge:
+            return cls()
+        made, curvature, noise = cls.on_unit_rows(domain, loss, budget)
+        total = rules.objective_strength(domain, loss, budget, curvature=curvature, noise=noise)
+        return made.standardized(total, domain, budget)
 
     @classmethod
     def audit_case(cls) -> AuditCase:

@@ -29,7 +29,17 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, check_counts, count_release, public_count
+from discreet.solvers import one_shot_defaults as rules
+from discreet.solvers.base import (
+    UNWATCHED,
+    Progress,
+    RiskBound,
+    Solution,
+    Solver,
+    check_counts,
+    count_release,
+    public_count,
+)
 from discreet.solvers.perturbation_base import OneShot
 from discreet.solvers.registry import AuditCase, register
 
@@ -63,6 +73,7 @@ class OutputPerturbation(OneShot):
     n_steps: int | None = None
     step_size: float | None = None
     name: ClassVar[str] = "output"
+    clips: ClassVar[rules.ClipRule] = rules.OUTPUT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,8 +88,11 @@ class OutputPerturbation(OneShot):
             problem.check_curvature(loss, domain)
         if self.n_steps is not None and not domain.neighbors.n_is_public:
             raise Unsupported(STEPS_NEED_N)
-        query = "noisy_minimizer" if self.n_steps is None else "noisy_descent"
-        return Plan((Release(query, 1), *count_release(domain)))
+        return Plan((Release(self._query, 1), *count_release(domain)))
+
+    @property
+    def _query(self) -> str:
+        return "noisy_minimizer" if self.n_steps is None else "noisy_descent"
 
     def strength(self, penalty: Penalty) -> float:
         """Return the modulus of strong convexity; gradient steps do without."""
@@ -86,7 +100,7 @@ class OutputPerturbation(OneShot):
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Ask for the noisy minimizer, or for where noisy-ended gradient steps end."""
-        problem = self.problem(self.strength(penalty), public_count(curator))
+        problem = self.problem(self.strength(penalty), public_count(curator), self._extra(penalty))
         bound = curator.budget.neighbors.sum_factor * problem.bound_for(curator.loss, curator.domain) / problem.n
         for _ in progress(range(1)):
             if self.n_steps is None:
@@ -97,7 +111,7 @@ class OutputPerturbation(OneShot):
                 eta = self._step(curator, problem)
                 w = curator.noisy_descent(problem, n_steps=self.n_steps, step_size=eta)
                 sensitivity = eta * bound * _moves(self.n_steps, eta * problem.regularization)
-        return self._answered(curator, problem, w, sensitivity)
+        return self._answered(curator, self._query, problem, w, sensitivity)
 
     def _step(self, curator: "Curator", problem: Problem) -> float:
         if self.step_size is not None:
@@ -184,6 +198,14 @@ class OutputPerturbation(OneShot):
             known, loss, radius=radius, budget=budget, clip=self.clip, row_norm=self.row_norm
         )
         return made.regularization or default_rules.LIMIT_STRENGTH
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Return it on standardized features; by itself where these cannot be had (``one_shot_defaults``)."""
+        if not rules.can_standardize(domain, loss, budget) or not penalty.ridge:
+            return cls()
+        made, _, noise = cls.on_unit_rows(domain, loss, budget)
+        return made.standardized(rules.output_strength(domain, loss, budget, noise=noise), domain, budget)
 
     @classmethod
     def audit_case(cls) -> AuditCase:

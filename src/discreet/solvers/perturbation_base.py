@@ -6,28 +6,34 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import Problem
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_bound, lipschitz_within
+from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive
+from discreet.solvers import one_shot_defaults as rules
+from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, planned
+from discreet.solvers.standardized import Standardized
 from discreet.solvers.uncertainty.traces import PointTrace
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
+LIMIT_SLOPE = 1e6
+"""Without noise: beyond any residual near an optimum of an unbounded loss."""
 TOLERANCE = 1e-11
 """The minimizer's certified gradient, over n times the bound on a record's."""
 
 
-def point_trace(curator: "Curator", sensitivity: float, *, cut: bool = False) -> PointTrace:
-    """Return what is public of one noisy point of this L2 sensitivity."""
-    return PointTrace(curator.domain.shape, curator.noise_multiplier, sensitivity, curator.budget.is_pure, cut)
+def point_trace(curator: "Curator", query: str, sensitivity: float, *, cut: bool = False) -> PointTrace:
+    """Return what is public of one noisy point of this L2 sensitivity, by the noise of ``query``."""
+    multiplier = curator.noise_multiplier * planned(curator, query).relative_noise
+    return PointTrace(curator.domain.shape, multiplier, sensitivity, curator.budget.is_pure, cut)
 
 
 @dataclass(frozen=True)
@@ -40,14 +46,15 @@ class OneShot(ABC):
     radius: float | None = None
     tolerance: float = TOLERANCE
     name: ClassVar[str]
+    clips: ClassVar[rules.ClipRule]
 
     def __post_init__(self) -> None:
         check_positive(self, "regularization", "clip", "row_norm", "radius", open_too=True)
         check_positive(self, "tolerance")
 
-    def problem(self, strength: float, n: float) -> Problem:
+    def problem(self, strength: float, n: float, extra: Floats | None = None) -> Problem:
         """Return what is minimized, at this modulus of strong convexity of the mean."""
-        return Problem(strength, n, self.clip, self.row_norm, self.radius, self.tolerance)
+        return Problem(strength, n, self.clip, self.row_norm, self.radius, self.tolerance, extra)
 
     def strength(self, penalty: Penalty) -> float:
         """Return the modulus of strong convexity, of the mean."""
@@ -60,12 +67,19 @@ class OneShot(ABC):
         return total
 
     def _modulus(self, penalty: Penalty) -> float:
-        if not penalty.ridge:
+        if not penalty.ridge and self._extra(penalty) is None:
             raise Unsupported(
                 f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, or solver='gd', 'cd' "
                 "or 'gcd' for penalties with corners"
             )
-        return penalty.strong_convexity + (self.regularization or 0.0)
+        return (penalty.strong_convexity if penalty.ridge else 0.0) + (self.regularization or 0.0)
+
+    def _extra(self, penalty: Penalty) -> Floats | None:
+        """Return the strengths of an L2 penalty in a stage's coordinates, one per column; None for other penalties."""
+        strengths = None if penalty.ridge else penalty.l1_l2
+        if strengths is None or np.any(strengths[0]):
+            return None
+        return np.asarray(strengths[1], dtype=np.float64)
 
     def _refuse_uncovered(self, domain: Domain, loss: Loss, radius: float) -> None:
         """Refuse settings whose bias a bound on the excess risk does not count, for ||w*|| <= ``radius``.
@@ -80,13 +94,17 @@ class OneShot(ABC):
             raise Unsupported("the bound is for gradients as they are, since clips add a bias: leave clip out")
 
     @abstractmethod
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """List what is released."""
+
+    @abstractmethod
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Ask one question."""
 
-    def _answered(self, curator: "Curator", problem: Problem, w: Floats, sensitivity: float) -> Solution:
+    def _answered(self, curator: "Curator", query: str, problem: Problem, w: Floats, sensitivity: float) -> Solution:
         """Project the answer onto the ball where there is one: noise may have led out of it. Free."""
         cut = self.radius is not None and float(np.linalg.norm(w)) >= self.radius * (1 - 1e-6)
-        return Solution(problem.projected(w), point_trace(curator, sensitivity, cut=cut))
+        return Solution(problem.projected(w), point_trace(curator, query, sensitivity, cut=cut))
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""
@@ -96,16 +114,27 @@ class OneShot(ABC):
     def default_strength(self, domain: Domain, loss: Loss, budget: Budget) -> float:
         """Return the regularization that public facts suggest, where there is noise."""
 
+    @classmethod
+    def on_unit_rows(cls, domain: Domain, loss: Loss, budget: Budget) -> tuple[Self, float, float]:
+        """Return the solver for standardized rows of length 1, a record's largest curvature, and the noise's scale."""
+        made = cls(clip=rules.slope_clip(domain, loss, budget, cls.clips), row_norm=1.0)
+        facts, problem = replace(domain, row_norm=1.0), made.problem(1.0, 1.0)
+        noise = budget.neighbors.sum_factor * problem.bound_for(loss, facts) / default_rules.mu_for(domain, budget)
+        return made, problem.perturbation_for(loss, facts).curvature, noise
+
+    def standardized(self, total: float, domain: Domain, budget: Budget) -> Standardized:
+        """Return it with lambda ``total`` on standardized features."""
+        inner = replace(self, regularization=total / default_rules.count_of(domain))
+        scale, lengths = rules.least_scale(domain, budget), rules.row_lengths(domain, budget)
+        return Standardized(inner, lengths=lengths, least_scale=scale)
+
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Shrink rows to rho, clip slopes, and choose the regularization by public facts, where they are left open."""
         made = self
-        if made.clip is None and made.radius is None:
-            lipschitz_within(loss, domain, None)  # refuses the squared loss without a ball
         if budget.is_private and made.row_norm is None:
             made = replace(made, row_norm=default_rules.typical_row_norm(domain))
-        if budget.is_private and made.clip is None and made.radius is None and loss.n_outputs == 1:
-            slope = loss.typical_slope(domain.target_bound)
-            made = replace(made, clip=slope * (made.row_norm or domain.row_norm))
+        if made.clip is None and made.radius is None and loss.n_outputs == 1:
+            made = replace(made, clip=self._default_clip(domain, loss, budget, made.row_norm or domain.row_norm))
         if made.regularization is not None or getattr(made, "n_steps", None) is not None:
             return made
         strength = default_rules.LIMIT_STRENGTH
@@ -113,3 +142,12 @@ class OneShot(ABC):
             strength = made.default_strength(domain, loss, budget)
         missing = strength - penalty.strong_convexity
         return replace(made, regularization=missing) if missing > 0 else made
+
+    def _default_clip(self, domain: Domain, loss: Loss, budget: Budget, row_norm: float) -> float | None:
+        """Return a typical slope's clip, wider where there is signal; without noise one that bites nowhere, or none."""
+        if not budget.is_private:
+            return None if np.isfinite(loss.lipschitz_for(domain.target_bound)) else LIMIT_SLOPE * row_norm
+        slope = loss.typical_slope(domain.target_bound)
+        if loss.sigmoid_link and self.name == "objective":
+            slope = rules.slope_clip(domain, loss, budget, self.clips) or slope
+        return slope * row_norm

@@ -115,6 +115,7 @@ class Stage(ABC):
 
     solver: Solver
     name: ClassVar[str]
+    asked: ClassVar[tuple[str, ...]] = ASKED
 
     @abstractmethod
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
@@ -146,7 +147,7 @@ class Stage(ABC):
         plan = self.solver.plan(facts, loss, self._penalty(penalty, same, domain))
         if isinstance(plan, AdaptivePlan) or plan.least_noise is not None or plan.total_variation:
             raise Unsupported("a stage runs a solver with a fixed plan of its own: use gd, sgd, svrg, cd or gcd in it")
-        if any(release.query not in ASKED for release in plan.releases):
+        if any(release.query not in self.asked for release in plan.releases):
             raise Unsupported("a stage runs an iterative solver on recoded records: use gd, sgd, svrg, cd or gcd in it")
         return [replace(release, clip=None) for release in plan.releases if release.query != "noisy_count"]
 

@@ -23,9 +23,12 @@ from discreet.accounting.plan import Release
 from discreet.bounds import Domain, Typical
 from discreet.losses.base import Loss
 from discreet.solvers.base import check_positive
-from discreet.solvers.center_and_scale import SQUARES, feature_releases, standard_rows, target_releases
+from discreet.solvers.center_and_scale import LEAST_SCALE, SQUARES, feature_releases, standard_rows, target_releases
 from discreet.solvers.registry import register_part
-from discreet.solvers.stage import Estimate, Stage, check_shares
+from discreet.solvers.stage import ASKED, Estimate, Stage, check_shares
+
+ONE_SHOT = ("noisy_minimizer", "perturb_objective", "perturbed_minimizer")
+"""What may be asked in addition: the price needs a bound on rows before they are recoded, and here it is 1."""
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -39,7 +42,8 @@ class Standardized(Stage):
     Parameters
     ----------
     solver : Solver
-        Any iterative solver with a fixed plan, such as ``CoordinateDescent()``.
+        Any iterative solver with a fixed plan, such as ``CoordinateDescent()``; or ``ObjectivePerturbation`` or
+        ``OutputPerturbation`` for rows of length 1.
     constant : float or None, default=0.5
         The intercept's constant feature in units of the features' length; None: that of one standardized feature.
     relative_row_norm : float or None, default=None
@@ -48,6 +52,10 @@ class Standardized(Stage):
         Shares of mu^2 for means and scales; the steps get the rest.
     target_share : float or None, default=None
         The share for a numeric target's mean and scale; None: 0.05; 0: the target stays as declared.
+    lengths : float, default=1.0
+        Without a ``relative_row_norm``, rows are shrunk to this times their typical length.
+    least_scale : float, default=0.1
+        The smallest scale of a feature in units of half its declared range.
 
     Examples
     --------
@@ -61,10 +69,14 @@ class Standardized(Stage):
     mean_share: float = 0.04
     scale_share: float = 0.08
     target_share: float | None = None
+    lengths: float = 1.0
+    least_scale: float = LEAST_SCALE
     name: ClassVar[str] = "standardized"
+    asked: ClassVar[tuple[str, ...]] = (*ASKED, *ONE_SHOT)
 
     def __post_init__(self) -> None:
         check_positive(self, "constant", "relative_row_norm", open_too=True)
+        check_positive(self, "lengths", "least_scale")
         check_shares(self.mean_share, self.scale_share, target=self.target_share)
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
@@ -75,7 +87,8 @@ class Standardized(Stage):
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Estimate centers and scales; rows are shrunk to a typical length of 1, which bounds their curvature."""
         rows = standard_rows(
-            curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm, target_share=self.target_share
+            curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm,
+            target_share=self.target_share, lengths=self.lengths, least_scale=self.least_scale,
         )  # fmt: skip
         quiet, recoding = curator.noise_multiplier == 0, rows.recoding
         squares = np.append(rows.squares, recoding.constant**2)[: curator.domain.n_features]

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from discreet.bounds import Bounds
 from discreet.curator import known_answers
 from discreet.curator.certified import float_passes as passes
+from discreet.curator.certified import minimize as minimize_module
 from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
 from discreet.curator.engines import threads
 from discreet.curator.known_answers import minimizer
@@ -76,12 +77,31 @@ def gradient_by_hand(objective, rows, targets, weights, w):
         limits = (objective.clip / np.maximum(norms, 1e-300))[:, None]
         slopes = np.clip(slopes, -limits, limits)
     total = rows.T @ (slopes * weights[:, None])
-    return total.reshape(w.shape) + objective.regularization * w + objective.linear
+    return total.reshape(w.shape) + (objective.ridge * w.T).T + objective.linear
 
 
 def linear_for(loss, p, seed=3):
     shape = (p,) if loss.n_outputs == 1 else (p, loss.n_outputs)
     return np.random.default_rng(seed).normal(size=shape)
+
+
+@each_loss
+@each_storage
+@pytest.mark.parametrize("exactly", [False, True], ids=["newton", "descent"])
+def test_more_regularization_on_some_columns(loss, storage, exactly, monkeypatch):
+    """An L2 penalty in other units: the point is the minimum of the objective with it, by either method."""
+    if exactly:
+        monkeypatch.setattr(minimize_module, "_by_newton", lambda problem, tolerance: None)
+    engine, *table = draw(loss, scale="feature", storage=storage, groups=None)
+    objective = Objective(loss, 0.5, linear_for(loss, 5), extra=np.array([0.0, 2.0, 0.1, 40.0, 0.0]))
+    found = minimize(engine, objective, 1e-9)
+    assert found.gradient_norm <= 1e-9
+    assert np.linalg.norm(gradient_by_hand(objective, *table, found.point)) <= 1.1e-9
+
+
+def test_less_regularization_is_refused():
+    with pytest.raises(Unsupported, match="not negative"):
+        Objective(Logistic(), 0.5, np.zeros(5), extra=np.array([0.0, 0.0, -0.1, 0.0, 0.0]))
 
 
 @each_loss

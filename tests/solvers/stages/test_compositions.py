@@ -1,5 +1,6 @@
 """Stages around any iterative solver: they fit, cost the whole budget, replay on neighbors, and reach the optimum."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from discreet.solvers import (
     GreedyCoordinateDescent,
     NewtonDescent,
     ObjectivePerturbation,
+    OutputPerturbation,
     Standardized,
     StochasticGradientDescent,
     VarianceReducedDescent,
@@ -115,7 +117,46 @@ def test_clips_follow_released_lengths():
                 assert release.clip is None or release.query not in inner_queries
 
 
+ONE_SHOT = {
+    "output": OutputPerturbation(regularization=0.2, clip=0.5, row_norm=1.0),
+    "objective": ObjectivePerturbation(regularization=0.2, clip=0.5, row_norm=1.0),
+}
+
+
+@pytest.mark.parametrize("inner", ONE_SHOT)
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=["logistic", "squared"])
+def test_a_one_shot_solver_on_standardized_rows_costs_the_budget(inner, relation, loss):
+    curator, _, solution = run(Standardized(ONE_SHOT[inner]), loss, relation)
+    assert np.isfinite(solution.coefficients).all()
+    assert set(curator._session._left.values()) <= {0}
+    price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
+    assert 1 - 1e-3 <= price.epsilon <= 1.0
+    assert (solution.noise > 0).all()
+
+
+def test_the_plan_covers_what_is_minimized_on_recoded_rows():
+    """The price is fixed before rows are recoded: a weaker penalty or a wider clip than planned is refused."""
+    planned, domain = Standardized(ONE_SHOT["objective"]), problem(Logistic()).domain(Budget(1.0).neighbors, Logistic())
+    plan = planned.plan(domain, Logistic(), NoPenalty())
+    for other in ({"regularization": 0.1}, {"clip": 0.25}):
+        solver = Standardized(replace(ONE_SHOT["objective"], **other))
+        curator = problem(Logistic()).open(price_plan(plan, Budget(1.0, 1e-6)), Logistic())
+        with pytest.raises(PlanViolation, match="priced for another"):
+            solver.solve(curator, NoPenalty())
+
+
 # --------------------------------------------------------------------------------------------------- replay
+
+
+@pytest.mark.parametrize("inner", ONE_SHOT)
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("name", ["logistic", "ridge"])
+def test_one_shot_solvers_on_standardized_rows_replay(inner, relation, name):
+    plain = {"penalty": L2(0.01)} if name == "logistic" else {"alpha": 0.01}
+    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
+    fit = fit_of(name, Standardized(ONE_SHOT[inner]), relation, **plain)
+    assert worst_ratio(fit, pairs[::6], relation) <= 1.0
 
 
 @EACH
@@ -147,10 +188,13 @@ LIMIT = {
     "cd": CoordinateDescent(n_inner=8000, schedule="cyclic", average="last"),
     "gcd": GreedyCoordinateDescent(n_steps=1500),
 }
+LIMIT_SHOT = {name: replace(solver, regularization=1e-7, clip=1e3, row_norm=1e3) for name, solver in ONE_SHOT.items()}
 
 
-@pytest.mark.parametrize("inner", LIMIT)
-@pytest.mark.parametrize("around", ["whitened", "standardized"])
+@pytest.mark.parametrize(
+    ("inner", "around"),
+    [*itertools.product(LIMIT, ("whitened", "standardized")), *((inner, "standardized") for inner in LIMIT_SHOT)],
+)
 @pytest.mark.parametrize("name", ["logistic", "ridge"])
 def test_without_noise_a_composition_reaches_the_optimum(small_table, inner, around, name):
     more = {"floor": 1e-9} if around == "whitened" else {}
@@ -160,19 +204,24 @@ def test_without_noise_a_composition_reaches_the_optimum(small_table, inner, aro
     else:
         made, y, facts = DPRidge, small_table.numbers, {**facts, "target": (-1.0, 1.0), "alpha": 0.0}
     best = made(solver="whitened", **facts).fit(small_table.X, y)
-    model = made(solver=STAGES[around](LIMIT[inner], **more), **facts).fit(small_table.X, y)
+    model = made(solver=STAGES[around]((LIMIT | LIMIT_SHOT)[inner], **more), **facts).fit(small_table.X, y)
     found, expected = (np.append(np.ravel(m.coef_), m.intercept_) for m in (model, best))
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("inner", ["gd", "cd", "gcd"])
-@pytest.mark.parametrize("penalty", [L1(0.02), L2(0.05), ElasticNet(0.01, 0.02)])
+@pytest.mark.parametrize(
+    ("inner", "penalty"),
+    [
+        *itertools.product(["gd", "cd", "gcd"], [L1(0.02), L2(0.05), ElasticNet(0.01, 0.02)]),
+        *itertools.product(LIMIT_SHOT, [L2(0.05)]),
+    ],
+)
 def test_a_penalty_in_standard_units_is_that_of_the_features(small_table, inner, penalty):
     """Without an intercept nothing is centered: the optimum is that of the features as they were."""
     facts = {"epsilon": math.inf, "delta": 1e-6, "bounds": [(-1, 1), (-3, 3), (-1, 1)], "target": (-1.0, 1.0)}
     facts |= {"fit_intercept": False, "neighbors": "zero_out"}
     best = DPRidge(solver="gd", **facts)
-    model = DPRidge(solver=Standardized(LIMIT[inner]), **facts)
+    model = DPRidge(solver=Standardized((LIMIT | LIMIT_SHOT)[inner]), **facts)
     for one in (best, model):
         one.penalty = penalty
         one.fit(small_table.X, small_table.numbers)
@@ -256,6 +305,8 @@ def test_a_stage_that_counts_twice_is_caught(monkeypatch):
 
 REFUSED = {
     "one-shot": (Whitened(ObjectivePerturbation(regularization=1.0)), Logistic(), NoPenalty(), "iterative"),
+    "one-shot, declared": (Declared(OutputPerturbation(regularization=1.0)), Logistic(), NoPenalty(), "iterative"),
+    "noisy descent": (Standardized(OutputPerturbation(n_steps=3)), Logistic(), NoPenalty(), "iterative"),
     "a draw": (Whitened(ExponentialMechanism(regularization=1.0)), Logistic(), NoPenalty(), "iterative|fixed plan"),
     "adaptive": (Whitened(AdaptiveDescent(clip=1.0)), Logistic(), NoPenalty(), "fixed plan"),
     "a paper's noise": (Standardized(CoordinateDescent(calibration="slides")), Logistic(), NoPenalty(), "fixed plan"),

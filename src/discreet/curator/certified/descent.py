@@ -27,9 +27,10 @@ is no larger. That is certain where g(new).(new - old) <= 0, because J(old) >= J
 the gradient's error is counted against it. Each step is preceded by one such attempt, of at most ``_TRIALS`` passes,
 along Newton's direction or that of BFGS. They make the way short in practice and cannot make it longer.
 
-*Public bounds.* As computed (a power of two), L <= 4 (beta n R^2 + lambda); and a <= n C + ||b|| + tau. Precision is
-raised to whatever E is asked for, so that no condition is left: the loop ends with a certificate and in no other way.
-How long that takes is public, too: solvers refuse before the charge where kappa exceeds ``MOST_CURVATURE``.
+*Public bounds.* As computed (a power of two), L <= 4 (beta n R^2 + the largest ridge); and a <= n C + ||b|| + tau.
+Precision is raised to whatever E is asked for, so that no condition is left: the loop ends with a certificate and in
+no other way. How long that takes is public, too: solvers refuse before the charge where kappa exceeds
+``MOST_CURVATURE``.
 """
 
 import math
@@ -65,7 +66,7 @@ class Descent:
     def __init__(self, records: Records, passes: Smooth, view: View, objective: Any, tolerance: float) -> None:
         linear, strength = by_outputs(objective.linear), Fraction(objective.regularization)
         self.tolerance, self.shape = Fraction(tolerance), linear.shape
-        self.exponent = _exponent_above(smoothness(view, objective) + strength)
+        self.exponent = _exponent_above(smoothness(view, objective) + _largest_ridge(objective))
         self.kappa = Fraction(2) ** self.exponent / strength
         # a step is rounded by less than one unit per entry, sqrt(size) 2^-bits in norm
         bits = _exponent_above(16 * Fraction(2) ** self.exponent * (math.isqrt(linear.size) + 1) / self.tolerance)
@@ -146,7 +147,7 @@ class Directions:
 
     def __init__(self, passes: Smooth, objective: Any, view: View) -> None:
         self._passes, self._loss, self._view = passes, objective.loss, view
-        self._regularization = objective.regularization
+        self._ridge = objective.ridge
         self._inverse: Floats | None = None
         self._turn = 0
 
@@ -158,11 +159,11 @@ class Directions:
         if self._loss.n_outputs > 1 or not self._passes.can_form_hessian:
             norm = float(np.linalg.norm(gradient))
             point = Point(gradient, gradient, norm, 0.0, margins)
-            found = steps_for(self._passes, self._loss, self._regularization, self._view, 0.0).direction(point)
+            found = steps_for(self._passes, self._loss, self._ridge, self._view, 0.0).direction(point)
             return -gradient if found is None else found
         hessian = self._passes.hessian(self._passes.states(margins, self._loss, self._view))
-        values, axes = np.linalg.eigh(hessian)
-        curvature = np.maximum(values, 0.0) + self._regularization
+        values, axes = np.linalg.eigh(hessian + np.diag(self._ridge))
+        curvature = np.maximum(values, float(self._ridge.min()))
         return np.asarray(-(axes @ ((axes.T @ gradient[0]) / curvature))[None, :])
 
     def learn(self, moved: Floats, turned: Floats) -> None:
@@ -183,10 +184,15 @@ def smoothness(view: View, objective: Any) -> Fraction:
     return Fraction(objective.loss.smoothness) * Fraction(view.sum_of_squares) * (1 + Fraction(1, 1 << 20))
 
 
+def _largest_ridge(objective: Any) -> Fraction:
+    """Return the largest curvature that is added to the losses'."""
+    return Fraction(float(objective.ridge.max(initial=0.0)))
+
+
 def gradient_within(records: Records, view: View, objective: Any, w: Floats, allowed: float) -> tuple[Floats, float]:
     """Return the gradient at ``w`` (K, p) in doubles, off by at most ``allowed``, and a bound on by how much it is."""
     goal = Fraction(allowed) / 4
-    most = smoothness(view, objective) + Fraction(objective.regularization) + 1
+    most = smoothness(view, objective) + _largest_ridge(objective) + 1
     # as many bits as keep the rounding of w, times the smoothness, within the goal
     bits = max(_exponent_above(most * (math.isqrt(w.size) + 1) / goal), 0)
     point = ExactGradient(records, view, objective, by_outputs(objective.linear), bits).at(whole(w, bits), goal)

@@ -2,7 +2,7 @@
 
 Coefficients are whole numbers W over 2^bits, so that a record's product x . W is exact. A slope is computed in decimals
 of ``digits`` digits, times the record's pull, and rounded to a whole number over 2^q; the sum of these times x is
-exact again, and lambda w + b is rounded once per entry. Slow, some 20 microseconds per record: ``descent.py`` asks
+exact again, and ridge w + b is rounded once per entry. Slow, some 20 microseconds per record: ``descent.py`` asks
 where double precision does not reach.
 
 Theorem (error). Let u = 5 10^-digits, so that an operation is off by at most u times its result. Then the gradient is
@@ -15,7 +15,7 @@ moves the slope by at most 3.01 u beta |m|; the slope itself is off by the bound
 place of 24, as a vector of K outputs; a clip is a contraction; the pull (shrink over the person's number of rows) and
 the step to units of 2^-q are three more roundings, u each relative to the slope, and the last one is to a whole number,
 in each of the K outputs. Both slopes and margins may be replaced by computed ones, at 1/256 more. x is as stored and
-||x|| the copy's ceiling of its norm. Rounding lambda w and b to whole numbers costs at most one unit per entry. QED
+||x|| the copy's ceiling of its norm. Rounding ridge w and b to whole numbers costs at most one unit per entry. QED
 
 ``digits`` and q are raised until the bound is as small as asked: it falls by 10^-1 per digit, so this always ends.
 """
@@ -82,7 +82,7 @@ class ExactGradient:
 
     def __init__(self, records: Records, view: View, objective: Any, linear: Floats, bits: int) -> None:
         self._records, self._loss, self.bits = records, objective.loss, bits
-        self._regularization, self._linear = Fraction(objective.regularization), linear
+        self._ridge, self._linear = [Fraction(r) for r in objective.ridge.tolist()], linear
         self._places = view.limits.size  # the copy's layout pads its records
         n = records.n_rows
         self._shrinks, self._limits = view.shrinks.ravel()[:n], view.limits.ravel()[:n]
@@ -135,9 +135,10 @@ class ExactGradient:
         return 1 + sum((abs(s) for s in slopes), Decimal(0)) + Decimal(float(self._loss.smoothness)) * (1 + largest)
 
     def _smooth_part(self, w: Whole, q: int) -> Whole:
-        """lambda w + b, in units of 2^-q."""
-        share = self._regularization * Fraction(2) ** (q - self.bits)
-        scaled = [(share.numerator * int(v)) // share.denominator for v in w.ravel()]
+        """ridge w + b, in units of 2^-q."""
+        unit = Fraction(2) ** (q - self.bits)
+        shares = [ridge * unit for ridge in self._ridge] * len(w)
+        scaled = [(share.numerator * int(v)) // share.denominator for share, v in zip(shares, w.ravel(), strict=True)]
         return np.asarray(np.array(scaled, dtype=object).reshape(w.shape) + whole(self._linear, q))
 
     def _blocks(self) -> Iterator[tuple[Integers, Whole, Integers, Integers]]:

@@ -1,6 +1,6 @@
 """The exact minimizer inside the wall: a point, and a proven bound on the true gradient's norm there.
 
-    J(w) = sum_i weight_i l(x_i . w, y_i) + (lambda / 2) ||w||^2 + b . w
+    J(w) = sum_i weight_i l(x_i . w, y_i) + (1/2) sum_j ridge_j w_j^2 + b . w,      ridge_j >= lambda
 
 in real units (the private copy's integers divided by ``grid.one``, exactly), weight_i = 1 / k for one of a
 person's k rows. With a clip, l is replaced by the convex loss whose slope is l' clipped to +-clip / ||x_i||; with a
@@ -22,7 +22,7 @@ computed values. Then ||grad J(w)|| <= ``gradient_norm``, the computed norm plus
    roundings; sums of blocks (sparse: single products) are added with their rounding errors kept, which leaves one
    rounding and gamma_n^2 of the sum of sizes (Ogita, Rump & Oishi 2005). Entry by entry |c_i x_ij|, in norm
    |c_i| r_i by the triangle inequality.
-4. the rest: gamma_4 (||sum|| + lambda ||w|| + ||b||) for forming lambda w + b + sum.
+4. the rest: gamma_4 (||sum|| + max ridge ||w|| + ||b||) for forming ridge w + b + sum.
 
 The bound's own arithmetic is off by less than a relative 2^-20 for fewer than 2^31 numbers, and underflow adds less
 than 2^-400; both are added. NaN and overflow make the bound NaN or infinite: not certified. A point that is not
@@ -53,7 +53,8 @@ _UNIT = 2.0**-53
 class Objective:
     """J: a loss, lambda (for the sum, not the mean), the linear term b ((p,) or (p, K)), and two bounds, in real units.
 
-    ``clip`` bounds the norm of every record's gradient; records longer than ``row_norm`` are shrunk onto it.
+    ``clip`` bounds the norm of every record's gradient; records longer than ``row_norm`` are shrunk onto it. ``extra``
+    are numbers that are not negative, one per column, which are added to lambda there.
     """
 
     loss: Loss
@@ -61,10 +62,13 @@ class Objective:
     linear: Floats
     clip: float = math.inf
     row_norm: float = math.inf
+    extra: Floats | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.regularization < math.inf:
             raise Unsupported("the regularization must be finite, and not negative")
+        if self.extra is not None and not (np.isfinite(self.extra) & (self.extra >= 0)).all():
+            raise Unsupported("what is added to the regularization must be finite, and not negative")
         if not (self.clip > 0 and self.row_norm > 0):
             raise Unsupported("the clip and the norm of rows must be positive")
         if self.loss.n_outputs > 1 and self.clip < math.inf:
@@ -72,6 +76,12 @@ class Objective:
                 "the clipped gradient of a loss of several outputs is no gradient of a convex function: "
                 "declare bounds on the features, which bound it without a clip"
             )
+
+    @property
+    def ridge(self) -> Floats:
+        """Return lambda and what is added to it, one number per column, as computed: none is below lambda."""
+        extra = np.zeros(len(self.linear)) if self.extra is None else self.extra
+        return np.asarray(self.regularization + extra)
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,7 @@ def _by_newton(problem: "_Certified", tolerance: float) -> Minimum | None:
     """The minimum by Newton's method in doubles; None where that does not certify, whatever the reason."""
     objective = problem.objective
     try:
-        steps = steps_for(problem.passes, objective.loss, objective.regularization, problem.view, tolerance)
+        steps = steps_for(problem.passes, objective.loss, problem.ridge, problem.view, tolerance)
         found = search(problem.at, problem.at(np.zeros_like(problem.linear)), steps, tolerance, MAX_STEPS)
     except Exception:  # of linear algebra or memory: an outcome that depends on records, so none that may leave
         return None
@@ -143,12 +153,12 @@ class _Certified:
 
     def __init__(self, passes: Smooth, objective: Objective) -> None:
         self.passes, self.objective = passes, objective
-        self.linear = by_outputs(objective.linear)
+        self.linear, self.ridge = by_outputs(objective.linear), objective.ridge
         self.view = passes.view(objective.clip, objective.row_norm)
 
     def at(self, w: Floats) -> Point:
         slopes = self.passes.slopes(w, self.objective.loss, self.view)
-        gradient = slopes.gradient + self.objective.regularization * w + self.linear
+        gradient = slopes.gradient + self.ridge * w + self.linear
         error = self._error(float(np.linalg.norm(w)), float(np.linalg.norm(slopes.gradient)), slopes.size)
         return Point(w, gradient, float(np.linalg.norm(gradient)), error, slopes.margins)
 
@@ -156,7 +166,7 @@ class _Certified:
         """The sum of the theorem's four terms."""
         passes, loss = self.passes, self.objective.loss
         beta, evaluation = loss.smoothness, 2.0**-48 * max(1.0, loss.n_outputs / 8)
-        rest = total + self.objective.regularization * length + float(np.linalg.norm(self.linear))
+        rest = total + float(self.ridge.max(initial=0.0)) * length + float(np.linalg.norm(self.linear))
         return float(
             beta * _gamma(passes.depth) * length * self.view.sum_of_squares
             + evaluation * (size + beta * self.view.sum_of_norms)

@@ -76,11 +76,11 @@ def damped_states(passes: Smooth, loss: Loss, view: View, point: Point, first: f
     return states + lacking * largest if lacking > 0 else states
 
 
-def steps_for(passes: Smooth, loss: Loss, regularization: float, view: View, tolerance: float) -> Steps:
+def steps_for(passes: Smooth, loss: Loss, ridge: Floats, view: View, tolerance: float) -> Steps:
     """Cholesky where a Hessian can be formed, conjugate gradients elsewhere."""
     if loss.n_outputs == 1 and passes.can_form_hessian:
-        return CholeskySteps(passes, loss, regularization, view, tolerance)
-    return ConjugateSteps(passes, loss, regularization, view, tolerance)
+        return CholeskySteps(passes, loss, ridge, view, tolerance)
+    return ConjugateSteps(passes, loss, ridge, view, tolerance)
 
 
 def search(at: Callable[[Floats], Point], start: Point, steps: Steps, tolerance: float, most_steps: int) -> Point:
@@ -129,9 +129,9 @@ def follow(at: Callable[[Floats], Point], point: Point, direction: Floats, toler
 class CholeskySteps:
     """Solves with a Cholesky factor of the Hessian at this or an earlier point, of all records or a sample."""
 
-    def __init__(self, passes: Smooth, loss: Loss, regularization: float, view: View, tolerance: float) -> None:
+    def __init__(self, passes: Smooth, loss: Loss, ridge: Floats, view: View, tolerance: float) -> None:
         self._passes, self._loss, self._view = passes, loss, view
-        self._regularization, self._tolerance = regularization, tolerance
+        self._ridge, self._tolerance = ridge, tolerance
         constant = loss.quadratic and not np.isfinite(view.limits).any()
         self._stride = 1 if constant else passes.stride
         self._dtype: type[np.floating[Any]] = np.float32
@@ -162,26 +162,26 @@ class CholeskySteps:
             self._factor = None
 
     def _factorize(self, point: Point) -> Any:
-        """A factor of Hessian + lambda, with as much more on the diagonal as rounding makes necessary."""
+        """A factor of Hessian + ridge, with as much more on the diagonal as rounding makes necessary."""
         states = damped_states(self._passes, self._loss, self._view, point, self._first)
         hessian = self._passes.hessian(states, self._stride, self._dtype)
         if not np.isfinite(hessian).all():
             hessian = self._passes.hessian(states, self._stride, np.float64)
-        ridge, size = self._regularization, float(np.trace(hessian))
+        ridge, size = self._ridge, float(np.trace(hessian))
         for _ in range(20):
             try:
-                return cho_factor(hessian + ridge * np.eye(len(hessian)), lower=True, check_finite=False)
+                return cho_factor(hessian + np.diag(ridge), lower=True, check_finite=False)
             except LinAlgError:
-                ridge = max(10 * ridge, 1e-15 * size)
+                ridge = np.maximum(10 * ridge, 1e-15 * size)
         return None
 
 
 class ConjugateSteps:
     """Solves by conjugate gradients, more exactly the nearer the minimum."""
 
-    def __init__(self, passes: Smooth, loss: Loss, regularization: float, view: View, tolerance: float) -> None:
+    def __init__(self, passes: Smooth, loss: Loss, ridge: Floats, view: View, tolerance: float) -> None:
         self._passes, self._loss, self._view = passes, loss, view
-        self._regularization, self._tolerance = regularization, tolerance
+        self._ridge, self._tolerance = ridge, tolerance
         self._first = 0.0
 
     def direction(self, point: Point) -> Floats | None:
@@ -197,7 +197,7 @@ class ConjugateSteps:
         x, r = np.zeros_like(right), right.copy()
         d, squares = r.copy(), float((r * r).sum())
         for _ in range(_MOST_PRODUCTS):
-            product = self._passes.product(states, d, self._view) + self._regularization * d
+            product = self._passes.product(states, d, self._view) + self._ridge * d
             step = squares / float((d * product).sum())
             x += step * d
             r -= step * product

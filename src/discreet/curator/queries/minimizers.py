@@ -1,8 +1,10 @@
 """Solve once, privately: the minimizer with noise added to it, or with noise inside its objective.
 
 J(w) = sum_i l_i(w) + (lambda/2) ||w||^2 (+ b.w) with convex losses, so J is lambda-strongly convex, on every
-coordinate, the intercept's too. ``minimize`` returns a point whose gradient is proven to be at most tau, rounded to
-doubles, and does so for every data set: there is no failing that could depend on records.
+coordinate, the intercept's too. A convex quadratic that is the same for neighbors (``extra``: a penalty in a stage's
+coordinates) may be added: J stays lambda-strongly convex, its gradient and Hessian cancel between neighbors.
+``minimize`` returns a point whose gradient is proven to be at most tau, rounded to doubles, and does so for every data
+set: there is no failing that could depend on records.
 
 *Sensitivity of the minimizer.* Let w, w' be points with ||grad J_D(w)|| <= tau and ||grad J_D'(w')|| <= tau for
 neighbors D, D'. The sums differ by one record's gradient (two, under ``replace_one``), each of norm at most C. So
@@ -18,12 +20,12 @@ numbers alone. A projection is computed in doubles: (p + 8) 2^-52 of the radius 
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.objective_perturbation import perturbation_of, record_bound
+from discreet.accounting.objective_perturbation import covers, perturbation_of, record_bound
 from discreet.accounting.plan import Perturbation, Release
 from discreet.bounds import Domain
 from discreet.curator.certified.descent import MOST_CURVATURE
@@ -64,6 +66,8 @@ class Problem:
         A ball; the squared loss is taken as Huber's, which is the same on it, so that its gradients are bounded.
     tolerance : float, default=1e-11
         The minimizer's certified gradient, over n times the bound on a record's.
+    extra : array or None, default=None
+        Numbers that are not negative, public or released, one per column, which are added to the regularization.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class Problem:
     row_norm: float | None = None
     radius: float | None = None
     tolerance: float = 1e-11
+    extra: Floats | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(value) and value > 0 for value in (self.n, self.tolerance)):
@@ -137,6 +142,7 @@ class Problem:
             np.zeros(domain.shape) if linear is None else linear,
             math.inf if self.clip is None else self.clip,
             math.inf if self.row_norm is None else self.row_norm,
+            None if self.extra is None else self.n * self.extra,
         )
 
 
@@ -223,6 +229,8 @@ def noisy_descent(session: Session, problem: Problem, *, n_steps: int, step_size
     bound, lossy = problem.bound_for(loss, domain), problem.loss_for(loss, domain)
     if problem.n != domain.n or not session.budget.neighbors.n_is_public:
         raise Unsupported(STEPS_NEED_N)
+    if problem.extra is not None:
+        raise Unsupported("gradient steps know one regularization for all coordinates: use the exact minimizer")
     if not 0 < step_size * (gradient_smoothness(lossy, problem.seen(domain)) + 2 * mu) <= 2:
         raise PlanViolation("steps are stable up to 2/(beta + 2 regularization): take a smaller step_size")
     release = session.spend("noisy_descent")
@@ -272,7 +280,7 @@ def perturbed_minimizer(session: Session, problem: Problem) -> Floats:
     ideal minimizer for the ideal b, whatever the solver did, and the second noise covers twice that.
     Event: ``PerturbedMinimum`` for b, ``Gaussian`` (``Laplace``) for the second noise.
     Conditions: a convex loss of one linear score (or softmax), differentiable with a Lipschitz gradient; lambda > 0
-    on every coordinate; one row per person; the planned curvature is that of what is minimized (checked). A
+    on every coordinate; one row per person; the planned curvature covers that of what is minimized (checked). A
     minimizer is certified for every data set and every b (``certified/descent.py``), and b is drawn once.
     """
     loss = session.loss
@@ -285,7 +293,7 @@ def perturbed_minimizer(session: Session, problem: Problem) -> Floats:
     problem.check_curvature(loss, domain)
     needed = problem.perturbation_for(loss, domain)
     inside, outside = session.spend("perturb_objective"), session.spend("perturbed_minimizer")
-    if inside.perturbation != needed:
+    if session.multiplier(inside) and not (inside.perturbation and covers(inside.perturbation, needed)):
         raise PlanViolation("the plan was priced for another loss, clip or regularization than is minimized")
     linear, rounding = _linear_term(session, inside, session.factor * bound)
     tau = problem.tolerance * problem.n * bound
