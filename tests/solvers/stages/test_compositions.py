@@ -258,10 +258,10 @@ def test_a_stage_that_reads_exact_values_is_caught(monkeypatch, around):
     solver, honest = STAGES[around](INNER["gd"]), center_and_scale.estimate_features
     assert not findings(solver)
 
-    def exact(curator, n):
-        found, records = honest(curator, n), curator._session.admitted
+    def exact(curator, n, *scale):
+        found, records = honest(curator, n, *scale), curator._session.admitted
         mean = records.rows[:, : len(found.recoding.center)].mean(axis=0) / records.grid.one
-        return center_and_scale.Standardization(replace(found.recoding, center=mean), found.square_length)
+        return replace(found, recoding=replace(found.recoding, center=mean))
 
     monkeypatch.setattr(center_and_scale, "estimate_features", exact)
     assert findings(solver)
