@@ -22,7 +22,7 @@ TITLES = {
     "lognormal": "lognormal: scales exp(N(0, 1))",
     "sparse": "sparse: p = 1000, 10 relevant features",
 }
-LOOKS = ("cd-smoothness", "cd-bought", "cd-uniform", "gd", "nesterov", "sgd", "gcd")
+LOOKS = ("cd-smoothness", "cd-estimated", "cd-uniform", "gd", "nesterov", "sgd", "gcd")
 
 
 def coordinates(

@@ -102,7 +102,7 @@ def _solver_picture(results: dict[str, Any], path: Path, console: Console) -> No
         f"Mean and standard error over {facts['folds'] * facts['repeats']} folds."
     )
     try:
-        figure = accuracy_panels(panels, facts["epsilons"], title="Solvers as they come", subtitle=subtitle)
+        figure = accuracy_panels(panels, facts["epsilons"], title="Solvers with default settings", subtitle=subtitle)
         save(figure, path)
     except MissingPlots as missing:
         console.print(f"No picture: {missing}", markup=False)

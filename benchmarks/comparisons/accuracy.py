@@ -1,4 +1,4 @@
-"""Models as they come, on tables with declared ranges: how much of what could be learned is learned.
+"""Models with default settings, on tables with declared ranges: how much of what could be learned is learned.
 
 Every fit is that of an estimator with nothing set but epsilon, the bounds, the solver's name and the relation (delta
 is the default, 1/n^2). Four fifths of a table are for training. Seeds are of the noise; a table with fewer than 10,000

@@ -23,8 +23,8 @@ def _known(problem: Problem, setting: Setting, rule: str) -> CoordinateDescent:
     return _coordinate(problem, setting, Geometry(clip=total_clip(problem, setting), clip_rule=rule), DEVIATIONS**2)
 
 
-def bought(problem: Problem, setting: Setting) -> CoordinateDescent:
-    """DP-CD with smoothness clips and M_j bought with a tenth of the budget.
+def estimated(problem: Problem, setting: Setting) -> CoordinateDescent:
+    """DP-CD with smoothness clips and M_j estimated with a tenth of the budget.
 
     The noise on all M_j is the same, so this trains with each feature divided by its own bound; but for the
     estimates of M_j, coordinate descent is the same in any coordinates.

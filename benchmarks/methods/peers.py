@@ -1,4 +1,4 @@
-"""Other libraries as they come, on the tables that ``python -m benchmarks accuracy --export`` writes.
+"""Other libraries with default settings, on the tables that ``python -m benchmarks accuracy --export`` writes.
 
     python benchmarks/methods/peers.py diffprivlib --tables build/tables --out build/diffprivlib.json
     python -m benchmarks accuracy --peers build/diffprivlib.json ...

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.methods.coordinate_descent import bought, smoothness_clips, uniform_clips
+from benchmarks.methods.coordinate_descent import estimated, smoothness_clips, uniform_clips
 from benchmarks.methods.gradient_descent import accelerated, gradient
 from benchmarks.methods.greedy_coordinate_descent import greedy
 from benchmarks.methods.setting import Setting
@@ -34,7 +34,9 @@ _COORDINATE, _FULL, _SAMPLED = (5, 10, 30, 100, 300), (20, 100, 300, 1000, 3000)
 
 DENSE = (
     Method("cd-smoothness", "DP-CD, smoothness clips", smoothness_clips, _COORDINATE, _CLIPS, _STEPS),
-    Method("cd-bought", "DP-CD, smoothness clips, M bought", bought, _COORDINATE, _CLIPS, _STEPS, scale="feature"),
+    Method(
+        "cd-estimated", "DP-CD, smoothness clips, M estimated", estimated, _COORDINATE, _CLIPS, _STEPS, scale="feature"
+    ),
     Method("cd-uniform", "DP-CD, uniform clips", uniform_clips, _COORDINATE, _CLIPS, _STEPS),
     Method("gd", "DP-GD", gradient, _FULL, _CLIPS, _LONG),
     Method("nesterov", "DP-GD, Nesterov", accelerated, _FULL, _CLIPS, _STEPS),

@@ -1,4 +1,4 @@
-"""The comparison of models as they come, as Markdown tables: mean gaps, ranks, each table, the worst case."""
+"""The comparison of models with default settings, as Markdown tables: mean gaps, ranks, each table, the worst case."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

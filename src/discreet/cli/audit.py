@@ -66,7 +66,7 @@ def replay(
     neighbors: Relations = None,
     epsilon: Epsilon = 2.0,
     delta: Delta = 1e-5,
-    persons: Annotated[bool, typer.Option("--persons", help="Several rows a person, who is the neighbor.")] = False,
+    persons: Annotated[bool, typer.Option("--persons", help="Several rows per person, who is the neighbor.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Replay fits on neighbors with the released answers frozen. Exact, without statistics.
