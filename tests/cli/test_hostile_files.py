@@ -192,6 +192,7 @@ def put(path: Path, content: str | bytes) -> Path:
 def test_schemas(bounded, model, tmp_path, name):
     file = put(tmp_path / "schema.toml", SCHEMAS[name])
     assert bounded("schema", "check", file).exit_code > 0
+    assert bounded("schema", "edit", file, "--column", "nothing").exit_code == 2
     assert bounded("fit", model / "table.csv", "-s", file, "--dry-run").exit_code == 2
     assert bounded("price", "--schema", file, "--rows", 1000).exit_code == 2
 
@@ -209,6 +210,8 @@ def test_certificates(bounded, model, tmp_path, name):
     for file in (put(tmp_path / "c.json", raw), put(tmp_path / "c.html", page)):
         bounded("inspect", file)
         bounded("inspect", file, "--json")
+        bounded("certificate", "registry", file)
+        assert bounded("export", file, "--sklearn", tmp_path / "new.joblib").exit_code == 2
         assert bounded("verify", file).exit_code > 0 or name == "notes of numbers"  # they change no claim
 
 
@@ -242,6 +245,8 @@ ARCHIVES |= {
 def test_saved_models(bounded, tmp_path, name):
     file = put(tmp_path / "model.discreet", ARCHIVES[name])
     assert bounded("inspect", file).exit_code == 2
+    assert bounded("export", file, "--sklearn", tmp_path / "new.joblib").exit_code == 2
+    assert bounded("certificate", "registry", file).exit_code == 2
     assert bounded("verify", file).exit_code > 0
 
 
@@ -264,6 +269,8 @@ def test_folders(bounded, model, tmp_path, member, content, summed):
     for words in (
         ("inspect", folder),
         ("verify", folder),
+        ("export", folder, "--sklearn", tmp_path / "new.joblib"),
+        ("certificate", "registry", folder),
         ("predict", folder, model / "table.csv"),
         ("score", folder, model / "table.csv", "--public-data"),
     ):
@@ -301,5 +308,13 @@ def test_a_mark_at_the_start_of_a_schema_is_read(ok, tmp_path):
 
 
 def test_a_device_is_not_read_to_its_end(bounded):
-    for command in (("inspect", "/dev/zero"), ("verify", "/dev/zero"), ("schema", "check", "/dev/zero")):
+    for command in (
+        ("inspect", "/dev/zero"),
+        ("verify", "/dev/zero"),
+        ("schema", "check", "/dev/zero"),
+        ("schema", "edit", "/dev/zero"),
+        ("schema", "new", "--codebook", "/dev/zero", "--out", "-"),
+        ("export", "/dev/zero", "--onnx", "new.onnx"),
+        ("certificate", "registry", "/dev/zero"),
+    ):
         assert bounded(*command).exit_code > 0

@@ -57,7 +57,10 @@ def registry(
         raise Refused(f"there is no guarantee to register: {found.stamp}")
     product = Product(name, tuple(curator or ()), description, intended_use, region, sector and str(sector), published,
                       tuple(author or ()))  # fmt: skip
-    text = to_yaml(registry_entry(found, product)) + "\n"
+    try:
+        text = to_yaml(registry_entry(found, product)) + "\n"
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # a file that somebody made up
+        raise Refused("the certificate cannot be told: a part of it has the wrong form") from None
     if str(out) == "-":
         typer.echo(text, nl=False)
         return

@@ -88,9 +88,14 @@ def _basic(certificate: Certificate, product: Product, name: str) -> dict[str, A
         "intended_use": product.intended_use or f"{OPEN}what it is for",
         "data_product_type": "Machine learning model",
         "data_product_region": product.region or f"{OPEN}which region the data describe",
-        "publication_date": product.published or certificate.created or date.today().isoformat(),
+        "publication_date": product.published or _day(certificate.created),
     }
     return found | ({"data_product_sector": product.sector} if product.sector else {})
+
+
+def _day(created: str | None) -> str:
+    """Return the day on which a certificate was made; today where it does not say."""
+    return date.today().isoformat() if created is None else date.fromisoformat(created).isoformat()
 
 
 def _unprotected(certificate: Certificate) -> str:
