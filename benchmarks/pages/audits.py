@@ -5,7 +5,7 @@ from typing import Any
 
 from discreet import __version__
 
-HEADER = "| solver | relation | level | claimed epsilon | proved epsilon | runs a side | confidence | verdict |"
+HEADER = "| solver | relation | level | claimed epsilon | proved epsilon | runs per side | confidence | verdict |"
 
 
 def markdown(audits: Sequence[dict[str, Any]]) -> str:

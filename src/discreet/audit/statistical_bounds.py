@@ -5,7 +5,7 @@ sides, exceeds (1 + d)/2, where d is the total variation distance between the la
 number of right guesses over both sides is a sum of independent coins whose mean chance is at most that; among such
 sums the binomial has the heaviest upper tail (Hoeffding 1956), so that the Clopper-Pearson bound of the pooled count
 is one of the accuracy. One bound for both sides is tighter than one for each (0.92 against 0.88 of epsilon = 1 from
-10^5 runs a side at a confidence of 0.999).
+10^5 runs per side at a confidence of 0.999).
 
 *Rates.* For any event S, (epsilon, delta)-DP says P(S) <= e^epsilon Q(S) + delta. A lower Clopper-Pearson bound of P(S)
 and an upper one of Q(S) bound epsilon from below, whatever the mechanism.

@@ -117,7 +117,7 @@ def frame(axes: Any, theme: Theme, label_size: float = 9.5) -> None:
 
 
 def _draw_spending(axes: Any, certificate: "Certificate", rounds: range, total: float, theme: Theme) -> None:
-    """One layer a query, each as high as what it has cost by then."""
+    """One layer per query, each as high as what it has cost by then."""
     places = [rounds[0] - 0.5, *rounds, rounds[-1] + 0.5]  # a round is as wide as one
     bottom = [0.0] * len(places)
     for look, query in enumerate(dict.fromkeys(charge.query for charge in certificate.trace)):

@@ -1,7 +1,7 @@
 """Floating-point passes over the private copy for the minimizer: gradients, Hessians, sums of losses.
 
 In real units: integer features are divided by ``grid.one``, a power of two, so that the division is exact.
-Weights and gradients have one row an output, (K, p). Nothing computed here is released as it stands.
+Weights and gradients have one row per output, (K, p). Nothing computed here is released as it stands.
 """
 
 from __future__ import annotations  # nested functions would build their annotations on every call
@@ -118,7 +118,7 @@ class Smooth(Protocol):
 
 
 def by_outputs(w: Floats) -> Floats:
-    """(p,) or (p, K) with one row an output."""
+    """(p,) or (p, K) with one row per output."""
     return np.ascontiguousarray(np.atleast_2d(w.T), dtype=np.float64)
 
 

@@ -107,7 +107,7 @@ def for_a_scalar(unit: Unit, clip: float) -> Unit:
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights on a dyadic grid: ``integers`` (one row an output) are the weights times 2^shift."""
+    """Weights on a dyadic grid: ``integers`` (one row per output) are the weights times 2^shift."""
 
     integers: NDArray[np.int32]
     shift: int

@@ -216,7 +216,7 @@ class _Tables:
     def rehearse(
         self, points: dict[Key, Point], seeds: int, progress: Callable[[int, int], None] | None
     ) -> dict[Key, list[Trial]]:
-        """Fit every point once a seed. The noise of a seed is the same at all points, so that curves are smooth."""
+        """Fit every point once per seed. The noise of a seed is the same at all points, so that curves are smooth."""
         trials: dict[Key, list[Trial]] = {key: [] for key in points}
         sizes = sorted({point.rows for point in points.values()})
         for seed in range(seeds):
