@@ -104,7 +104,8 @@ def test_pure_budgets():
             for loss in CLASSES:
                 assert chosen(loss, penalty, delta=0.0, **facts) == line("objective", ONE)
             for loss in NUMBERS:
-                assert chosen(loss, penalty, delta=0.0, **facts) == line("gd", FULL)
+                expected = line("gd", FULL) if "sparse" in facts else line("whitened", ESTIMATE)
+                assert chosen(loss, penalty, delta=0.0, **facts) == expected
 
 
 def test_numbers_whose_second_moments_do_not_fit():
@@ -204,7 +205,7 @@ FITS = {
     "counts": (DPPoissonRegressor(2.0, 1e-6, **NUMBER), ("gd", COUNTS)),
     "l1 classes": (DPLogisticRegression(2.0, 1e-6, penalty="l1", alpha=0.01, **CLASS), ("gd", PROXIMAL)),
     "pure classes": (DPLogisticRegression(2.0, 0.0, **CLASS), ("objective", ONE)),
-    "pure numbers": (DPRidge(2.0, 0.0, **NUMBER), ("gd", FULL)),
+    "pure numbers": (DPRidge(2.0, 0.0, **NUMBER), ("whitened", ESTIMATE)),
     "limit": (DPRidge(math.inf, **NUMBER), ("gd", LIMIT)),
 }
 
@@ -243,7 +244,8 @@ def test_zeros_are_stored_where_dense_records_would_be_whitened(loss):
         assert fills("whitened", domain, loss, NoPenalty(), budget) is expected
         assert not fills("gd", domain, loss, NoPenalty(), budget)
         assert not fills(GradientDescent(), domain, loss, NoPenalty(), budget)
-        assert not fills("auto", domain, loss, NoPenalty(), Budget(1.0, 0.0, domain.neighbors))
+        pure = fills("auto", domain, loss, NoPenalty(), Budget(1.0, 0.0, domain.neighbors))
+        assert pure is (expected and loss.task == "regression")
         assert not fills("auto", domain, loss, NoPenalty(), Budget(math.inf))
 
 

@@ -81,7 +81,8 @@ def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> t
     smooth, counts, numbers = penalty.ridge, loss.log_link, loss.task == "regression"
     one_release = not numbers and not domain.grouped and domain.n is not None and loss.proven
     moved = numbers and loss.movable_target
-    newton = moved and not budget.is_pure and form_for(domain, budget, numbers=True) == "full"
+    newton = moved and form_for(domain, budget, numbers=True) == "full"
+    wide = domain.sparse or domain.n_features > WIDEST
     table = (
         (not budget.is_private, "gd", "without noise, full gradients reach the optimum"),
         (counts, "gd", "counts need the declared coordinates"),
@@ -90,8 +91,8 @@ def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> t
         (numbers and penalty.separable and not smooth, "gcd", "greedy steps fail least where there is little signal"),
         (not smooth, "gd", "a proximal step follows a penalty that is not smooth"),
         (budget.is_pure and one_release, "objective", "one release is cheapest where noise is pure"),
-        (budget.is_pure, "gd", "full batches have the least noise per pass"),
-        (numbers and (domain.sparse or domain.n_features > WIDEST), "gd", "second moments would not fit"),
+        (budget.is_pure and (not numbers or wide), "gd", "full batches have the least noise per pass"),
+        (numbers and wide, "gd", "second moments would not fit"),
         (True, "whitened", ESTIMATE_FIRST),
     )
     name, reason = next((name, reason) for holds, name, reason in table if holds)

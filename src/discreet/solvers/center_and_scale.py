@@ -60,8 +60,15 @@ def shares_to_noise(share: float, count: int = 1) -> float:
 
 
 def noise_of(curator: "Curator", query: str, clip: float, factor: float) -> float:
-    """Return the standard deviation of an answer's noise, in units of its sum."""
+    """Return the standard deviation of an answer's noise, in units of its sum: Gaussian, or Laplace in L1."""
+    if curator.budget.is_pure:
+        factor = math.sqrt(2.0) * curator.budget.neighbors.sum_factor
     return factor * clip * curator.noise_multiplier * planned(curator, query).relative_noise
+
+
+def longer_in_l1(curator: "Curator", columns: int) -> float:
+    """Return how many times longer than in L2 a row may be in the norm that its clip has: sqrt(p) in L1."""
+    return math.sqrt(columns) if curator.budget.is_pure else 1.0
 
 
 def declared_coordinates(domain: Domain) -> Recoding:
@@ -94,15 +101,16 @@ def can_center(domain: Domain) -> bool:
 def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_SCALE) -> Standardization:
     """Estimate the center and the scales, by the releases of ``feature_releases``."""
     start, squares = declared_coordinates(curator.domain), planned(curator, "noisy_mean_squares")
-    center, clip = start.center, SQUARES * math.sqrt(curator.domain.n_features)
+    columns = curator.domain.n_features
+    center, clip, room = start.center, SQUARES * math.sqrt(columns), longer_in_l1(curator, columns)
     if can_center(curator.domain):
         curator.recode(Recoding(start.center, start.scale, 1.0, 1.0), once=True)
         mean = curator.noisy_mean(clip=1.0, n=n)
         middle = mean[:-1] / max(mean[-1], LEAST_CONSTANT / math.sqrt(mean.size))
         center = start.center + start.scale * np.clip(middle, -1.0, 1.0)
-    noise = noise_of(curator, squares.query, clip, curator.budget.neighbors.sum_factor**0.5) / n
-    curator.recode(Recoding(center, start.scale, 0.0), once=True)
-    found = curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
+    noise = room * noise_of(curator, squares.query, clip, curator.budget.neighbors.sum_factor**0.5) / n
+    curator.recode(Recoding(center, start.scale * math.sqrt(room), 0.0), once=True)  # squares over room: below the clip
+    found = room * curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
     kept = np.clip(np.maximum(found, 0.0) + NOISE_IN_SCALE * noise, least_scale**2, 1.0)
     visible = np.maximum(kept - NOISE_IN_SCALE * noise, 0.5 * noise) / kept
     upper = np.minimum(np.maximum(found, 0.0) + 2.0 * noise, 1.0) / kept

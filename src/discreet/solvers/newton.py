@@ -26,7 +26,7 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
-from discreet.solvers.center_and_scale import noise_of
+from discreet.solvers.center_and_scale import longer_in_l1, noise_of
 from discreet.solvers.registry import register_part
 from discreet.solvers.shrinkage import posterior_weights
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace
@@ -93,6 +93,7 @@ class NewtonDescent:
         noise = noise_of(curator, "noisy_gradient", 1.0, float(curator.budget.neighbors.sum_factor)) / n
         quiet = curator.noise_multiplier == 0
         clip = gradient_bound(curator.loss, domain, LIMIT_RADIUS) if quiet else self.relative_clip * domain.row_norm
+        clip *= longer_in_l1(curator, domain.n_features)
         hessian = penalty.hessian
         values, vectors = np.linalg.eigh(moment.matrix if hessian is None else moment.matrix + hessian)
         floored = np.maximum(values, max(self.floor * moment.edge, 1e-12 * max(float(values[-1]), 1e-300)))

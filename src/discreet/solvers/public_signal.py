@@ -3,6 +3,8 @@
 ``signal`` J = n mu / (a sqrt(p))
     How far a mean over all records stands out of the noise, if it got the whole budget, for a row of length sqrt(p).
     mu: the budget as Gaussian DP; a: the relation's factor; p: the columns with the intercept, times the outputs.
+    A pure budget counts as mu = epsilon / (3.5 sqrt(p)): contributions are clipped in L1, Laplace noise is sqrt(2)
+    times as wide as its scale, and about six answers share epsilon itself, not its square.
 ``clarity`` K = J / sqrt(p)
     How far one coefficient stands out of the noise that a gradient of p coefficients has.
 """
@@ -14,13 +16,17 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.solvers.default_rules import count_of
 
+PURE = 3.5
+
 
 def signal(domain: Domain, budget: Budget) -> float:
     """Return J, infinite without privacy."""
     if not budget.is_private:
         return math.inf
     n, columns = count_of(domain), _columns(domain)
-    return n * mu_of(budget.epsilon, budget.delta) / (budget.neighbors.sum_factor * math.sqrt(columns))
+    pure = budget.epsilon / (PURE * math.sqrt(columns)) if budget.is_pure else None
+    mu = mu_of(budget.epsilon, budget.delta) if pure is None else pure
+    return n * mu / (budget.neighbors.sum_factor * math.sqrt(columns))
 
 
 def clarity(domain: Domain, budget: Budget) -> float:

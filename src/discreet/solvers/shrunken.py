@@ -25,6 +25,7 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
+from discreet.solvers.center_and_scale import longer_in_l1
 from discreet.solvers.registry import register_part
 from discreet.solvers.shrinkage import posterior_weights
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace
@@ -77,7 +78,7 @@ class ShrunkenDescent:
         """Take the steps from the starting point; the trace holds the noise in the shrunken sums."""
         domain, n, slopes = curator.domain, public_count(curator), curator.slopes  # type: ignore[attr-defined]
         assert domain.typical is not None
-        clip = self.relative_clip * (domain.typical.norm or domain.row_norm)
+        clip = self.relative_clip * (domain.typical.norm or domain.row_norm) * longer_in_l1(curator, domain.n_features)
         spread = self.step_size * Noise.of(curator, "noisy_gradient").deviation(clip) / n
         start = w = domain.starting_point
         u, mean = np.zeros(domain.n_features), np.zeros(domain.n_features)

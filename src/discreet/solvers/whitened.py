@@ -33,6 +33,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solution, Solver, check_positive
 from discreet.solvers.center_and_scale import (
     feature_releases,
+    longer_in_l1,
     noise_of,
     shares_to_noise,
     standard_rows,
@@ -157,7 +158,7 @@ class Whitened(Stage):
         )  # fmt: skip
         recoding = rows.recoding
         curator.recode(recoding, once=True)
-        clip = curator.domain.row_norm**2 if quiet else 1.0
+        clip = curator.domain.row_norm**2 if quiet else longer_in_l1(curator, admitted.n_features) ** 2
         second = curator.noisy_second_moment(clip=clip, n=n)
         factor = curator.budget.neighbors.sum_factor**0.5
         edge = noise_of(curator, "noisy_second_moment", clip, factor) / n * math.sqrt(2.0 * len(second))
@@ -214,8 +215,8 @@ class Whitened(Stage):
 
         if loss.task == "regression" and not loss.movable_target:
             raise Unsupported(f"whitened coordinates know no {type(loss).__name__} loss: use solver='gd'")
-        if budget.is_pure:
-            raise Unsupported("whitened coordinates need a delta above 0: leave delta out, or use solver='objective'")
+        if budget.is_pure and loss.task != "regression":
+            raise Unsupported("whitened classes need a delta above 0: leave delta out, or use solver='objective'")
         made = whitened_for(domain, loss, budget)
         if not penalty.ridge and not getattr(getattr(made, "solver", None), "takes_moments", False):
             raise Unsupported(

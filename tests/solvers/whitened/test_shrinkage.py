@@ -66,3 +66,14 @@ def test_the_default_for_little_signal():
     X, y = table(100, 0.4)
     quote = DPLinearRegression(0.1, bounds=1.0, target=(-1, 1)).quote(X, y)
     assert quote.solver["solver"]["name"] == "shrunken"
+
+
+@pytest.mark.parametrize(("slope", "low"), [(0.0, -0.05), (0.4, 0.3)])
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+def test_pure_budgets_learn_a_slope_and_stay_at_the_mean_without_one(slope, low, relation):
+    X, y = table(4000, slope)
+    with seeded(0):
+        model = DPLinearRegression(1.0, 0.0, bounds=1.0, target=(-1, 1), neighbors=relation).fit(X, y)
+    assert model.certificate_.solver["name"] == "whitened"
+    assert (model.certificate_.epsilon, model.certificate_.delta) == (1.0, 0.0)
+    assert 1 - np.mean((y - model.predict(X)) ** 2) / np.var(y) > low
