@@ -1,9 +1,10 @@
-"""``python -m benchmarks accuracy|audits|coordinates|experiments|inference|scale|solvers|speed|tuned``."""
+"""``python -m benchmarks accuracy|audits|consistency|coordinates|experiments|inference|scale|solvers|speed|tuned``."""
 
 import typer
 
 from benchmarks.commands.accuracy import accuracy
 from benchmarks.commands.audits import audits
+from benchmarks.commands.consistency import consistency
 from benchmarks.commands.coordinates import coordinates
 from benchmarks.commands.experiments import experiments
 from benchmarks.commands.inference import inference
@@ -20,7 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Accuracy and speed, on synthetic data and on public tables: run the documentation's comparisons again.",
 )
-for command in (accuracy, audits, coordinates, experiments, inference, scale, solvers, speed, tuned):
+for command in (accuracy, audits, consistency, coordinates, experiments, inference, scale, solvers, speed, tuned):
     app.command()(command)
 
 if __name__ == "__main__":

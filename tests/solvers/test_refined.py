@@ -13,7 +13,7 @@ from discreet.errors import Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import NoPenalty
 from discreet.solvers import GradientDescent, Refined, Whitened
-from discreet.solvers.refined import FARTHEST
+from discreet.solvers.refined import FARTHEST, STEEPNESS
 from discreet.solvers.whitened_classes import LEAST_REACH, MOST_REFINED, classes_for
 from discreet.testing import neighbor_pairs, seeded
 from tests.replaying import worst_ratio
@@ -97,6 +97,21 @@ def test_the_bias_of_clips_goes_with_signal():
         default = excess(model_of("auto", 64.0).fit(X, y), X, y, best)
     assert clipped > 4e-4
     assert -1e-6 < default < clipped / 3
+
+
+def test_many_steps_contract_where_curvature_is_largest(monkeypatch):
+    """Labels that nothing explains have margins of 0 and the largest curvature: longer steps would not contract."""
+    rng = np.random.default_rng(0)
+    X = np.eye(8)[rng.choice(8, 6000, p=[0.4, 0.3, 0.2, 0.05, 0.02, 0.01, 0.01, 0.01])]
+    y = (rng.random(6000) < 0.5).astype(int)
+    best = excess(model_of("gd", math.inf).fit(X, y), X, y, 0.0)
+    found = []
+    for steepness in (STEEPNESS, 0.4):
+        monkeypatch.setattr("discreet.solvers.refined.STEEPNESS", steepness)
+        with seeded(1):
+            found.append(excess(model_of(refined(n_steps=40, reach=4.0), 64.0).fit(X, y), X, y, best))
+    assert found[0] < 0.003
+    assert found[1] > 5 * found[0]
 
 
 def test_the_filter_keeps_the_start_where_there_is_only_noise():
