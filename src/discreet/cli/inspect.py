@@ -133,8 +133,7 @@ def _print_table(coefficients: dict[str, dict[str, Any]]) -> None:
     from rich.table import Table
 
     from discreet.cli.console import Console
-    from discreet.models.intervals import ALL_NOISE, all_noise, covers
-    from discreet.models.table_encoder import INTERCEPT
+    from discreet.models.intervals import ALL_NOISE, INTERCEPT, all_noise, covers
 
     table = Table("", *coefficients, "", title="Coefficients", title_justify="left", box=None)
     table.columns[0].overflow = "fold"

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from discreet.models.base import DPLinearModel
 
 
+INTERCEPT = "(intercept)"
+"""How commands and tables of coefficients call the intercept."""
+
 LEVEL = 0.95
 """The level of the intervals that reports and commands show."""
 

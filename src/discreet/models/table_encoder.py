@@ -11,12 +11,11 @@ from sklearn.pipeline import Pipeline
 from discreet.bounds import Bounds
 from discreet.curator import FrameSource, Layout
 from discreet.errors import Unsupported
+from discreet.models.intervals import INTERCEPT
 from discreet.schema.columns import SchemaError
 from discreet.schema.schema import Schema
 from discreet.schema.stored_types import check_types
 from discreet.typing import Floats
-
-INTERCEPT = "(intercept)"
 
 
 class SchemaEncoder(TransformerMixin, BaseEstimator):
