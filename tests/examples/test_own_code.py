@@ -299,7 +299,8 @@ def test_a_fit_imports_no_solver_but_its_own():
 import sys
 import numpy as np
 from discreet import DPLogisticRegression
-model = DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), solver="gd", ledger=False)
+from discreet.solvers import GradientDescent
+model = DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), solver=GradientDescent(), ledger=False)
 model.quote(np.zeros((10, 2)), np.zeros(10))
 names = ("svrg", "sgd", "agd", "cd", "gcd", "output", "objective", "exponential", "whitened", "whitened_newton")
 print([name for name in names if f"discreet.solvers.{name}" in sys.modules])

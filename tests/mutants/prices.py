@@ -24,6 +24,15 @@ MUTANTS = (
         "DID NOT RAISE",
     ),
     Mutant(
+        "a stage under a filter for nothing",
+        "What a stage releases around an adaptive solver is answered and not charged to the filter.",
+        (Edit("curator/session.py", "self.filter.charge(query, self._fixed_rho(release, count))", "pass"),),
+        (
+            "tests/solvers/stages/test_adaptive.py::test_a_stage_is_charged_to_the_filter_by_its_shares[whitened-logistic]",
+        ),
+        "assert",
+    ),
+    Mutant(
         "a check outside the lock",
         "Two threads that ask at once are both given the last answer.",
         (

@@ -182,7 +182,8 @@ class AdaptivePlan(Plan):
     Parameters
     ----------
     queries : iterable of Release
-        The queries, their mechanisms and clips; their counts do not matter.
+        The queries, their mechanisms and clips. A count of 0: each answer brings its own rho. Above 0: so many answers
+        may be asked for without one, each with the noise multiplier of the whole total times ``relative_noise``.
     papers_total : bool, default=False
         Take the total from the textbook's conversion rho + 2 sqrt(rho ln(1/delta)) = epsilon, which is less.
 

@@ -128,13 +128,16 @@ class Session:
     def spend(self, query: str, clip: float | None = None, count: int = 1, rho: float | None = None) -> Release:
         """Take answers off the plan before anything else happens; what was planned is what is answered.
 
-        Under a fixed plan the noise was fixed with it; under an adaptive one each answer brings its ``rho``.
+        Under a fixed plan the noise was fixed with it; under an adaptive one each answer brings its ``rho``, unless
+        the plan lists it with a count: then its noise multiplier z is fixed too, and its rho is 1/(2 z^2). Either way
+        the filter is charged first, and a filter does not mind which rho were fixed beforehand.
         """
         if os.getpid() != self._process:
             raise PlanViolation("a curator answers in the process that opened it: open the data in each")
-        if query not in self._releases or (self.filter is None and self._left[query] < count):
+        fixed = rho is None and (self.filter is None or self._has_fixed_noise(query))
+        if query not in self._releases or (fixed and self._left[query] < count):
             raise PlanViolation(f"the plan has no (further) {query}: plan it before opening the data")
-        if (self.filter is None) != (rho is None):
+        if not fixed and (self.filter is None) != (rho is None):
             raise PlanViolation("an answer's rho belongs to adaptive plans, and to each of their answers")
         release = self._releases[query]
         if clip is not None and not (math.isfinite(clip) and clip > 0):
@@ -144,8 +147,19 @@ class Session:
         if self.filter is not None and rho is not None:
             self.filter.charge(query, rho)
             return self._noisier(release, rho)
+        if self.filter is not None:
+            self.filter.charge(query, self._fixed_rho(release, count))
         self._left[query] -= count
         return release
+
+    def _has_fixed_noise(self, query: str) -> bool:
+        """Whether an adaptive plan lists Gaussian answers to this query whose noise it fixes."""
+        return self._left.get(query, 0) > 0 and self._releases[query].mechanism == "additive"
+
+    def _fixed_rho(self, release: Release, count: int) -> float:
+        """What Gaussian answers with the planned noise cost, rounded up; any number where nothing is limited."""
+        z = self.multiplier(release)
+        return count / (2.0 * z**2) * (1 + 2.0**-50) if z > 0 else 1.0
 
     def _noisier(self, release: Release, rho: float) -> Release:
         """The release with the noise that makes one answer rho-zCDP (``accounting/rdp.py``), rounded up.

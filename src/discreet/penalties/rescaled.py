@@ -84,7 +84,7 @@ class Quadratic(Penalty):
 
     def gradient(self, w: Floats) -> Floats:
         """Return strength Q^T (Q w + c)."""
-        return np.asarray(self.strength * (self.linear.T @ (self.linear @ w + self.offset)))
+        return np.asarray(self.strength * (self.linear.T @ ((self.linear @ w).T + self.offset).T))
 
     def prox(self, w: Floats, step: float) -> Floats:
         """Return (I + step strength Q^T Q)^{-1} (w - step strength Q^T c)."""

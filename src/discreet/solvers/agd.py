@@ -19,7 +19,7 @@ import math
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, count, islice
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 
@@ -28,10 +28,20 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, Unsupported
 from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
+from discreet.solvers.base import (
+    UNWATCHED,
+    Progress,
+    Solution,
+    Solver,
+    check_counts,
+    check_positive,
+    is_number,
+    public_count,
+)
+from discreet.solvers.gd import GradientDescent
+from discreet.solvers.gradient_loop import clip_for, project
 from discreet.solvers.registry import CANARY_CLIP, AuditCase, register
 from discreet.typing import Floats
 
@@ -40,7 +50,6 @@ if TYPE_CHECKING:
 
 
 MOST_ROUNDS = 10_000
-TYPICAL_LOSS = 3.0  # more than four times the logistic loss at zero
 NO_STEP = 1e-9  # without noise steps are halved until they are this small
 
 
@@ -88,8 +97,16 @@ class AdaptiveDescent:
         eta.
     shrink : float, default=0.9
         What the largest step is multiplied by where no step was found. 1: the paper's, which may measure for nothing.
+    step_sizes : tuple of float or None, default=None
+        The paper's set of steps, 0 not counted, as lengths in training coordinates: they stay as they are. None:
+        ``n_step_sizes`` even ones up to the largest.
     clip, loss_bound : float or None, default=None
-        Bounds on a record's gradient and on its loss. None: the gradient's bound that the declared ranges imply; 3.
+        Bounds on a record's gradient and on its loss. None: the gradient's bound that the declared ranges imply (in a
+        stage by ``relative_clip``), and about four times the loss of a model that knows nothing.
+    relative_clip : float or None, default=None
+        The gradient's bound in units of a typical row's length, where a stage estimated it.
+    radius : float or None, default=None
+        Steps are compared and taken after projection onto the ball of this radius.
     selection : {"exponential", "noisy_max"}, default="exponential"
         How steps are chosen; the second is the paper's Laplace noise.
     papers_total : bool, default=False
@@ -113,8 +130,11 @@ class AdaptiveDescent:
     adjust_every: int = 10
     adjustment: float = 0.1
     shrink: float = 0.9
+    step_sizes: tuple[float, ...] | None = None
     clip: float | None = None
     loss_bound: float | None = None
+    relative_clip: float | None = None
+    radius: float | None = None
     selection: str = "exponential"
     papers_total: bool = False
     name: ClassVar[str] = "agd"
@@ -123,7 +143,10 @@ class AdaptiveDescent:
         if self.selection not in ("exponential", "noisy_max"):
             raise Unsupported("selection must be exponential or noisy_max")
         check_counts(self, "n_rounds", "n_step_sizes", "adjust_every")
-        check_positive(self, "gradient_rho", "choice_rho", "clip", "loss_bound", open_too=True)
+        check_positive(
+            self, "gradient_rho", "choice_rho", "clip", "loss_bound", "relative_clip", "radius", open_too=True
+        )
+        _check_steps(self.step_sizes)
         check_positive(self, "growth", "largest_step", "adjustment", "shrink", "gradient_share")
         if self.gradient_share >= 1 or self.shrink > 1:
             raise Unsupported("gradient_share must be below 1, and shrink at most 1")
@@ -147,23 +170,22 @@ class AdaptiveDescent:
             papers_total=True,
         )
 
-    @property
-    def loss_limit(self) -> float:
-        """The bound on a record's loss."""
-        return self.loss_bound if self.loss_bound is not None else TYPICAL_LOSS
+    def loss_limit(self, domain: Domain, loss: Loss) -> float:
+        """Return the bound on a record's loss: as set, or a multiple of the loss of a model that knows nothing."""
+        return self.loss_bound if self.loss_bound is not None else default_rules.typical_loss(domain, loss)
 
     def clip_for(self, domain: Domain, loss: Loss) -> float:
         """Return the bound on a record's gradient."""
-        return self.clip if self.clip is not None else gradient_bound(loss, domain)
+        return clip_for(domain, loss, self.clip, self.relative_clip)
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> AdaptivePlan:
         """List gradients and choices, as many as the filter lets pass."""
-        if not penalty.ridge:
+        if _pull(penalty, np.zeros(domain.shape)) is None:
             raise Unsupported("agd compares objectives with an L2 penalty or none: use solver='gd' or 'cd' for others")
         if domain.n is None:
             raise Unsupported("agd weighs the penalty with n: declare Bounds(n=...)")
         gradient = Release("noisy_gradient", 0, clip=self.clip_for(domain, loss))
-        choice = Release("select_candidate", 0, clip=self.loss_limit, mechanism=self.selection)
+        choice = Release("select_candidate", 0, clip=self.loss_limit(domain, loss), mechanism=self.selection)
         return AdaptivePlan((gradient, choice), papers_total=self.papers_total)
 
     def rhos(self, total: float) -> tuple[float, float]:
@@ -180,7 +202,8 @@ class AdaptiveDescent:
         """
         assert isinstance(curator.plan, AdaptivePlan)
         n, clip = public_count(curator), self.clip_for(curator.domain, curator.loss)
-        rho, choice_rho = self.rhos(curator.plan.total(curator.budget))
+        limit, fixed = self.loss_limit(curator.domain, curator.loss), sum(map(_share, curator.plan.releases))
+        rho, choice_rho = self.rhos(curator.plan.total(curator.budget) * (1.0 - fixed))  # what a stage leaves
         w, largest, taken = curator.domain.starting_point, self.largest_step, [0.0]
         rounds = chain(progress(range(self.n_rounds)), count(self.n_rounds))
         with suppress(BudgetExceeded):  # the filter's refusal is the end of the run
@@ -189,14 +212,11 @@ class AdaptiveDescent:
                 S, chosen = _measured(curator, w, clip, rho), 0
                 while chosen == 0:
                     # the measured sum keeps its length: the penalty's gradient is added to it as it is
-                    full = S.value + n * penalty.strong_convexity * w
-                    length = float(np.linalg.norm(full))
-                    alphas = np.linspace(0.0, largest, self.n_step_sizes + 1)
-                    points = w - np.multiply.outer(alphas, full / length if length > 0 else full)
+                    full = S.value + n * cast("Floats", _pull(penalty, w))
+                    alphas = self._steps(largest)
+                    points = _along(w, full, alphas, self.radius)
                     offsets = [n * penalty.value(point) for point in points]
-                    chosen = curator.select_candidate(
-                        points, loss_bound=self.loss_limit, offsets=offsets, rho=choice_rho
-                    )
+                    chosen = curator.select_candidate(points, loss_bound=limit, offsets=offsets, rho=choice_rho)
                     if chosen == 0 and not curator.budget.is_private:  # no noise to blame: no step is any good
                         break
                     if chosen == 0:
@@ -208,6 +228,12 @@ class AdaptiveDescent:
                 if largest < NO_STEP:
                     break
         return Solution(w)
+
+    def _steps(self, largest: float) -> Floats:
+        """Return the lengths to choose among, 0 first."""
+        if self.step_sizes is None:
+            return np.linspace(0.0, largest, self.n_step_sizes + 1)
+        return np.array([0.0, *self.step_sizes])
 
     def _adjusted(self, largest: float, taken: list[float], rounds: int) -> float:
         """Return alpha_max for the next round: by the steps taken, every tau; its half where none is any good."""
@@ -222,13 +248,20 @@ class AdaptiveDescent:
         return {"name": self.name, **asdict(self)}
 
     @classmethod
-    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Take many cheap rounds, up to steps that move a margin of a typical row by 2.
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Take few rounds in estimated coordinates (``gradient_defaults``), many cheap ones in declared coordinates.
 
-        200 rounds, a fifth of each for the choice among 10 steps: fewer and more expensive rounds were worse on three
-        public data sets (credit default, bank marketing, electricity), since steepest descent needs many.
+        There, 200 rounds up to steps that move a margin of a typical row by 2: fewer and more expensive rounds were
+        worse on three public data sets (credit default, bank marketing, electricity): steepest descent needs many.
         """
-        return cls(largest_step=2.0 / default_rules.typical_row_norm(domain))
+        from discreet.solvers.gradient_defaults import rounds_for, staged
+
+        def in_rounds(steps: GradientDescent) -> Solver:
+            clip = 2.0 * steps.relative_clip if steps.relative_clip is not None else None
+            return cls(n_rounds=rounds_for(domain, budget), relative_clip=clip, largest_step=1.0)
+
+        plain = cls(largest_step=2.0 / default_rules.typical_row_norm(domain))
+        return staged(domain, loss, penalty, budget, in_rounds) or plain
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clip, where it is left open: twice the typical one.
@@ -237,9 +270,44 @@ class AdaptiveDescent:
         """
         clip = default_rules.typical_clip(domain, loss, budget) * (2.0 if budget.is_private else 1.0)
         limit = self.loss_bound if budget.is_private or self.loss_bound is not None else default_rules.LIMIT_LOSS
-        return replace(self, loss_bound=limit, clip=clip if self.clip is None else self.clip)
+        return replace(
+            self,
+            loss_bound=limit if limit is not None else default_rules.typical_loss(domain, loss),
+            clip=clip if self.clip is None else self.clip,
+        )
 
     @classmethod
     def audit_case(cls) -> AuditCase:
         """Run five rounds, which take long."""
         return AuditCase(cls(n_rounds=5, clip=CANARY_CLIP, loss_bound=0.25), effort=0.1)
+
+
+def _share(release: Release) -> float:
+    """Return the share of the total rho that a release with fixed noise takes; 0 for answers that bring their rho."""
+    return release.count / release.relative_noise**2
+
+
+def _pull(penalty: Penalty, w: Floats) -> Floats | None:
+    """Return the penalty's gradient; None where it has corners."""
+    if penalty.ridge:
+        return np.asarray(penalty.strong_convexity * w)
+    if penalty.hessian is not None:
+        return penalty.gradient(w)
+    l1, l2 = penalty.l1_l2 or (1.0, 0.0)
+    return None if np.any(l1) else np.asarray((w.T * l2).T)
+
+
+def _along(w: Floats, direction: Floats, alphas: Floats, radius: float | None) -> Floats:
+    """Return the points w - alpha direction / ||direction||, each projected onto the ball."""
+    length = float(np.linalg.norm(direction))
+    points = w - np.multiply.outer(alphas, direction / length if length > 0 else direction)
+    return points if radius is None else np.stack([project(point, radius) for point in points])
+
+
+def _check_steps(step_sizes: object) -> None:
+    """Refuse what is neither left open nor a few positive lengths."""
+    if step_sizes is None:
+        return
+    given = step_sizes if isinstance(step_sizes, tuple) else ()
+    if not given or not all(is_number(step) and 0 < step < np.inf for step in given):
+        raise Unsupported("step_sizes is a tuple of positive lengths, 0 not among them, such as (0.1, 0.3, 1.0)")

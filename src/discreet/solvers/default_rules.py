@@ -30,7 +30,7 @@ import numpy as np
 from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.losses.base import Loss
+from discreet.losses.base import Loss, value
 from discreet.losses.constants import gradient_smoothness
 
 UNKNOWN_N = 10_000
@@ -88,6 +88,24 @@ def limit_clip(domain: Domain, loss: Loss) -> float:
     if not math.isfinite(largest):
         largest = loss.lipschitz_for(domain.target_bound, LIMIT_MARGIN)
     return float(largest) * domain.row_norm
+
+
+def typical_loss(domain: Domain, loss: Loss) -> float:
+    """Return a bound on a record's loss: 4.33 times that of a model that knows nothing, where losses are compared.
+
+    Logistic: 3. For numbers a residual twice as long as a typical one, which is the target's deviation in a stage.
+    """
+    if loss.task == "classification":
+        return 3.0 * (slope_free_loss(loss) / math.log(2.0))
+    if loss.log_link:
+        return 3.0
+    residual = 2.0 * (1.0 if domain.typical is not None else loss.typical_slope(domain.target_bound))
+    return float(value(loss, residual, 0.0))
+
+
+def slope_free_loss(loss: Loss) -> float:
+    """Return the loss of a record of either class where all margins are 0."""
+    return math.log(loss.n_outputs) if loss.n_outputs > 1 else float(value(loss, 0.0, 1.0))
 
 
 def typical_step(domain: Domain, loss: Loss, budget: Budget) -> float:

@@ -25,7 +25,7 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, public_count
 from discreet.solvers.default_rules import step_count
 from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
@@ -104,9 +104,15 @@ class GradientDescent(Descent):
         return cls(n_steps=n_steps, clip=lipschitz, step_size=step, average="uniform", radius=radius)
 
     @classmethod
-    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Choose Nesterov's momentum, which is free and makes T steps travel as far as T^2 / 4 plain ones."""
-        return cls(n_steps=step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Run in estimated coordinates (``gradient_defaults``); in declared ones with Nesterov's momentum.
+
+        That is free and makes T steps travel as far as T^2 / 4 plain ones.
+        """
+        from discreet.solvers.gradient_defaults import staged
+
+        plain = cls(n_steps=step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
+        return staged(domain, loss, penalty, budget, lambda steps: steps) or plain
 
     @classmethod
     def audit_case(cls) -> AuditCase:

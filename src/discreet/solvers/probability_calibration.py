@@ -40,6 +40,8 @@ REACH = 3.2
 """Rows (u, 1) up to three deviations out are not shrunk."""
 SHARE, SHARE_SPREAD, MIDDLE_SPREAD = 0.55, 0.15, 0.3
 """What clipping usually leaves to take of the margins, how much that varies, and the intercept beside it."""
+SLOPE = 0.45
+"""A typical entry of a record's gradient in these coordinates: what a sample of records adds to the noise."""
 POINTS, WEIGHTS = (part.copy() for part in np.polynomial.hermite_e.hermegauss(61))
 
 
@@ -61,17 +63,18 @@ def calibrate(
     penalty: Penalty,
     n: float,
     deviation: float,
+    fraction: float = 1.0,
 ) -> Calibrated:
     """Coefficients v of recoded rows, their margins rescaled and shifted.
 
     ``middle`` and ``spread`` are the margins' mean and deviation, ``deviation`` that of the noise in a sum of
-    contributions of norm 1.
+    contributions of norm 1; ``fraction`` is the probability with which a record joins the sum.
     """
     two = _coordinates(recoding, v, middle, spread)
     curator.recode(two, once=True)
     theta = SHARE * np.array([spread, middle])
-    noise = deviation * REACH / n
-    gradient = curator.noisy_gradient(theta, clip=REACH) / n
+    noise, sampled = deviation * REACH / (fraction * n), SLOPE * math.sqrt((1.0 - fraction) / (fraction * n))
+    gradient = curator.noisy_gradient(theta, clip=REACH) / (fraction * n)
     hessian = _hessian(theta)
     offset = two.coefficients(np.zeros(2))
     linear = (two.coefficients(np.eye(2)).T - offset).T
@@ -79,7 +82,7 @@ def calibrate(
         gradient = gradient + penalty.strong_convexity * linear.T @ (linear @ theta + offset)
         hessian = hessian + penalty.strong_convexity * linear.T @ linear
     usual = np.array([SHARE_SPREAD * spread, SHARE_SPREAD * abs(middle) + MIDDLE_SPREAD])
-    weigh = np.linalg.solve(hessian @ hessian + np.diag((noise / usual) ** 2), hessian)
+    weigh = np.linalg.solve(hessian @ hessian + np.diag((math.hypot(noise, sampled) / usual) ** 2), hessian)
     found = theta - weigh @ gradient
     found[0] = max(found[0], 0.1 * theta[0])
     moved = np.sqrt(np.square(linear @ weigh).sum(axis=1)) * noise

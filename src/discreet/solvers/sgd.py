@@ -13,9 +13,8 @@ Cost: q n records per step. Wins over gd where a pass is too expensive; at equal
 full batches have less noise.
 """
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
@@ -23,9 +22,10 @@ from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, check_positive, public_count
 from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
-from discreet.solvers.default_rules import BATCH, EPOCHS
+from discreet.solvers.default_rules import step_count
+from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 
@@ -89,16 +89,24 @@ class StochasticGradientDescent(Descent):
         return Solution(path.average, self.trace(curator, penalty, path, eta, clip, q * n))
 
     @classmethod
-    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Take ten passes in batches of 1,024; a hundred without noise."""
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Take the steps of ``gd`` on samples as large as the privacy noise makes worthwhile (``gradient_defaults``).
+
+        Without noise these are all records.
+        """
+        from discreet.solvers.gradient_defaults import sampling_for, staged
+
         if domain.n is None:
             raise Unsupported(
                 "n is private here: configure StochasticGradientDescent(sampling_probability=...), or declare "
                 "Bounds(n=...)"
             )
-        batch = float(min(domain.n, BATCH))
-        epochs = EPOCHS if budget.is_private else 10 * EPOCHS
-        return cls(n_steps=max(20, math.ceil(epochs * domain.n / batch)), batch_size=batch)
+
+        def sampled(steps: GradientDescent) -> Solver:
+            return cls(**vars(steps), sampling_probability=sampling_for(domain, budget, steps.n_steps))
+
+        plain = GradientDescent(step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
+        return staged(domain, loss, penalty, budget, sampled) or sampled(plain)
 
     @classmethod
     def audit_case(cls) -> AuditCase:

@@ -12,9 +12,13 @@ solver's, and is priced as their composition. A release's event is one of its no
 never of its clip, so that clips may follow released lengths. Conditions: the map is made of public and released values
 only; the inner solver asks nothing that the plan does not list (the curator refuses it).
 
-Shares. ``*_share`` are parts of mu^2. The inner solver's releases are scaled by one factor so that they get the rest:
-exactly where all are Gaussian; where some are sampled or choices, by what they cost about (q^2 and 1/4 of a
-Gaussian's), while the price is exact all the same.
+Adaptive plans. Around a solver whose answers follow one another under a zCDP filter the stage's releases are charged to
+the same filter, with the noise that their share of the total rho fixes: a Gaussian of multiplier z is 1/(2 z^2)-zCDP. A
+filter bounds any sequence of answers, so it covers these too; the inner solver divides what they leave.
+
+Shares. ``*_share`` are parts of mu^2, under a filter of the total rho, which is the same (rho = mu^2 / 2). The inner
+solver's releases are scaled by one factor so that they get the rest: exactly where all are Gaussian; where some are
+sampled or choices, by what they cost about (q^2 and 1/4 of a Gaussian's), while the price is exact all the same.
 """
 
 import math
@@ -128,15 +132,19 @@ class Stage(ABC):
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the stage's releases, the inner solver's with the rest of mu^2, and a count where n is private."""
         self._check(domain, loss, penalty)
-        own = self.releases(domain, loss)
+        own, made = self.releases(domain, loss), self._inner_plan(domain, loss, penalty)
+        if isinstance(made, AdaptivePlan):
+            return AdaptivePlan(
+                (*own, *(replace(release, clip=None) for release in made.releases)), papers_total=made.papers_total
+            )
         rest = 1.0 - sum(release.count / release.relative_noise**2 for release in own)
         inner = self._inner(domain, loss, penalty)
         scale = math.sqrt(sum(map(release_weight, inner)) / rest)
         scaled = (replace(release, relative_noise=release.relative_noise * scale) for release in inner)
         return Plan((*own, *scaled, *count_release(domain, shares_to_noise(COUNT_SHARE))))
 
-    def _inner(self, domain: Domain, loss: Loss, penalty: Penalty) -> list[Release]:
-        """Return the inner solver's releases: lengths of recoded rows are not known yet, so no clip is fixed."""
+    def _inner_plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """Return the inner solver's plan for recoded records, of which little is known yet."""
         p = domain.n_features
         typical = Typical(1.0, 1.0, np.ones(p))
         facts = replace(
@@ -144,8 +152,12 @@ class Stage(ABC):
             typical=typical,
         )  # fmt: skip
         same = Recoding(np.zeros(p - domain.intercept), np.ones(p - domain.intercept))
-        plan = self.solver.plan(facts, loss, self._penalty(penalty, same, domain))
-        if isinstance(plan, AdaptivePlan) or plan.least_noise is not None or plan.total_variation:
+        return self.solver.plan(facts, loss, self._penalty(penalty, same, domain))
+
+    def _inner(self, domain: Domain, loss: Loss, penalty: Penalty) -> list[Release]:
+        """Return the inner solver's releases: lengths of recoded rows are not known yet, so no clip is fixed."""
+        plan = self._inner_plan(domain, loss, penalty)
+        if plan.least_noise is not None or plan.total_variation:
             raise Unsupported("a stage runs a solver with a fixed plan of its own: use gd, sgd, svrg, cd or gcd in it")
         if any(release.query not in self.asked for release in plan.releases):
             raise Unsupported("a stage runs an iterative solver on recoded records: use gd, sgd, svrg, cd or gcd in it")

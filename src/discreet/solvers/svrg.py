@@ -36,12 +36,14 @@ from discreet.solvers.base import (
     UNWATCHED,
     Progress,
     Solution,
+    Solver,
     check_counts,
     check_positive,
     count_release,
     public_count,
 )
 from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
+from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import Momentum, Path, check_momentum, clip_for, project, step_for
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 from discreet.solvers.uncertainty.traces import EpochsTrace, Noise
@@ -53,6 +55,9 @@ if TYPE_CHECKING:
 
 LEAST_REACH = 1e-200
 """Below this the points are the same: there is no change to ask for."""
+
+CHANGE = 2.0
+"""In a stage, D in units of a typical change: that of a row of typical length whose margin moves as most do."""
 
 
 @register("svrg")
@@ -185,8 +190,13 @@ class VarianceReducedDescent:
         return {"name": self.name, **asdict(self)}
 
     @classmethod
-    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Take 3 to 20 anchors, and six steps from each on a tenth of the records or the usual batch, with momentum."""
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Run a few epochs in estimated coordinates (``gradient_defaults``).
+
+        In declared ones: 3 to 20 anchors, six steps from each on a tenth of the records or the usual batch.
+        """
+        from discreet.solvers.gradient_defaults import epochs_for, staged
+
         if domain.n is None:
             raise Unsupported(
                 "n is private here: configure VarianceReducedDescent(sampling_probability=...), or declare "
@@ -194,6 +204,19 @@ class VarianceReducedDescent:
             )
         if not budget.is_private:
             return cls(n_epochs=400, n_inner=20, batch_size=max(1.0, domain.n / 4))
+
+        def in_epochs(steps: GradientDescent) -> Solver:
+            return cls(
+                **epochs_for(domain, budget),
+                anchor_share=0.8,
+                relative_clip=steps.relative_clip,
+                relative_step=steps.relative_step,
+                radius=steps.radius,
+            )
+
+        stage = staged(domain, loss, penalty, budget, in_epochs)
+        if stage is not None:
+            return stage
         batch = float(min(domain.n, max(default_rules.BATCH, domain.n / 10)))
         epochs = max(3, min(20, round(default_rules.step_count(domain, budget) ** 2 / 2000)))
         return cls(n_epochs=epochs, n_inner=6, batch_size=batch, momentum="nesterov")
@@ -220,7 +243,10 @@ def _reach(reach: float) -> float:
 
 
 def _smoothness(domain: Domain, loss: Loss) -> float:
-    """Return beta of D: what the declared bounds imply; in a stage, that of typical rows (longer ones are clipped)."""
+    """Return beta of D: what the declared bounds imply; in a stage, that of typical changes (longer ones are clipped).
+
+    A move of length r changes a margin by about r sqrt(moment), and the gradient by f'' times that times the row.
+    """
     if domain.typical is None or domain.typical.norm is None:
         return gradient_smoothness(loss, domain)
-    return float(loss.smoothness) * domain.typical.norm**2
+    return CHANGE * float(loss.smoothness) * domain.typical.norm * math.sqrt(domain.typical.moment)

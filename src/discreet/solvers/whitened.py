@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
-from discreet.accounting.plan import Release
+from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain, Typical
 from discreet.budget import Budget
 from discreet.curator import Recoding
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Solution, Solver, check_positive
+from discreet.solvers.base import Solution, Solver, check_positive, planned
 from discreet.solvers.center_and_scale import (
     feature_releases,
     longer_in_l1,
@@ -85,8 +85,8 @@ class Whitened(Stage):
         What is added to every eigenvalue, in units of the noise's edge.
     calibrate_probabilities : bool or "usual", default=True
         Release one gradient more, which brings probabilities back to scale (``probability_calibration``): for the
-        logistic loss of two classes with an intercept, where the inner solver releases full gradients. ``"usual"``:
-        by what clipping usually does to them, without a release.
+        logistic loss of two classes with an intercept, where the inner solver releases gradients. ``"usual"``: by what
+        clipping usually does to them, without a release.
     lengths : float, default=1.1
         Rows that stay standardized are shrunk to this times their typical length.
 
@@ -131,10 +131,9 @@ class Whitened(Stage):
         moment = Release("noisy_second_moment", 1, relative_noise=shares_to_noise(self.moment_share))
         return (*target_releases(loss, self.target_share), *features, moment)
 
-    def _inner(self, domain: Domain, loss: Loss, penalty: Penalty) -> list[Release]:
-        """Return the inner solver's releases, with one gradient more where probabilities are calibrated."""
+    def _inner_plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         try:
-            asked = super()._inner(domain, loss, penalty)
+            return super()._inner_plan(domain, loss, penalty)
         except Unsupported as refusal:
             if (penalty.ridge and penalty.strong_convexity == 0) or self._stays_standardized:
                 raise
@@ -142,13 +141,17 @@ class Whitened(Stage):
                 f"{refusal}. In whitened coordinates no penalty is separable: use Standardized(...) instead of "
                 "Whitened(...), or no penalty"
             ) from None
+
+    def _inner(self, domain: Domain, loss: Loss, penalty: Penalty) -> list[Release]:
+        """Return the inner solver's releases, with one gradient more where probabilities are calibrated."""
+        asked = super()._inner(domain, loss, penalty)
         more = self.calibrate_probabilities is True and self._calibrates(domain, loss, asked)
         return [replace(r, count=r.count + (more and r.query == "noisy_gradient")) for r in asked]
 
     def _calibrates(self, domain: Domain, loss: Loss, asked: list[Release] | tuple[Release, ...]) -> bool:
-        """Say whether probabilities are brought back to scale: those of full, clipped gradients of two classes."""
-        full = any(r.query == "noisy_gradient" and r.sampling_numerator == SAMPLING_DENOMINATOR for r in asked)
-        return bool(self.calibrate_probabilities) and domain.intercept and loss.sigmoid_link and full
+        """Say whether probabilities are brought back to scale: those of clipped gradients of two classes."""
+        steps = any(r.query == "noisy_gradient" and r.count for r in asked)
+        return bool(self.calibrate_probabilities) and domain.intercept and loss.sigmoid_link and steps
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Estimate centers, scales and the second moment."""
@@ -204,7 +207,8 @@ class Whitened(Stage):
         if self.calibrate_probabilities == "usual":
             return replace(done, coefficients=usual(estimate.recoding, found.coefficients, *margins))
         noise = Noise.of(curator, "noisy_gradient").deviation()
-        calibrated = calibrate(curator, estimate.recoding, found.coefficients, *margins, penalty, n, noise)
+        fraction = planned(curator, "noisy_gradient").sampling_numerator / SAMPLING_DENOMINATOR
+        calibrated = calibrate(curator, estimate.recoding, found.coefficients, *margins, penalty, n, noise, fraction)
         trace = CalibratedTrace(done.trace, calibrated.share, calibrated.deviations)
         return Solution(calibrated.coefficients, trace, estimate)
 

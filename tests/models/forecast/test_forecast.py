@@ -30,7 +30,7 @@ from discreet.models.forecast.forecast import point_of
 from discreet.models.forecast.forecast_result import summary
 from discreet.models.forecast.setting import setting_of
 from discreet.models.forecast.synthetic import Classes, Counts, Numbers, Stream, indicator_groups, rehearsal
-from discreet.solvers import GradientDescent
+from discreet.solvers import GradientDescent, StochasticGradientDescent
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 3}
 
@@ -227,7 +227,8 @@ def test_too_many_samples_have_a_stand_in(monkeypatch):
     chosen = forecasting.choose_solver
 
     def dear(solver, *facts):
-        return chosen("sgd" if solver == "auto" else solver, *facts)
+        sampled = StochasticGradientDescent(n_steps=20, batch_size=100)
+        return chosen(sampled if solver == "auto" else solver, *facts)
 
     monkeypatch.setattr(forecasting, "choose_solver", dear)
     found = DPLogisticRegression(0.5, 1e-6).forecast(5_000, 4, **ONE)

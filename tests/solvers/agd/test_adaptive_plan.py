@@ -212,13 +212,13 @@ def test_rho_has_no_place_in_a_fixed_plan():
 
 
 def test_other_queries_cannot_be_had_under_a_filter():
-    """They take no rho, so they cannot be charged; nothing of them may be answered."""
+    """They take no rho, and the plan fixes none, so they cannot be charged; nothing of them may be answered."""
     queries = (
-        Release("noisy_gradient_change", 5),
-        Release("noisy_coordinate_gradient", 5),
-        Release("noisy_squared_norms", 5),
-        Release("noisy_share_within", 5),
-        Release("select_coordinate", 5, mechanism="exponential"),
+        Release("noisy_gradient_change", 0),
+        Release("noisy_coordinate_gradient", 0),
+        Release("noisy_squared_norms", 0),
+        Release("noisy_share_within", 0),
+        Release("select_coordinate", 0, mechanism="exponential"),
     )
     with window() as seen:
         curator = opened(queries=queries)

@@ -1,7 +1,6 @@
 """What DP-AGD does with its answers, seen through a curator that answers from a script."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +20,8 @@ from discreet import (
 from discreet.accounting import AdaptivePlan
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.zcdp_filter import Filter
+from discreet.bounds import Domain
+from discreet.budget import Neighbors
 from discreet.curator import Curator, PrivateData
 from discreet.errors import BudgetExceeded, DiscreetError, Unsupported
 from discreet.losses import Logistic, Poisson
@@ -38,7 +39,7 @@ class Script:
     """A curator whose gradients and choices are written beforehand; it charges a real filter."""
 
     def __init__(self, gradients, choices, total=1.0, n=100, private=True):
-        self.domain = SimpleNamespace(shape=(P,), n=n, neighbors="zero_out")
+        self.domain = Domain(np.ones(P), math.sqrt(P), n, Neighbors("zero_out"))
         self.loss, self.budget = Logistic(), Budget(1.0 if private else math.inf, 1e-6)
         self.filter = Filter(total)
         self.plan = AdaptivePlan(())

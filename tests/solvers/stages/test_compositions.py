@@ -17,7 +17,6 @@ from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
 from discreet.penalties.base import prox_coordinate
 from discreet.penalties.rescaled import Rescaled
 from discreet.solvers import (
-    AdaptiveDescent,
     CoordinateDescent,
     Declared,
     ExponentialMechanism,
@@ -308,7 +307,6 @@ REFUSED = {
     "one-shot, declared": (Declared(OutputPerturbation(regularization=1.0)), Logistic(), NoPenalty(), "iterative"),
     "noisy descent": (Standardized(OutputPerturbation(n_steps=3)), Logistic(), NoPenalty(), "iterative"),
     "a draw": (Whitened(ExponentialMechanism(regularization=1.0)), Logistic(), NoPenalty(), "iterative|fixed plan"),
-    "adaptive": (Whitened(AdaptiveDescent(clip=1.0)), Logistic(), NoPenalty(), "fixed plan"),
     "a paper's noise": (Standardized(CoordinateDescent(calibration="slides")), Logistic(), NoPenalty(), "fixed plan"),
     "a stage in a stage": (Standardized(Whitened(GradientDescent())), Logistic(), NoPenalty(), "iterative"),
     "counts": (Standardized(GradientDescent()), Poisson(2.0), NoPenalty(), "gd"),

@@ -123,8 +123,9 @@ def test_a_strong_penalty_does_not_diverge():
 def test_gradient_steps_for_numbers_are_shorter(loss):
     """Means of features make one direction steep, and residuals, unlike slopes of a class loss, grow with a margin."""
     domain, budget = a_domain(outputs=loss.n_outputs), Budget(1.0, 1e-6, "zero_out")
-    made, _ = choose_solver("gd", domain, loss, NoPenalty(), budget)
+    made, _ = choose_solver(GradientDescent(), domain, loss, NoPenalty(), budget)
     rho = typical_row_norm(domain) * (STEEP if loss.task == "regression" else 1.0)
     assert made.step_size == pytest.approx(1 / (loss.smoothness * rho**2))
     short = Domain(np.ones(P), 0.1, 100, domain.neighbors, n_outputs=loss.n_outputs)
-    assert choose_solver("gd", short, loss, NoPenalty(), budget)[0].step_size == pytest.approx(100 / loss.smoothness)
+    made, _ = choose_solver(GradientDescent(), short, loss, NoPenalty(), budget)
+    assert made.step_size == pytest.approx(100 / loss.smoothness)

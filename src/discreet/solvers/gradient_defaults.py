@@ -1,0 +1,120 @@
+"""What ``"gd"``, ``"sgd"``, ``"svrg"`` and ``"agd"`` stand for: the solver inside a stage that estimates the shape.
+
+Public facts in, a composition out. J is the signal of ``whitened_defaults``; p counts the intercept. Excess losses are
+means over three noise seeds (not the seeds that are reported) of four problems of 20,000 x 20, labels and numbers, with
+even and with uneven columns, zero_out, at epsilon 0.1 / 1 / 4. Figures of the finished rules: ``docs/solvers/gd.md``.
+
+``Whitened`` where the second moment can be estimated and the penalty is L2 or none
+    Excess of the same steps in declared coordinates: .050 / .023 / .018 (labels, uneven), in whitened ones .009 / .0003
+    / .0001. Below the signal at which nothing can be estimated: ``Declared``, with a large constant.
+Declared coordinates without a stage
+    For other penalties, losses whose target cannot move, sparse or very wide records, pure budgets, and without noise.
+``n_steps`` 5.2 sqrt(p) within [16, 40], momentum 0.7, the mean of the last half
+    Half as many without a mean leave .012 / .0003 / .0001 on the same problem, twice as many without momentum .021 /
+    .0006 / .0001: momentum brings the flat directions along, the mean takes the noise out.
+``relative_clip``, labels 0.8 |f'(0)|; numbers 0.4 (J / 800)^(1/4)
+    In whitened coordinates a row has about the length sqrt(p), a residual the deviation 1 at first. Labels are brought
+    back to scale by one more gradient (``probability_calibration``), so their clip may bite.
+``sampling_probability`` of sgd: q / (1 - q) = 4 n mu^2 / (T p)
+    Privacy noise in a mean gradient has the variance T p (C / (n mu))^2 for every q, sampled or not, to first order: a
+    smaller sample saves work, not privacy. A sample adds (1 - q) / (q n) C^2. The rule makes that a quarter of the
+    former; q tends to 1 as the budget grows, and sgd to gd.
+Epochs of svrg: 8 anchors and 3 steps from each on 0.3 of the records with momentum; 6 and 2 without below J = 250; 8
+anchors and 1 step below J = 70
+    A change's noise is felt where signal is weak: at J = 45 the first leaves 20 times the excess of the last, and at
+    J = 800 a hundredth (numbers, uneven).
+Rounds of agd: J / 25 within [6, 60], a clip twice that of gd, steps up to 1
+    A tighter clip turns the gradient away from where the losses that are compared descend. At J = 90 six rounds leave
+    .026 / .040 (labels, even / uneven) where 60 leave .157 / .100; at J = 3000 six leave .0022, 60 .0006 on the second.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.losses.base import Loss
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Solver
+from discreet.solvers.declared import Declared
+from discreet.solvers.default_rules import count_of, mu_for
+from discreet.solvers.gd import GradientDescent
+from discreet.solvers.gradient_loop import TYPICAL_SLOPE, slope_at_zero
+from discreet.solvers.public_signal import signal
+from discreet.solvers.stage import Stage
+from discreet.solvers.whitened import Whitened
+from discreet.solvers.whitened_classes import LARGEST, calibration, constant_for, plain_classes
+from discreet.solvers.whitened_defaults import form_for
+from discreet.solvers.whitened_numbers import plain_length
+
+LEAST_STEPS, MOST_STEPS, STEPS_PER_ROOT = 16, 40, 5.2
+NUMBERS_CLIP, NUMBERS_SIGNAL, LEAST_CLIP, MOST_CLIP = 0.4, 800.0, 0.15, 4.0
+SAMPLED = 4.0
+"""How many times the sampling noise the privacy noise is, in variance."""
+SHORT_EPOCHS, SINGLE_STEPS = 250.0, 70.0
+
+
+def staged(
+    domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, own: Callable[[GradientDescent], Solver]
+) -> Stage | None:
+    """Return the stage around the solver that ``own`` makes of full-batch steps; None where none is worth it."""
+    numbers = loss.task == "regression"
+    known = budget.is_private and not budget.is_pure and penalty.ridge and not (numbers and not loss.movable_target)
+    form = form_for(domain, budget, numbers=numbers) if known else ""
+    if form not in ("plain", "full"):
+        return None
+    if form == "plain":
+        plain = plain_numbers(domain, budget) if numbers else plain_classes(domain, loss, budget)
+        assert isinstance(plain.solver, GradientDescent)
+        return replace(plain, solver=own(plain.solver))
+    steps = round(STEPS_PER_ROOT * math.sqrt(domain.n_features))
+    inner = GradientDescent(
+        n_steps=min(MOST_STEPS, max(LEAST_STEPS, steps)),
+        relative_clip=clip_for_signal(domain, loss, budget),
+        momentum=0.7,
+        average="tail",
+        radius=LARGEST,
+    )
+    constant, calibrated = constant_for(domain, budget), calibration(domain, budget)
+    return Whitened(own(inner), constant=constant, calibrate_probabilities=calibrated)
+
+
+def plain_numbers(domain: Domain, budget: Budget) -> Declared:
+    """Return short steps in declared coordinates, as many as the signal bears, their second half averaged."""
+    steps = int(min(40, max(10, round(2.0 * signal(domain, budget)))))
+    inner = GradientDescent(steps, relative_step=3.0, relative_clip=0.2, average="tail", radius=LARGEST)
+    return Declared(inner, constant=1.0 / plain_length(domain, budget))
+
+
+def clip_for_signal(domain: Domain, loss: Loss, budget: Budget) -> float:
+    """Return the clip in units of a typical row's length."""
+    if loss.task != "regression":
+        return TYPICAL_SLOPE * slope_at_zero(loss)
+    wide = math.sqrt(math.sqrt(signal(domain, budget) / NUMBERS_SIGNAL))
+    return min(MOST_CLIP, max(LEAST_CLIP, NUMBERS_CLIP * wide))
+
+
+def sampling_for(domain: Domain, budget: Budget, n_steps: int) -> float:
+    """Return q, at which the sampling noise is a quarter of the privacy noise."""
+    if not budget.is_private:
+        return 1.0
+    mu = mu_for(domain, budget) / budget.neighbors.sum_factor
+    odds = SAMPLED * count_of(domain) * mu**2 / (n_steps * domain.n_features * domain.n_outputs)
+    return odds / (1.0 + odds)
+
+
+def epochs_for(domain: Domain, budget: Budget) -> dict[str, Any]:
+    """Return svrg's numbers of anchors and of steps from each, its samples and its momentum."""
+    found = signal(domain, budget)
+    if found < SINGLE_STEPS:
+        return {"n_epochs": 8, "n_inner": 1, "sampling_probability": 1.0, "momentum": 0.0}
+    if found < SHORT_EPOCHS:
+        return {"n_epochs": 6, "n_inner": 2, "sampling_probability": 0.3, "momentum": 0.0}
+    return {"n_epochs": 8, "n_inner": 3, "sampling_probability": 0.3, "momentum": 0.7}
+
+
+def rounds_for(domain: Domain, budget: Budget) -> int:
+    """Return the number of rounds that agd's budget is divided by."""
+    return int(min(60, max(6, round(signal(domain, budget) / 25.0))))

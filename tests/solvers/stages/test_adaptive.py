@@ -1,0 +1,85 @@
+"""A stage around DP-AGD: its releases and the inner answers share one zCDP filter."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import Budget
+from discreet.accounting import AdaptivePlan
+from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.rdp import zcdp_of_budget
+from discreet.errors import PlanViolation
+from discreet.losses import Logistic, Softmax, Squared
+from discreet.penalties import L2, NoPenalty
+from discreet.solvers import AdaptiveDescent, Standardized, Whitened
+from discreet.testing import neighbor_pairs, seeded
+from tests.replaying import window, worst_ratio
+from tests.solvers.perturbation.cases import bounds_of, fit_of, table
+from tests.solvers.whitened.test_price import problem
+
+STAGES = {"whitened": Whitened, "standardized": Standardized}
+LOSSES = {"logistic": Logistic(), "squared": Squared()}
+OWN = {"noisy_mean": 0.04, "noisy_mean_squares": 0.08, "noisy_second_moment": 0.2, "noisy_target_moments": 0.05}
+EACH = pytest.mark.parametrize("around", STAGES)
+
+
+def run(solver, loss, epsilon=1.0, relation="zero_out", penalty=None):
+    data, penalty, budget = problem(loss), penalty or NoPenalty(), Budget(epsilon, 1e-6, relation)
+    plan = solver.plan(data.domain(budget.neighbors, loss), loss, penalty)
+    with seeded(1), window() as seen:
+        curator = data.open(price_plan(plan, budget), loss)
+        solution = solver.solve(curator, penalty)
+    return curator, seen, solution
+
+
+@EACH
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_stage_is_charged_to_the_filter_by_its_shares(around, name):
+    curator, _, solution = run(STAGES[around](AdaptiveDescent(n_rounds=5)), LOSSES[name])
+    assert isinstance(curator.plan, AdaptivePlan)
+    total, found = zcdp_of_budget(1.0, 1e-6), curator._session.filter
+    charged = {line.query: line.rho for line in found.trace if line.query in OWN}
+    assert charged
+    for query, rho in charged.items():
+        assert rho == pytest.approx(OWN[query] * total, rel=1e-12)
+    assert found.spent <= found.total
+    assert float(found.spent) > 0.9 * total
+    assert np.isfinite(solution.coefficients).all()
+
+
+@EACH
+def test_the_noise_of_a_stage_is_what_its_charge_says(around):
+    """A Gaussian of multiplier z costs 1/(2 z^2)."""
+    curator, _, _ = run(STAGES[around](AdaptiveDescent(n_rounds=3)), Logistic())
+    charged = {line.query: line.rho for line in curator._session.filter.trace}
+    for release in curator.plan.releases:
+        if release.query in OWN:
+            z = curator.noise_multiplier * release.relative_noise
+            assert 1 / (2 * z**2) == pytest.approx(charged[release.query], rel=1e-12)
+
+
+def test_a_fixed_release_is_answered_as_often_as_planned():
+    curator, _, _ = run(Standardized(AdaptiveDescent(n_rounds=3)), Logistic())
+    with pytest.raises(PlanViolation, match="rho"):
+        curator.noisy_mean(clip=1.0, n=100.0)
+
+
+@EACH
+@pytest.mark.parametrize("name", ["logistic", "ridge"])
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+def test_a_stage_around_adaptive_rounds_replays(around, name, relation):
+    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
+    plain = {"penalty": None} if name == "logistic" else {"alpha": 0.0}
+    solver = STAGES[around](AdaptiveDescent(n_rounds=3, n_step_sizes=3))
+    assert worst_ratio(fit_of(name, solver, relation, **plain), pairs[::6], relation) <= 1.0
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(3)])
+def test_a_penalty_is_followed_in_whitened_coordinates(loss):
+    solver = Whitened(AdaptiveDescent(n_rounds=400), floor=1e-9)
+    data, budget = problem(loss), Budget(math.inf)
+    plan = solver.plan(data.domain(budget.neighbors, loss), loss, L2(5.0))
+    strong = solver.solve(data.open(price_plan(plan, budget), loss), L2(5.0)).coefficients
+    weak = solver.solve(data.open(price_plan(plan, budget), loss), L2(0.05)).coefficients
+    assert np.linalg.norm(strong) < 0.3 * np.linalg.norm(weak)
