@@ -22,7 +22,7 @@ from discreet.losses import Logistic, Softmax, Squared
 from discreet.penalties import L1, NoPenalty
 from discreet.solvers import GradientDescent, Limits, Sandwich, Whitened
 from discreet.solvers.base import Effects
-from discreet.solvers.refinement import without_overshooting
+from discreet.solvers.refinement import STEEPEST, STEEPEST_LOGISTIC, skewness
 from discreet.solvers.sandwich_rules import limits_for, refusal, sharpness
 from discreet.testing import neighbor_pairs, seeded
 from tests.replaying import worst_ratio
@@ -175,9 +175,10 @@ def test_effects_that_single_steps_overshoot_are_hidden():
     """A rare cell's log odds with a standard error of .6 by nine steps: each of them moved it by 1.8."""
     privacy, metric = np.diag([0.6**2, 0.4**2]), np.diag([2.0, 3.0])
     effects = Effects(privacy, privacy, metric, np.zeros((2, 2)), metric)
-    found = without_overshooting(effects, np.ones(2), kept=9)
+    found = skewness(effects, np.ones(2), 9, STEEPEST_LOGISTIC)
     np.testing.assert_array_equal(np.diag(found.blind), [2.0, 0.0])
-    np.testing.assert_array_equal(np.diag(without_overshooting(effects, np.ones(2), 9, 0.3).blind), [2.0, 3.0])
+    np.testing.assert_array_equal(np.diag(skewness(effects, np.ones(2), 9, STEEPEST).blind), [2.0, 3.0])
+    assert np.all(np.diag(found.covariance) > np.diag(privacy)), "what noise leaves in a curved slope is counted"
 
 
 def test_limits_widen_with_signal():

@@ -34,7 +34,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.center_and_scale import Target, affine, estimate_target, shares_to_noise
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.refinement import Refinement, skewness, unshrunk, without_overshooting
+from discreet.solvers.refinement import STEEPEST, STEEPEST_LOGISTIC, Refinement, skewness, unshrunk
 from discreet.solvers.registry import register_part
 from discreet.solvers.sandwich_rules import LEAST_SETTLING, Limits, leading_for, limits_for, refusal, settling_for
 from discreet.solvers.stage import ASKED, COUNT_SHARE, Counted, release_weight
@@ -178,10 +178,9 @@ class Sandwich:
         run = Refinement(self.settled, curator, n, length, counts)
         v, effects = run.effects(np.asarray(np.linalg.solve(linear, found.coefficients - offset)), linear)
         effects = replace(effects, deviation=effects.deviation * recoding.target_scale)
-        if loss.log_link:
-            effects = skewness(effects, admitted.feature_bounds, self.n_kept)
-        if loss.sigmoid_link:
-            effects = without_overshooting(effects, admitted.feature_bounds, self.n_kept)
+        if loss.log_link or loss.sigmoid_link:
+            steepest = STEEPEST if loss.log_link else STEEPEST_LOGISTIC
+            effects = skewness(effects, admitted.feature_bounds, self.n_kept, steepest)
         return Solution(linear @ v + offset, None, estimate, effects)
 
     @property
