@@ -129,3 +129,19 @@ def test_refuses_what_says_too_little_too_much_or_promises_nothing(run, argument
     result = run("forecast", *arguments)
     assert result.exit_code == 2
     assert "--schema" in result.stderr or "--allow-large-delta" in result.stderr
+
+
+def test_standard_errors_are_forecast_without_simulation(run):
+    words = ("forecast", "--rows", 20_000, "--features", 10, "--effects")
+    text = " ".join(run(*words, "--standard-error", 0.02).stdout.split())
+    assert text.startswith("At epsilon = 1 with 20,000 rows and 10 features, expect a standard error of ")
+    assert "A standard error of 0.02 needs about " in text
+    assert "no budget spent" in text
+    found = json.loads(run(*words, "--task", "regression", "--json").stdout)
+    assert found["mean"] is None
+    assert found["asked"]["inflation"] > 1
+
+
+@pytest.mark.parametrize("words", [("--standard-error", 0.1), ("--mean", 0.1), ("--effects", "--ceiling", 0.7)])
+def test_options_of_one_forecast_are_not_those_of_the_other(run, words):
+    assert run(*SMALL, *words).exit_code == 2

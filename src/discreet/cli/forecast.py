@@ -1,4 +1,4 @@
-"""``discreet forecast``: what privacy will cost in accuracy, before there is any data."""
+"""``discreet forecast``: what privacy will cost in accuracy or standard errors, before there is any data."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -52,9 +52,18 @@ def forecast(
     ] = None,
     seeds: Annotated[int, typer.Option(help="Synthetic tables, each with noise of its own.")] = 5,
     plot: Annotated[Path | None, typer.Option(help="Write the picture here: .png, .svg or .pdf.")] = None,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Forecast standard errors of effects (fit --inference) instead.")
+    ] = False,
+    standard_error: Annotated[
+        float | None, typer.Option(help="With --effects: how many rows does this one need, for a column of variance 1?")
+    ] = None,
+    mean: Annotated[
+        float | None, typer.Option(help="With --effects: the share of the second class (0.5), or the mean count (1).")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forecast what privacy will cost in accuracy. No data is read, and no budget is spent.
+    """Forecast what privacy will cost in accuracy, or in standard errors. No data is read, and no budget is spent.
 
     The planned fit is rehearsed on public synthetic tables of this shape: with its own solver, its own noise, at
     this budget and others, on this many rows and others. What is simulated is the loss of accuracy (R2) against the
@@ -69,6 +78,8 @@ def forecast(
 
     Very large tables are simulated with fewer rows and accordingly less noise.
 
+    With --effects nothing is simulated: standard errors of `discreet fit --inference sandwich` follow from the plan.
+
     Examples:
 
     - `discreet forecast --rows 50000 --features 40 --epsilon 1`
@@ -76,6 +87,8 @@ def forecast(
     - `discreet forecast --rows 50000 --schema schema.toml --ceiling 0.7`
 
     - `discreet forecast -n 2000 -p 12 -e 0.5 --task regression --neighbors zero_out --plot forecast.png`
+
+    - `discreet forecast --rows 20000 --features 10 --effects --standard-error 0.02`
     """
     if (features is None) == (schema is None):
         raise Refused("give --features, the number of columns, or --schema, which declares them")
@@ -92,6 +105,12 @@ def forecast(
         model, shape = _declared(schema, settings)
     else:
         model, shape = _model(task, classes, settings), {"p": features}
+    if effects:
+        if plot is not None or ceiling is not None:
+            raise Refused("--effects forecasts standard errors: leave out --plot and --ceiling")
+        return _effects(model, rows, shape["p"], standard_error, mean, as_json=as_json)
+    if standard_error is not None or mean is not None:
+        raise Refused("--standard-error and --mean say something of standard errors: give --effects, too")
     found = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:
         _picture(found, plot)
@@ -152,6 +171,19 @@ def _forecast(model: Any, rows: int, **options: Any) -> "Forecast":
             bar.update(task, completed=done, total=planned)
 
         return simulate(model, rows, progress=update, **options)
+
+
+def _effects(
+    model: Any, rows: int, features: int | None, standard_error: float | None, mean: float | None, *, as_json: bool
+) -> None:
+    from discreet.cli.console import Console
+    from discreet.models.forecast.effects import forecast_effects
+
+    found = forecast_effects(model, rows, features, standard_error=standard_error, mean=mean)
+    if as_json:
+        echo_json(found.to_dict())
+    else:
+        Console(highlight=False, markup=False).print(str(found))
 
 
 def _print(found: "Forecast", plot: Path | None, console: "Console") -> None:

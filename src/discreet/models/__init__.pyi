@@ -1,6 +1,7 @@
 from discreet.models.classification import DPLinearSVC as DPLinearSVC
 from discreet.models.classification import DPLogisticRegression as DPLogisticRegression
 from discreet.models.export.mlflow_log import log_to_mlflow as log_to_mlflow
+from discreet.models.forecast.effects import EffectsForecast as EffectsForecast
 from discreet.models.forecast.forecast_result import Forecast as Forecast
 from discreet.models.generic import DPClassifier as DPClassifier
 from discreet.models.generic import DPRegressor as DPRegressor

@@ -28,6 +28,7 @@ from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
+    from discreet.models.forecast.effects import EffectsForecast
     from discreet.models.forecast.forecast_result import Forecast
     from discreet.models.inference.summarize import MeanInterval
     from discreet.models.inference.summary import Summary
@@ -288,6 +289,39 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
                 max_cells=max_cells,
                 progress=progress,
             )
+
+    def forecast_effects(
+        self, n: int, p: int | None = None, *, standard_error: float | None = None, mean: float | None = None
+    ) -> "EffectsForecast":
+        """Forecast the standard errors of ``inference="sandwich"``, and the rows that a given one needs.
+
+        Power analysis: computed from public facts, no data is read and no budget spent.
+
+        Parameters
+        ----------
+        n : int
+            Rows of the table that is planned; persons, where these are the unit of privacy.
+        p : int, default=None
+            Its columns; may be left out where ``bounds`` list them.
+        standard_error : float, default=None
+            The standard error that is wished for, for a column of variance 1.
+        mean : float, default=None
+            The share of the second class, or the mean count. None: 0.5 and 1.
+
+        Returns
+        -------
+        EffectsForecast
+            Standard errors and their inflation over epsilon and n, and the rows needed.
+
+        Examples
+        --------
+        >>> found = model.forecast_effects(n=20_000, p=10)
+        >>> found.asked.inflation > 1
+        True
+        """
+        from discreet.models.forecast.effects import forecast_effects
+
+        return forecast_effects(self, n, p, standard_error=standard_error, mean=mean)
 
     def save(self, path: str | Path) -> Path:
         """Write the model and its certificate to a file: JSON and arrays, no pickle. ``discreet.load`` reads it.

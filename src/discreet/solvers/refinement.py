@@ -7,7 +7,7 @@ E (start - end) / k: the Hessian's noise enters by that term, whose size is know
 H^{-1}, which ``wobble`` counts.
 
 Counts have an exponential mean, classes a sigmoid one. Where a gradient is asked for at a point with an error of
-variance s^2 in a margin, the root of its expectation is up to s^2 / 2 away (the slope's curvature is at most the slope);
+variance s^2 in a margin, the root of its expectation is up to s^2 / 2 away (a slope's curvature is at most the slope);
 over the k steps s^2 is .41 k times the last variance in the mean. ``skewness`` adds the square of what that makes of
 each coefficient, for a record at the end of its range; it hides effects whose single steps are so noisy that they
 overshoot.

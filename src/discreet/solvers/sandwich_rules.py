@@ -131,5 +131,6 @@ def refusal(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, cov_ty
     factor = LEAST_SHARPNESS / sharpness(domain, budget)
     return (
         f"there is too little signal for standard errors: about {factor:.1f} times as many rows, or "
-        f"{factor ** (2 / 3):.1f} times fewer columns, or a larger epsilon would do (nothing was released)"
+        f"{factor ** (2 / 3):.1f} times fewer columns, or a larger epsilon would do (nothing was released; discreet "
+        "forecast --effects, or forecast_effects(), says how many rows a standard error needs)"
     )

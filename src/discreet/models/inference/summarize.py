@@ -54,7 +54,8 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     slopes = range(len(names) - bool(model.fit_intercept and len(names) > 1))
     if all(blind[j, j] > HIDDEN * metric[j, j] for j in slopes):
         raise Unsupported(
-            "noise hides every effect of this fit: use more rows, fewer columns, narrower ranges or a larger epsilon"
+            "noise hides every effect of this fit: use more rows, fewer columns, narrower ranges or a larger epsilon "
+            "(discreet forecast --effects, or forecast_effects(), says how many rows a standard error needs)"
         )
     return made
 
