@@ -197,12 +197,14 @@ class Typical:
     """What a stage estimated privately of recoded records, so that solvers need not assume the worst.
 
     ``norm`` is a typical row's length (None without noise, where no clip may bite), ``moment`` about the largest
-    eigenvalue of the rows' second moment, ``squares`` its diagonal.
+    eigenvalue of the rows' second moment, ``squares`` its diagonal; where these are bounds, ``likely`` is what the
+    diagonal would be if columns were alike, for steps that find out by themselves.
     """
 
     norm: float | None
     moment: float
     squares: Floats = field(repr=False)
+    likely: Floats | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -90,12 +90,30 @@ def test_numbers_with_a_separable_penalty_where_the_shape_is_not_seen(loss, fact
 def test_penalties_that_are_not_smooth():
     for loss in CLASSES:
         for penalty in (*SEPARABLE, *OTHER):
-            for facts in ({}, {"n": 100}, {"sparse": True}, {"delta": 0.0}):
+            for facts in ({}, {"n": 100}, {"sparse": True, "delta": 0.0}, {"delta": 0.0}):
                 assert chosen(loss, penalty, **facts) == line("gd", PROXIMAL)
+        for penalty in SEPARABLE:  # rows of their typical length follow what is separable
+            for facts in ({"sparse": True}, {"p": rules.WIDEST + 1}):
+                assert chosen(loss, penalty, **facts) == line("whitened", ESTIMATE)
+        for penalty in OTHER:
+            assert chosen(loss, penalty, sparse=True) == line("gd", PROXIMAL)
     for loss in NUMBERS:
         for penalty in OTHER:
             for facts in ({}, {"n": 100}, {"sparse": True}, {"delta": 0.0}):
                 assert chosen(loss, penalty, **facts) == line("gd", PROXIMAL)
+
+
+def test_an_l1_penalty_and_few_rows_per_column_are_for_greedy_steps():
+    reason = "an L1 penalty and few rows per column: greedy steps find the few that matter"
+    for loss in (Logistic(), Squared(), Huber(0.3)):
+        for penalty in (L1(0.1), ElasticNet(0.1, 0.1)):
+            assert chosen(loss, penalty, n=900, p=100) == line("gcd", reason)
+            assert chosen(loss, penalty, n=1100, p=100)[1] != line("gcd", reason)[1]
+            assert chosen(loss, penalty, n=900, p=100, delta=0.0)[1] != line("gcd", reason)[1]
+            assert chosen(loss, penalty, n=900, p=100, epsilon=100.0)[1] != line("gcd", reason)[1]
+            assert chosen(loss, penalty, n=None, p=100, relation="add_remove")[1] != line("gcd", reason)[1]
+        for penalty in (*SMOOTH, Box(-1.0, 1.0)):
+            assert chosen(loss, penalty, n=900, p=100)[1] != line("gcd", reason)[1]
 
 
 def test_pure_budgets():

@@ -17,6 +17,8 @@ from discreet.solvers.registry import SOLVERS, filled, solver_named
 ESTIMATE_FIRST = "estimating the mean and covariance first improves accuracy"
 INFERENCES = ("sandwich", "bootstrap")
 """What ``inference=`` takes."""
+FEW_ROWS = 10
+"""Below this many rows per column an L1 penalty is taken to mean that few columns matter."""
 FILLED = 1 << 25
 """The most cells that a sparse table may have to be stored with its zeros: 256 MB while it is read."""
 
@@ -76,17 +78,26 @@ def inferring(
 
 def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[str, str]:
     """Return the first line of the decision table of ``auto`` that holds. Public facts only."""
-    from discreet.solvers.whitened_defaults import WIDEST, form_for  # here: a fit imports no solver but its own
+    from discreet.solvers.coordinate_defaults import GREEDY_SIGNAL  # here: a fit imports no solver but its own
+    from discreet.solvers.declared import is_wide
+    from discreet.solvers.public_signal import signal
+    from discreet.solvers.whitened_defaults import form_for
 
     smooth, counts, numbers = penalty.ridge, loss.log_link, loss.task == "regression"
     one_release = not numbers and not domain.grouped and domain.n is not None and loss.proven
     moved = numbers and loss.movable_target
     newton = moved and form_for(domain, budget, numbers=True) == "full"
-    wide = domain.sparse or domain.n_features > WIDEST
+    wide = is_wide(domain)
+    few_rows = domain.n is not None and domain.n < FEW_ROWS * domain.n_features and budget.is_private
+    sparse_truth = not smooth and penalty.l1_l2 is not None and domain.n_outputs == 1 and not budget.is_pure
+    greedy = few_rows and sparse_truth and signal(domain, budget) < GREEDY_SIGNAL and not wide
+    wide_classes = not numbers and wide and penalty.separable and not budget.is_pure
     table = (
         (not budget.is_private, "gd", "without noise, full gradients reach the optimum"),
         (counts, "gd", "counts need the declared coordinates"),
         (numbers and not moved, "gd", "this loss needs the declared coordinates"),
+        (greedy, "gcd", "an L1 penalty and few rows per column: greedy steps find the few that matter"),
+        (wide_classes, "whitened", ESTIMATE_FIRST),
         (newton and (smooth or penalty.separable), "whitened", ESTIMATE_FIRST),
         (numbers and penalty.separable and not smooth, "gcd", "greedy steps fail least where there is little signal"),
         (not smooth, "gd", "a proximal step follows a penalty that is not smooth"),

@@ -30,9 +30,11 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty, prox_coordinate
-from discreet.solvers import default_rules
-from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, count_release, public_count
+from discreet.solvers import coordinate_defaults, default_rules
+from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, count_release, public_count
 from discreet.solvers.coordinate_geometry import Geometry
+from discreet.solvers.declared import Declared
+from discreet.solvers.public_signal import signal
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register, register_part
 from discreet.solvers.uncertainty.traces import CoordinateTrace, Noise
 from discreet.typing import Floats, Integers
@@ -283,7 +285,30 @@ class CoordinateDescent:
         return {"name": self.name, **asdict(self)}
 
     @classmethod
-    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Take cyclic passes over recoded coordinates where there is signal (``coordinate_defaults``)."""
+        if not coordinate_defaults.can_be_staged(domain, loss, penalty, budget):
+            return cls.unstaged(domain, loss, penalty, budget)
+        weak = signal(domain, budget) / coordinate_defaults.LEAST_SIGNAL
+        if weak < 1:
+            geometry = Geometry(relative_clip=default_rules.TYPICAL_RMS * loss.typical_slope(domain.target_bound))
+            average = "uniform" if penalty.ridge else "last"
+            few = cls(1, 2 * domain.n_features, geometry, weak**2, schedule="cyclic", average=average)
+            return Declared(few, constant=max(0.5, 1.0 / weak))
+        geometry = Geometry(relative_clip=coordinate_defaults.coordinate_clip(domain, loss, budget))
+        count, rounds = coordinate_defaults.passes(domain, loss, budget), 1 if loss.task == "classification" else 2
+        made = cls(
+            n_outer=rounds,
+            n_inner=count // rounds * domain.n_features,
+            geometry=geometry,
+            relative_step=coordinate_defaults.step_length(domain, loss, budget),
+            schedule="cyclic",
+            average="uniform" if rounds == 2 and penalty.ridge else "last",  # a mean of iterates has no exact zeros
+        )
+        return coordinate_defaults.staged(made, domain, loss, penalty)
+
+    @classmethod
+    def unstaged(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Take cyclic passes, smoothness estimated from a tenth of the budget, in two rounds, the second averaged.
 
         2 to 100 passes: I / 10 for numbers, at most 40, since more drown in noise (on seven public tables the mean gap
@@ -314,7 +339,7 @@ class CoordinateDescent:
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clips, where they are left open, as ``defaults`` does."""
-        return replace(self, geometry=self.geometry.filled(type(self).defaults(domain, loss, NoPenalty(), budget)))
+        return replace(self, geometry=self.geometry.filled(type(self).unstaged(domain, loss, NoPenalty(), budget)))
 
     @classmethod
     def audit_case(cls) -> AuditCase:

@@ -56,9 +56,11 @@ class Declared(Stage):
     constant : float, default=0.5
         The intercept's constant feature in units of the features' length.
     mean_share : float, default=0.06
-        Share of mu^2 for the length of sparse or very wide rows.
+        Share of mu^2 for the length of rows, where it is measured.
     unclip_intercept : bool, default=False
         Bring the intercept of a logistic model back from where slopes clipped at 1/2 took it (post-processing).
+    measure : bool or None, default=None
+        Whether the length of rows is estimated. None: of sparse or very wide ones.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Declared(Stage):
     constant: float = 0.5
     mean_share: float = 0.06
     unclip_intercept: bool = False
+    measure: bool | None = None
     name: ClassVar[str] = "declared"
 
     def __post_init__(self) -> None:
@@ -77,9 +80,10 @@ class Declared(Stage):
         check_shares(self.mean_share, target=0.0)
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
-        """List noisy means for sparse or very wide records with a constant to compare with; nothing for others."""
+        """List noisy means where the length of rows is measured, with a constant to compare with; else nothing."""
         length = Release("noisy_mean", LOOKS, relative_noise=shares_to_noise(self.mean_share, LOOKS), clip=1.0)
-        return (length,) if domain.intercept and is_wide(domain) else ()
+        measured = is_wide(domain) if self.measure is None else self.measure
+        return (length,) if domain.intercept and measured else ()
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Return the declared map; a numeric target is taken from the middle of its range."""
@@ -96,7 +100,9 @@ class Declared(Stage):
             target_scale=(ends[1] - ends[0]) / 2.0 or 1.0 if ends is not None and domain.intercept else 1.0,
         )
         squares = np.square(recoding.domain(domain).feature_bounds)  # bounds, as norm^2 is: nothing is assumed
-        return Estimate(recoding, Typical(None if curator.noise_multiplier == 0 else norm, norm**2, squares))
+        alike = np.append(np.full(len(start.center), length**2 / max(1, len(start.center))), 1.0)[: domain.n_features]
+        typical_norm = None if curator.noise_multiplier == 0 else norm
+        return Estimate(recoding, Typical(typical_norm, norm**2, squares, np.minimum(alike, squares)))
 
     def _measured_length(self, curator: "Curator", start: Recoding, longest: float, n: float) -> float:
         """Return what the constant's noisy mean says: from a rough guess first, then from what that showed.

@@ -28,17 +28,22 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
-from discreet.solvers import default_rules
-from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, count_release, public_count
+from discreet.solvers import coordinate_defaults, default_rules
+from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, count_release, public_count
 from discreet.solvers.cd import prox_one
 from discreet.solvers.coordinate_geometry import Geometry
+from discreet.solvers.declared import Declared
+from discreet.solvers.public_signal import signal
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 SELECTIONS = ("exponential", "permute_and_flip")
+LARGEST = 2.0**14
+"""The largest sum of coefficients in coordinates of length about 1."""
 
 
 @register("gcd")
@@ -65,6 +70,9 @@ class GreedyCoordinateDescent:
         gamma: steps are gamma / M_j.
     calibration : {"tight", "paper"}, default="tight"
         Exact prices, or the larger noise of the poster.
+    backtrack : bool, default=False
+        In ``Declared``: start from the M_j of columns that are all alike, and double M_j where a step was too long,
+        that is where the coordinate's noisy gradient changed its sign. Free: it looks at released numbers only.
 
     Examples
     --------
@@ -82,6 +90,7 @@ class GreedyCoordinateDescent:
     block_size: int = 1
     relative_step: float = 1.0
     calibration: str = "tight"
+    backtrack: bool = False
     name: ClassVar[str] = "gcd"
 
     def __post_init__(self) -> None:
@@ -126,16 +135,30 @@ class GreedyCoordinateDescent:
         """Run the algorithm from zero. No trace: other choices make other steps, which is no small change."""
         n, size = public_count(curator), min(self.block_size, curator.domain.n_features)
         M = self.geometry.measure(curator, n)
-        C, gamma = self.geometry.clips(curator.domain, curator.loss, M), self.relative_step / (size * M)
+        most, M = M, self._start(curator, M)
+        C, before = self.geometry.clips(curator.domain, curator.loss, M), np.zeros_like(M)
         w = curator.domain.starting_point
         for _ in progress(range(self.n_steps)):
             chosen = curator.select_coordinate(
                 w, clips=C, smoothness=M, n=n, rule=self.rule, penalty=penalty, count=size
             )
             g = curator.noisy_coordinate_gradient(w, chosen, clips=C[chosen]) / n
-            for j, moved in zip(chosen.tolist(), w[chosen] - gamma[chosen] * g, strict=True):
-                w[j] = prox_one(penalty, moved, gamma[j], j)
+            if self.backtrack:
+                too_long = chosen[before[chosen] * g < 0]
+                M[too_long] = np.minimum(2.0 * M[too_long], most[too_long])
+                before[chosen] = g
+            gamma = self.relative_step / (size * M[chosen])
+            for j, moved, step in zip(chosen.tolist(), w[chosen] - gamma * g, gamma, strict=True):
+                w[j] = prox_one(penalty, moved, step, j)
+            w *= min(1.0, LARGEST / max(float(np.abs(w).sum()), 1.0))  # mere noise, and more than margins have room for
         return Solution(w)
+
+    def _start(self, curator: "Curator", bound: Floats) -> Floats:
+        """Return the M_j to start from: as bounded, or as for columns that are all alike."""
+        typical = curator.domain.typical
+        if not self.backtrack or typical is None or typical.likely is None:
+            return bound
+        return np.minimum(bound, np.maximum(curator.loss.smoothness * typical.likely, 1e-12))
 
     def bound(
         self, domain: Domain, loss: Loss, budget: Budget, *, radius: float, confidence: float = 0.95
@@ -161,7 +184,20 @@ class GreedyCoordinateDescent:
         return {"name": self.name, **asdict(self)}
 
     @classmethod
-    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Choose among recoded coordinates where there is signal (``coordinate_defaults``)."""
+        if penalty.l1_l2 is None or not coordinate_defaults.can_be_staged(domain, loss, penalty, budget):
+            return cls.unstaged(domain, loss, penalty, budget)
+        if signal(domain, budget) < coordinate_defaults.GREEDY_SIGNAL:
+            steps, clip = coordinate_defaults.few_greedy_steps(domain, loss, budget)
+            few = cls(n_steps=steps, geometry=Geometry(relative_clip=clip), selection_share=0.65, backtrack=True)
+            return Declared(few, measure=True)
+        geometry = Geometry(relative_clip=coordinate_defaults.coordinate_clip(domain, loss, budget))
+        made = cls(n_steps=coordinate_defaults.greedy_steps(domain, budget), geometry=geometry)
+        return coordinate_defaults.staged(made, domain, loss, penalty)
+
+    @classmethod
+    def unstaged(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Take 0.4 (n mu / a)^(2/3) steps, the theory's order; declared smoothness: an estimate costs p squares."""
         if not budget.is_private:
             geometry = Geometry(clip=default_rules.limit_clip(domain, loss) * math.sqrt(domain.n_features))
@@ -174,7 +210,7 @@ class GreedyCoordinateDescent:
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clips, where they are left open, as ``defaults`` does."""
-        return replace(self, geometry=self.geometry.filled(type(self).defaults(domain, loss, NoPenalty(), budget)))
+        return replace(self, geometry=self.geometry.filled(type(self).unstaged(domain, loss, NoPenalty(), budget)))
 
     @classmethod
     def audit_case(cls) -> AuditCase:

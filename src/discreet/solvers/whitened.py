@@ -39,6 +39,7 @@ from discreet.solvers.center_and_scale import (
     standard_rows,
     target_releases,
 )
+from discreet.solvers.declared import Declared
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.probability_calibration import calibrate, usual
 from discreet.solvers.registry import SHORT_STEP, AuditCase, register
@@ -222,7 +223,9 @@ class Whitened(Stage):
         if budget.is_pure and loss.task != "regression":
             raise Unsupported("whitened classes need a delta above 0: leave delta out, or use solver='objective'")
         made = whitened_for(domain, loss, budget)
-        if not penalty.ridge and not getattr(getattr(made, "solver", None), "takes_moments", False):
+        followed = penalty.separable and isinstance(made, Declared) and loss.task == "classification"
+        takes_moments = getattr(getattr(made, "solver", None), "takes_moments", False)
+        if not penalty.ridge and not followed and not takes_moments:
             raise Unsupported(
                 "whitened coordinates know no penalty but l2: use solver='gcd', 'cd' or 'gd' for this one"
             )
