@@ -60,7 +60,7 @@ def registry(
     try:
         text = to_yaml(registry_entry(found, product)) + "\n"
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # a file that somebody made up
-        raise Refused("the certificate cannot be told: a part of it has the wrong form") from None
+        raise Refused("the certificate cannot be read: a part of it has the wrong form") from None
     if str(out) == "-":
         typer.echo(text, nl=False)
         return

@@ -56,7 +56,7 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
                 "or draw one coefficient from a ball without a penalty"
             )
         if release.mechanism == "laplace" and release.dimension is not None and not budget.is_pure:
-            raise PlanViolation("a laplace release beside a delta is priced as pure: plan it without a dimension")
+            raise PlanViolation("a laplace release next to a delta is priced as pure: plan it without a dimension")
 
 
 def idealized(plan: Plan, budget: Budget) -> tuple[str, ...]:

@@ -131,7 +131,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class FitSettings:
-    """What a fit is told in addition to its records: the model's name, declared facts, method and budget."""
+    """The settings of a fit, in addition to its records: the model's name, declared facts, method and budget."""
 
     model: str
     bounds: Bounds

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SQUARES = 0.35
 """Clip of a record's squares in units of sqrt(p): features within +-1 have a root mean fourth power of about this."""
 NOISE_IN_SCALE = 0.3
-"""A square's noise that is added to it: a feature that cannot be told from noise must not be blown up by it."""
+"""A square's noise that is added to it: a feature that does not stand out from noise must not be blown up by it."""
 LEAST_SCALE = 0.1
 """The smallest scale in units of the declared range: below, it is either ten times too wide or a rare category.
 

@@ -17,7 +17,7 @@ Residuals clipped at .6 (J / 100)^(1/4) target deviations, within [.4, 6]; rows 
     Both widen with signal, so that their bias vanishes. Output perturbation, whose noise is larger, takes J / 100 for J
     in both clips, with .35 and .15 as the least.
 ``least_scale`` 20 / J within [.002, .1]
-    The smallest spread in units of the declared range. Where there is signal, narrow columns can be told from noise: on
+    The smallest spread in units of the declared range. Where there is signal, narrow columns stand out from noise: on
     ``numbers-uneven`` at epsilon 4 the excess falls from .0155 to .0002, and no table lost.
 lambda of objective perturbation: the largest of
     (b s^2 / (m epsilon))^(1/3), where the price of a small lambda, a factor 1 + 2 b / (lambda epsilon) on s^2 (b the
@@ -93,7 +93,7 @@ def row_lengths(domain: Domain, budget: Budget) -> float:
 
 
 def least_scale(domain: Domain, budget: Budget) -> float:
-    """Return the smallest spread that is told from noise, in units of the declared range."""
+    """Return the smallest spread that is distinguished from noise, in units of the declared range."""
     return min(COARSEST, max(FINEST, FINE / information(domain, budget)))
 
 

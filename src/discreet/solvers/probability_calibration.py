@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 REACH = 3.2
 """Rows (u, 1) up to three deviations out are not shrunk."""
 SHARE, SHARE_SPREAD, MIDDLE_SPREAD = 0.55, 0.15, 0.3
-"""What clipping usually leaves to take of the margins, how much that varies, and the intercept beside it."""
+"""What clipping usually leaves to take of the margins, how much that varies, and the intercept next to it."""
 SLOPE = 0.45
 """A typical entry of a record's gradient in these coordinates: what a sample of records adds to the noise."""
 POINTS, WEIGHTS = (part.copy() for part in np.polynomial.hermite_e.hermegauss(61))

@@ -97,7 +97,7 @@ def minimize(engine: LocalEngine, objective: Objective, tolerance: float) -> Min
 
     Newton's method, by Cholesky factors that are kept while they serve, or by conjugate gradients where there are
     many columns or outputs; ``descent.py`` where that does not certify. Which of the two, and how many steps, is not
-    told. Only facts that are not of the records are refused.
+    reported. Only facts that are not of the records are refused.
     """
     if not objective.regularization > 0:
         raise Unsupported("a minimizer needs a positive regularization: without one it need not exist")

@@ -99,30 +99,30 @@ class Problem:
         return self.regularization * self.n
 
     def seen(self, domain: Domain) -> Domain:
-        """The domain with rows shrunk."""
+        """Return the domain with rows shrunk."""
         return domain if self.row_norm is None else replace(domain, row_norm=min(domain.row_norm, self.row_norm))
 
     def loss_for(self, loss: Loss, domain: Domain) -> Loss:
-        """The loss (a proven one), or the one that equals it on the ball and has bounded gradients everywhere."""
+        """Return the loss (a proven one), or one that equals it on the ball and has bounded gradients everywhere."""
         require_proof(loss, domain)
         found = loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
         require_proof(found, domain)
         return found
 
     def bound_for(self, loss: Loss, domain: Domain) -> float:
-        """The bound on a record's gradient."""
+        """Return the bound on a record's gradient."""
         return record_bound(self.loss_for(loss, domain), self.seen(domain), self.clip)
 
     def perturbation_for(self, loss: Loss, domain: Domain) -> Perturbation:
-        """What objective perturbation of this problem is priced by."""
+        """Return what objective perturbation of this problem is priced by."""
         return perturbation_of(self.loss_for(loss, domain), self.seen(domain), self.clip, self.total)
 
     def projected(self, w: Floats) -> Floats:
-        """Onto the ball, where there is one: non-expansive."""
+        """Project onto the ball, where there is one: non-expansive."""
         return w if self.radius is None else L2Ball(self.radius).prox(w, 1.0)
 
     def rounding(self, size: int) -> float:
-        """By how much the rounding of two projections can move them apart."""
+        """Return by how much the rounding of two projections can move them apart."""
         return 0.0 if self.radius is None else (size + 8) * 2.0**-52 * self.radius
 
     def check_curvature(self, loss: Loss, domain: Domain) -> None:
@@ -135,7 +135,7 @@ class Problem:
             )
 
     def objective(self, loss: Loss, domain: Domain, linear: Floats | None = None) -> Objective:
-        """The sum to be minimized, with b.w added."""
+        """Return the sum to be minimized, with b.w added."""
         return Objective(
             self.loss_for(loss, domain),
             self.total,
@@ -313,5 +313,5 @@ def _linear_term(session: Session, release: Release, sensitivity: float) -> tupl
         return Draws(session.entropy).gamma_vector(size, multiplier * sensitivity).reshape(shape), 0.0
     unit = Unit(1, 40, math.nextafter(multiplier * sensitivity, math.inf) * 2.0**-40)
     drawn = session.noise(release, unit, size).reshape(shape).astype(np.float64) * unit.step
-    # half a step a coordinate for the ideal b's rounding; 2^-7 for the product's, for draws below 2^46 (64 deviations)
+    # half a step per coordinate for rounding the ideal b; 2^-7 for the product's, for draws below 2^46 (64 deviations)
     return drawn, unit.step * math.sqrt(size)

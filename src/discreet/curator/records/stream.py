@@ -31,7 +31,7 @@ Watch = Callable[[int, int, Floats], None]
 """Shown the features of rows first to last as they are read."""
 
 Reading = Callable[[int, int], None]
-"""Told (rows read, rows in all) as blocks are read: only where the number of rows is public."""
+"""Called with (rows read, rows in all) as blocks are read: only where the number of rows is public."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -270,7 +270,7 @@ def rows_of_each(persons: Integers) -> Integers:
 
 
 def in_step(blocks: Iterator[Integers], column: Integers) -> tuple[Iterator[Integers], Iterator[Integers]]:
-    """Blocks of rows, and the parts of a column that belong to them, for whoever takes one of each in turn."""
+    """Blocks of rows, and the parts of a column that belong to them, for a caller that takes one of each in turn."""
     sizes: deque[int] = deque()
 
     def first() -> Iterator[Integers]:

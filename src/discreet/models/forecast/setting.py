@@ -111,7 +111,7 @@ def setting_of(estimator: Any, p: int | None, indicators: Groups | None = None) 
 
 
 def _columns(given: Any, p: int | None) -> tuple[Bounds, tuple[Floats, Floats]]:
-    """Bounds with one range a column, and what the synthetic columns lie within."""
+    """Bounds with one range per column, and what the synthetic columns lie within."""
     bounds = given if isinstance(given, Bounds) or given is None else Bounds(features=given)
     declared = None if bounds is None or isinstance(bounds.features, float) else len(bounds.features)
     p = declared if p is None else p
