@@ -125,13 +125,13 @@ class EffectsForecast:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON; None in place of NaN."""
+        """Return plain numbers and strings, for JSON; None in place of NaN."""
         rows = [_without_nan(asdict(row)) for row in self.rows]
         told = {**asdict(self), "asked": _without_nan(asdict(self.asked)), "rows": rows}
         return {**_without_nan(told), "answer": self.answer, "remarks": list(self.remarks)}
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """The columns' names and the rows, as text."""
+        """Return the columns' names and the rows, as text."""
         names = ("rows", "epsilon", "standard error", "of which privacy", "inflation")
         return names, [
             (f"{row.n:,}", f"{row.epsilon:g}", *(_shown(value) for value in (row.se, row.se_privacy, row.inflation)))
