@@ -15,7 +15,10 @@ Wins over output perturbation, whose noise knows no directions, and where one ex
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from scipy.optimize import minimize_scalar
 
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
@@ -61,6 +64,9 @@ class ObjectivePerturbation(OneShot):
     tolerance : float, default=1e-11
         The certified gradient norm of the minimizer over n times a record's bound. It is part of the proof, and met
         for every data set.
+    calibration : {"tight", "paper"}, default="tight"
+        ``"paper"``: at least the noise of Kifer, Smith and Thakurta 2012, sqrt(8 ln(2/delta) + 4 epsilon) / epsilon
+        sensitivities, where their theorem holds (lambda >= 2 beta / epsilon); the price is the exact one of that noise.
 
     Examples
     --------
@@ -86,7 +92,8 @@ class ObjectivePerturbation(OneShot):
     def _plan(self, domain: Domain, loss: Loss, problem: Problem) -> Plan:
         perturbation = problem.perturbation_for(loss, domain)
         inside = Release("perturb_objective", 1, mechanism="objective", perturbation=perturbation)
-        return Plan((inside, Release("perturbed_minimizer", 1, relative_noise=OUTSIDE)))
+        asked = (inside, Release("perturbed_minimizer", 1, relative_noise=OUTSIDE))
+        return Plan(asked, None if self.calibration == "tight" else partial(published_noise, perturbation.curvature))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Ask for the minimizer of the perturbed objective.
@@ -124,6 +131,38 @@ class ObjectivePerturbation(OneShot):
         upper += 0.5 * smoothness * (2 * p**2 if budget.is_pure else p) * outside**2
         return RiskBound(upper, lower, explicit=True)
 
+    @classmethod
+    def for_diameter(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:
+        """Choose the regularizer whose ``bound`` is least for ||w*|| <= ``radius``: the price of the curvature counts.
+
+        Its rate is L D sqrt(p) / (n epsilon), plus beta D^2 / (n epsilon) for the least lambda that the price allows.
+        """
+
+        def risk(log_mu: float) -> float:
+            try:
+                return cls(regularization=math.exp(log_mu)).bound(domain, loss, budget, radius=radius).upper
+            except Unsupported:
+                return math.inf
+
+        cls(regularization=1.0).bound(domain, loss, budget, radius=radius)  # refuses what has no bound
+        grid = [math.log(10.0) * exponent for exponent in range(-12, 7)]
+        best = min(grid, key=risk)
+        found = minimize_scalar(risk, bounds=(best - 2.3, best + 2.3), method="bounded", options={"xatol": 1e-3})
+        return cls(regularization=math.exp(float(found.x) if risk(float(found.x)) <= risk(best) else best))
+
+    @classmethod
+    def lecture(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:
+        """Choose the lecture's regularizer: sigma sqrt(p) / (n D), sigma = L sqrt(8 ln(1.25/delta)) / epsilon.
+
+        The lecture's sigma is not private where lambda is small (it leaves out the Jacobian), so that the noise is
+        calibrated all the same; a lambda for which no noise is enough is refused.
+        """
+        if domain.n is None or budget.is_pure:
+            raise Unsupported("the lecture needs n and a delta: declare Bounds(n=...), or use for_diameter")
+        lipschitz, columns = cls().problem(0.0, domain.n).bound_for(loss, domain), domain.n_features * domain.n_outputs
+        sigma = lipschitz * math.sqrt(8 * math.log(1.25 / budget.delta)) / budget.epsilon
+        return cls(regularization=sigma * math.sqrt(columns) / (domain.n * radius))
+
     def default_strength(self, domain: Domain, loss: Loss, budget: Budget) -> float:
         """Return 0.15 (1 + 1/(4 epsilon)) rho times the noise over n, at least what keeps the curvature to a quarter.
 
@@ -151,3 +190,13 @@ class ObjectivePerturbation(OneShot):
     def audit_case(cls) -> AuditCase:
         """Run with a strong penalty; the noise inside the objective is in no transcript."""
         return AuditCase(cls(), "model", alpha=0.5, effort=0.5)
+
+
+def published_noise(curvature: float, budget: Budget) -> float:
+    """Return the noise multiplier of Kifer, Smith and Thakurta 2012, for a curvature beta/lambda up to epsilon/2."""
+    if budget.is_pure or curvature > budget.epsilon / 2:
+        raise Unsupported(
+            "the paper's theorem needs a delta and lambda >= 2 beta / epsilon: use calibration='tight', or more "
+            "regularization"
+        )
+    return math.sqrt(8 * math.log(2 / budget.delta) + 4 * budget.epsilon) / budget.epsilon

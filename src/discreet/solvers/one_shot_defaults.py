@@ -5,10 +5,12 @@ loss, and J = n mu / (a sqrt(p)) (``information``). Rows are standardized and sh
 Hessian is about H = k n / p in every direction, k the loss's mean curvature, and a good model's squared coefficients
 are about m each, m the variance of its margins. Noise s = a C / mu in each coordinate, C the clip.
 
-``Standardized`` wherever the budget has a delta and n is declared
+``Standardized`` wherever the budget has a delta and n is declared; for sparse records from J = 20 on
     Objective perturbation's excess is s^2 trace(H^-1) / 2 for rows of length 1: least where all columns are alike. Mean
     gap of five label tables (bank marketing, credit default, electricity, German credit, IPUMS-BR) at epsilon .1 / 1 /
     4, zero_out: .286 / .085 / .057, against .155 at epsilon 1 in declared coordinates.
+    Scales of thousands of sparse columns are hidden in noise below: accuracy on basehock (4,862 columns) at epsilon 8,
+    J = 48, is .91 against .73 in declared coordinates; on rcv1 (47,118), J = 11, it is .53 against .60.
 Slopes clipped at sqrt(J / 160) within [1/2, 1]: above J = 160 the logistic loss has no clip
     A clipped logistic loss is too certain of itself, at any n. On the problem ``labels-even`` (20,000 x 20) at epsilon
     1 the excess is .24 of the trivial model's with a clip at 1/2, .003 without. At epsilon .1 half a clip is better: no
@@ -38,6 +40,7 @@ from discreet.solvers.default_rules import count_of, information
 
 UNCLIPPED, RESIDUAL, MOST_RESIDUAL = 160.0, 0.6, 6.0
 WIDENED = 300.0
+SPARSE = 20.0
 FINE, FINEST, COARSEST = 20.0, 0.002, 0.1
 CURVATURE_SHARE = 0.5
 """The curvature's part of the price is at most this part of epsilon."""
@@ -73,6 +76,8 @@ def kind_of(loss: Loss) -> Kind:
 def can_standardize(domain: Domain, loss: Loss, budget: Budget) -> bool:
     """Say whether features are standardized first: Gaussian noise, a declared n, and targets that can follow."""
     known = domain.n is not None and not domain.grouped
+    if known and domain.sparse and budget.is_private and information(domain, budget) < SPARSE:
+        return False
     follows = loss.task == "classification" or loss.movable_target
     return budget.is_private and not budget.is_pure and known and follows
 

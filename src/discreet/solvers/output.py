@@ -21,6 +21,7 @@ from scipy.optimize import minimize_scalar
 
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.textbook import classical_gaussian
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import STEPS_NEED_N, Problem
@@ -56,6 +57,9 @@ class OutputPerturbation(OneShot):
     ----------
     regularization, clip, row_norm, radius, tolerance : as for ``ObjectivePerturbation``
         What is minimized, how far, and within which bounds.
+    calibration : {"tight", "paper"}, default="tight"
+        ``"paper"``: at least the classical noise sqrt(2 ln(1.25/delta)) / epsilon, where that theorem holds (epsilon
+        below 1); the price is the exact one of that noise.
     n_steps : int or None, default=None
         Take this many projected gradient steps from zero, and add noise to where they end: needs no minimizer, and no
         strong convexity. None: the exact minimizer.
@@ -88,7 +92,8 @@ class OutputPerturbation(OneShot):
             problem.check_curvature(loss, domain)
         if self.n_steps is not None and not domain.neighbors.n_is_public:
             raise Unsupported(STEPS_NEED_N)
-        return Plan((Release(self._query, 1), *count_release(domain)))
+        least = None if self.calibration == "tight" else published_noise
+        return Plan((Release(self._query, 1), *count_release(domain)), least)
 
     @property
     def _query(self) -> str:
@@ -222,3 +227,8 @@ def _public_n(domain: Domain) -> int:
     if domain.n is None:
         raise Unsupported("this needs n: declare Bounds(n=...)")
     return domain.n
+
+
+def published_noise(budget: Budget) -> float:
+    """Return the classical noise multiplier; a pure budget's Gamma noise is what the papers have."""
+    return 0.0 if budget.is_pure else classical_gaussian(budget.epsilon, budget.delta)

@@ -45,12 +45,15 @@ class OneShot(ABC):
     row_norm: float | None = None
     radius: float | None = None
     tolerance: float = TOLERANCE
+    calibration: str = "tight"
     name: ClassVar[str]
     clips: ClassVar[rules.ClipRule]
 
     def __post_init__(self) -> None:
         check_positive(self, "regularization", "clip", "row_norm", "radius", open_too=True)
         check_positive(self, "tolerance")
+        if self.calibration not in ("tight", "paper"):
+            raise Unsupported("calibration must be tight or paper")
 
     def problem(self, strength: float, n: float, extra: Floats | None = None) -> Problem:
         """Return what is minimized, at this modulus of strong convexity of the mean."""

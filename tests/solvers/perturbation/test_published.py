@@ -1,0 +1,103 @@
+"""Published noise and regularizers of the one-shot solvers, and the lecture's example in which noise cannot help."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from discreet import Budget
+from discreet.accounting import Perturbation, Plan, Release, calibrate, price_plan
+from discreet.bounds import Domain
+from discreet.errors import Unsupported
+from discreet.losses import Logistic
+from discreet.penalties import NoPenalty
+from discreet.solvers import ObjectivePerturbation, OutputPerturbation
+
+BUDGET = Budget(0.5, 1e-5, "zero_out")
+
+
+def facts(n=10_000, p=10):
+    return Domain(feature_bounds=np.ones(p), row_norm=1.0, n=n, neighbors=BUDGET.neighbors)
+
+
+def multiplier(solver, budget=BUDGET):
+    return price_plan(solver.plan(facts(), Logistic(), NoPenalty()), budget).noise_multiplier
+
+
+def test_the_papers_noise_is_more_than_the_tight_one():
+    output, objective = (cls(regularization=0.01) for cls in (OutputPerturbation, ObjectivePerturbation))
+    classical = math.sqrt(2 * math.log(1.25e5)) / 0.5
+    assert multiplier(replace(output, calibration="paper")) == pytest.approx(classical)
+    kifer = math.sqrt(8 * math.log(2e5) + 2.0) / 0.5
+    assert multiplier(replace(objective, calibration="paper")) == pytest.approx(kifer)
+    assert multiplier(output) < classical
+    assert multiplier(objective) < kifer
+
+
+def test_the_papers_noise_is_refused_where_its_theorem_does_not_hold():
+    with pytest.raises(Unsupported, match="calibrate"):
+        multiplier(OutputPerturbation(regularization=0.01, calibration="paper"), Budget(2.0, 1e-5, "zero_out"))
+    weak = ObjectivePerturbation(regularization=0.9 / 10_000, calibration="paper")  # lambda below 2 beta / epsilon = 1
+    with pytest.raises(Unsupported, match="2 beta / epsilon"):
+        multiplier(weak)
+    with pytest.raises(Unsupported, match="tight or paper"):
+        OutputPerturbation(calibration="slides")
+
+
+@pytest.mark.parametrize("n", [1000, 100_000])
+def test_the_best_regularizer_for_a_diameter(n):
+    domain = facts(n)
+    best = ObjectivePerturbation.for_diameter(domain, Logistic(), radius=3.0, budget=BUDGET)
+    least = best.bound(domain, Logistic(), BUDGET, radius=3.0).upper
+    for factor in (0.5, 0.8, 1.25, 2.0):
+        other = replace(best, regularization=best.regularization * factor)
+        assert least <= other.bound(domain, Logistic(), BUDGET, radius=3.0).upper * (1 + 1e-3)
+    lecture = ObjectivePerturbation.lecture(domain, Logistic(), radius=3.0, budget=BUDGET)
+    sigma = math.sqrt(8 * math.log(1.25e5)) / 0.5
+    assert lecture.regularization == pytest.approx(sigma * math.sqrt(10) / (3.0 * n))
+    assert least <= lecture.bound(domain, Logistic(), BUDGET, radius=3.0).upper
+
+
+def test_the_rate_is_one_over_n():
+    """Where output perturbation's bound falls like n^(-2/3) at best, and like n^(-1/2) by the lecture's regularizer."""
+
+    def slope(made):
+        bounds = [
+            made.for_diameter(facts(n), Logistic(), radius=3.0, budget=BUDGET).bound(
+                facts(n), Logistic(), BUDGET, radius=3.0
+            )
+            for n in (10_000, 1_000_000)
+        ]
+        return math.log(bounds[1].upper / bounds[0].upper) / math.log(100)
+
+    assert slope(ObjectivePerturbation) == pytest.approx(-1.0, abs=0.02)
+    assert slope(OutputPerturbation) == pytest.approx(-2 / 3, abs=0.05)
+
+
+def median(records, b):
+    """The minimizer of sum |w - y| + b w for two records: a record, or without bound."""
+    low, high = sorted(records)
+    return high if -2 < b < 0 else low if 0 < b < 2 else -math.copysign(math.inf, b)
+
+
+def test_a_median_gives_a_record_away_whatever_the_noise():
+    """{0, 100} against {0, 101}: for -2 < b < 0 the answer is the second record itself, half of all finite answers."""
+    rng, answers = np.random.default_rng(0), {}
+    for name, records in {"D": (0, 100), "D'": (0, 101)}.items():
+        draws = np.array([median(records, b) for b in rng.normal(0.0, 1.0, 4000)])
+        answers[name] = draws[np.isfinite(draws)]
+    assert 0.45 < np.mean(answers["D"] == 100) < 0.55
+    assert not np.any(answers["D'"] == 100)  # delta is the probability of this answer, for every epsilon
+
+
+def test_a_loss_with_corners_has_no_price():
+    """A corner of width h has the curvature 1/h: as h falls the price of the determinant passes every budget."""
+    for width, has_price in ((1.0, True), (0.01, False)):
+        inside = Perturbation(curvature=1.0 / (width * 10.0), slopes="two_signed")
+        plan = Plan([Release("perturb_objective", 1, mechanism="objective", perturbation=inside)])
+        if has_price:
+            assert calibrate(plan, BUDGET) > 0
+        else:
+            with pytest.raises(Unsupported, match="larger regularization"):
+                calibrate(plan, BUDGET)
