@@ -32,6 +32,7 @@ from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solution, Solver, check_positive, planned
 from discreet.solvers.center_and_scale import (
+    LEAST_SCALE,
     feature_releases,
     longer_in_l1,
     noise_of,
@@ -90,6 +91,8 @@ class Whitened(Stage):
         clipping usually does to them, without a release.
     lengths : float, default=1.1
         Rows that stay standardized are shrunk to this times their typical length.
+    least_scale : float, default=0.1
+        The smallest scale of a feature, in units of its declared range.
 
     Examples
     --------
@@ -107,10 +110,11 @@ class Whitened(Stage):
     floor: float = 0.35
     calibrate_probabilities: bool | Literal["usual"] = True
     lengths: float = LENGTHS
+    least_scale: float = LEAST_SCALE
     name: ClassVar[str] = "whitened"
 
     def __post_init__(self) -> None:
-        check_positive(self, "floor", "lengths")
+        check_positive(self, "floor", "lengths", "least_scale")
         check_positive(self, "constant", "relative_row_norm", open_too=True)
         if not isinstance(self.calibrate_probabilities, bool) and self.calibrate_probabilities != "usual":
             raise Unsupported("calibrate_probabilities must be True, False or 'usual'")
@@ -158,7 +162,8 @@ class Whitened(Stage):
         """Estimate centers, scales and the second moment."""
         admitted, quiet = curator.domain, curator.noise_multiplier == 0
         rows = standard_rows(
-            curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm, target_share=self.target_share
+            curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm,
+            target_share=self.target_share, least_scale=self.least_scale,
         )  # fmt: skip
         recoding = rows.recoding
         curator.recode(recoding, once=True)

@@ -17,10 +17,14 @@ and medical cost had no say.
     where the noise allows (skewed targets want it). 3 to 5 steps are the same within noise. Noise is filtered by its
     likelihood in each direction (``shrinkage``). Mean gap .132 / .073 / .013 at epsilon .5 / 1 / 4 with 3 steps, a
     floor of 0.5 and rows that widen from J = 1000 on, .102 / .050 / .008 with these.
-``floor`` in more detail
+``floor`` in more detail: times (J/100)^(1/2) from J = 100 on, at most 1
     A direction's own noise is edge / sqrt(2 p), and a step along a direction whose eigenvalue came out at less than
-    half of what it is overshoots: at 0.25 alone a table of 4 columns in ranges 30 times too wide ended at R^2 -4 at
-    epsilon 4, at 0.5 at .83; 200 columns want 0.25 (melting point at epsilon 1: .27 at 0.35, .29 at 0.5).
+    half of what it is overshoots, unless the filter holds it back, which it does where J is small. At 0.25 alone 4
+    columns in ranges 30 times too wide ended at R^2 -4 at epsilon 4 (.83 at 0.5), and at 0.3 3,000 rows of 150 columns
+    at -3.6 at epsilon 64 (.71 at 1). Wide tables with little signal want 0.25 (melting point at epsilon 1: .27, .29).
+``least_scale`` 20 / J within [.002, .1]
+    How small a feature's scale may be in its range; its own noise keeps it from less. Features in ranges 100 times too
+    wide (15,000 rows, ceiling .57): R^2 .16 / .47 / .57 at epsilon 1 / 4 / 64, and .00 / .00 / .00 at 0.1.
 From J = 100 on: limits on rows times (J/100)^0.35
     So that the model tends to least squares as signal grows. RAND health, which is heavy-tailed: .196 / .091 / .014 at
     epsilon .5 / 1 / 4 from J = 1000 on, .107 / .032 / -.005 with this. Where n is private, nothing widens.
@@ -37,6 +41,7 @@ import math
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.losses.base import Loss
+from discreet.solvers.center_and_scale import LEAST_SCALE
 from discreet.solvers.declared import Declared
 from discreet.solvers.newton import NewtonDescent
 from discreet.solvers.public_signal import signal
@@ -61,14 +66,14 @@ def newton_for(domain: Domain, loss: Loss, budget: Budget) -> Whitened:
     if not budget.is_private:
         inner = NewtonDescent(n_steps=4 if loss.quadratic else LIMIT_NEWTON, floor=1e-9)
     else:
-        floor = 0.25 + 1.0 / math.sqrt(2.0 * domain.n_features)
+        floor = (0.25 + 1.0 / math.sqrt(2.0 * domain.n_features)) * math.sqrt(max(1.0, signal(domain, budget) / 100.0))
         steps = 2 if budget.is_pure else 4
-        inner = NewtonDescent(steps, relative_clip=residual_clip(domain, budget), floor=floor)
+        inner = NewtonDescent(steps, relative_clip=residual_clip(domain, budget), floor=min(1.0, floor))
     wide = relaxed(domain, budget)
     shares = (PURE_NUMBERS if budget.is_pure else NUMBERS) | {
         "target_share": min(0.3, max(0.05, 12.0 / target_signal(domain, budget)))
     }
-    limits = {"relative_row_norm": 0.8 * wide, "lengths": LENGTHS * wide}
+    limits = {"relative_row_norm": 0.8 * wide, "lengths": LENGTHS * wide, "least_scale": least_scale(domain, budget)}
     return Whitened(inner, constant=None, calibrate_probabilities=False, **limits, **shares)
 
 
@@ -97,6 +102,13 @@ def relaxed(domain: Domain, budget: Budget) -> float:
     if domain.n is None or not budget.is_private:
         return 1.0
     return float(max(1.0, (signal(domain, budget) / RELAXED) ** RELAXING))
+
+
+def least_scale(domain: Domain, budget: Budget) -> float:
+    """Return the smallest scale of a feature, in units of its declared range."""
+    if domain.n is None or not budget.is_private:
+        return LEAST_SCALE
+    return min(LEAST_SCALE, max(0.002, 20.0 / signal(domain, budget)))
 
 
 def residual_clip(domain: Domain, budget: Budget) -> float:
