@@ -1,6 +1,7 @@
 """How the default's distance from its minimizer falls with the budget: a table for each task, and a picture."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST = 1e-5  # what is drawn where a share is 0 or, by rounding, below
+TITLES = ("Labels: logistic regression", "Numbers: least squares")
 Runs = Sequence[Mapping[str, Any]]
 
 
@@ -26,17 +28,15 @@ def markdown(runs: Runs) -> str:
 
 
 def consistency_figure(runs: Runs) -> "Figure":
-    """Draw the excess of each table against epsilon, a panel for each task."""
-    panels = []
-    for labels, what in ((True, "Labels: logistic regression"), (False, "Numbers: least squares")):
-        some = [run for run in runs if run["labels"] is labels]
-        curves = [
-            Curve(_name(name), epsilons, [_values(some, name, one, "share", LEAST) for one in epsilons], look)
-            for look, name in enumerate(dict.fromkeys(run["set"] for run in some))
-            for epsilons in [_epsilons(some)]
-        ]
-        if curves:
-            panels.append(Panel(what, curves, 1.0))
+    """Draw the excess of each table against epsilon, a panel for each task; a look stands for one table of each."""
+    tasks = [[run for run in runs if run["labels"] is labels] for labels in (True, False)]
+    names = [list(dict.fromkeys(run["set"] for run in some)) for some in tasks]
+    shared = [", ".join(_name(name) for name in both if name) for both in zip_longest(*names)]
+    panels = [
+        Panel(title, [_curve(some, name, shared[look], look) for look, name in enumerate(chosen)], 1.0, "trivial")
+        for some, chosen, title in zip(tasks, names, TITLES, strict=True)
+        if chosen
+    ]
     return curve_panels(
         panels,
         title="The default tends to the minimizer of its objective",
@@ -44,6 +44,11 @@ def consistency_figure(runs: Runs) -> "Figure":
         x_label="epsilon",
         y_label="excess objective",
     )
+
+
+def _curve(runs: Runs, name: str, label: str, look: int) -> Curve:
+    epsilons = _epsilons(runs)
+    return Curve(label, epsilons, [_values(runs, name, one, "share", LEAST) for one in epsilons], look)
 
 
 def _table(runs: Runs, measure: str, title: str) -> str:

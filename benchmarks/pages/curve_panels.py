@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#1f5fbf", "#58a6e8", "#7a4fb0", "#b3541e", "#dd9a3c", "#5b6775", "#1f8a5b")
+LONG_LABEL = 30  # characters
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
@@ -30,6 +31,7 @@ class Panel:
     title: str
     curves: Sequence[Curve]
     level: float
+    level_name: str = "w = 0"
 
 
 def curve_panels(
@@ -74,7 +76,7 @@ def _draw(axes: Any, panel: Panel, theme: Theme, x_label: str, y_label: str) -> 
     frame(axes, theme)
     place = {"textcoords": "offset points", "color": theme.quiet, "fontsize": 9}
     left = min(x for curve in panel.curves for x in curve.x)
-    axes.annotate("w = 0", (left, panel.level), xytext=(0, 4), **place)
+    axes.annotate(panel.level_name, (left, panel.level), xytext=(0, 4), **place)
 
 
 def _middle(row: Sequence[float]) -> tuple[float, float]:
@@ -101,5 +103,6 @@ def _legend(figure: "Figure", panels: Sequence[Panel], theme: Theme) -> None:
         Line2D([], [], color=COLORS[look % len(COLORS)], marker=MARKERS[look % len(MARKERS)], linewidth=2, label=label)
         for look, label in sorted(names.items())
     ]
-    look = {"ncols": min(4, len(handles)), "frameon": False, "fontsize": 10, "labelcolor": theme.ink}
+    columns = 4 if max(map(len, names.values())) < LONG_LABEL else 3
+    look = {"ncols": min(columns, len(handles)), "frameon": False, "fontsize": 10, "labelcolor": theme.ink}
     figure.legend(handles=handles, loc="lower center", **look)
