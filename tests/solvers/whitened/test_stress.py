@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet import DPHuberRegressor, DPLasso, DPLinearRegression, DPRidge
+from discreet import DPHuberRegressor, DPLasso, DPLinearRegression, DPPoissonRegressor, DPRidge
 from discreet.accounting.gaussian import mu_of
 from discreet.testing import seeded
 
@@ -85,3 +85,21 @@ def test_what_is_there_is_learned(kind, estimator):
     rows = np.column_stack([X, np.ones(len(X))])
     ceiling = 1 - np.mean((y - rows @ np.linalg.lstsq(rows, y)[0]) ** 2) / np.var(y)
     assert r_squared(kind, 1.0, 0, estimator) > 0.95 * ceiling - (0.05 if estimator is DPLasso else 0.0)
+
+
+@pytest.mark.parametrize(("epsilon", "least"), [(1.0, 0.6), (64.0, 0.95)])
+def test_skewed_counts_are_learned(epsilon, least):
+    """A clip that cut rare, large counts kept half of the deviance at every epsilon."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (15_000, 6))
+    means = np.exp(0.5 + X @ [0.6, -0.4, 0.3, 0.0, 0.0, 0.2]) * rng.gamma(0.5, 2.0, len(X))
+    y = np.clip(rng.poisson(means), 0, 30).astype(float)
+
+    def deviance(model):
+        found = np.log(model.predict(X))
+        return np.mean(np.exp(found) - y * found)
+
+    trivial = y.mean() - y.mean() * math.log(y.mean())
+    with seeded(0):
+        private, free = (DPPoissonRegressor(e, bounds=1.0, target=(0, 30)).fit(X, y) for e in (epsilon, math.inf))
+    assert trivial - deviance(private) > least * (trivial - deviance(free))
