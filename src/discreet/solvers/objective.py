@@ -32,7 +32,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers import one_shot_defaults as rules
 from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, public_count
-from discreet.solvers.perturbation_base import OneShot
+from discreet.solvers.perturbation_base import OneShot, noise_lengths
 from discreet.solvers.registry import AuditCase, register
 
 if TYPE_CHECKING:
@@ -110,8 +110,10 @@ class ObjectivePerturbation(OneShot):
             curator, "perturb_objective", problem, w, curator.budget.neighbors.sum_factor * bound / problem.total
         )
 
-    def bound(self, domain: Domain, loss: Loss, budget: Budget, *, radius: float) -> RiskBound:
-        """Bound the excess risk of the mean loss, for ||w*|| <= ``radius``.
+    def bound(
+        self, domain: Domain, loss: Loss, budget: Budget, *, radius: float, confidence: float | None = None
+    ) -> RiskBound:
+        """Bound the excess risk of the mean loss, for ||w*|| <= ``radius``: in expectation, or with ``confidence``.
 
         (p s^2 / (2 lambda) + lambda radius^2 / 2) / n, and a little for the second noise, which is independent of all
         else: half the smoothness times its second moment. A projection may raise the loss, so a ball is not covered.
@@ -123,13 +125,21 @@ class ObjectivePerturbation(OneShot):
         p, total, lipschitz = domain.n_features * domain.n_outputs, problem.total, problem.bound_for(loss, domain)
         multiplier = price_plan(self._plan(domain, loss, problem), budget).noise_multiplier
         noise = multiplier * budget.neighbors.sum_factor * lipschitz
-        second = p * (p + 1) if budget.is_pure else p
+        half = None if confidence is None else (1 + confidence) / 2  # each of the two noises fails half as often
+        second = noise_lengths(p, pure=budget.is_pure, confidence=half)[1]
         upper = (second * noise**2 / (2 * total) + total * radius**2 / 2) / domain.n
         lower = lipschitz * radius * min(1.0, math.sqrt(p) / (domain.n * budget.epsilon))
         smoothness = gradient_smoothness(problem.loss_for(loss, domain), domain) + self.regularization
         outside = OUTSIDE * multiplier * 4 * problem.tolerance * problem.n * lipschitz / total
-        upper += 0.5 * smoothness * (2 * p**2 if budget.is_pure else p) * outside**2
+        if half is None:
+            upper += 0.5 * smoothness * (2 * p**2 if budget.is_pure else p) * outside**2
+        else:  # the perturbed minimizer is no minimum of F: L times the length of the second noise, at most
+            upper += lipschitz * self._second_length(p, half, pure=budget.is_pure) * outside
         return RiskBound(upper, lower, explicit=True)
+
+    def _second_length(self, size: int, confidence: float, *, pure: bool) -> float:
+        """Return a quantile of the second noise's length; Laplace entries' is at most their sum's, a Gamma variable."""
+        return noise_lengths(size, pure=pure, confidence=confidence)[0] * (math.sqrt(size) if pure else 1.0)
 
     @classmethod
     def for_diameter(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:

@@ -41,7 +41,7 @@ from discreet.solvers.base import (
     count_release,
     public_count,
 )
-from discreet.solvers.perturbation_base import OneShot
+from discreet.solvers.perturbation_base import OneShot, noise_lengths
 from discreet.solvers.registry import AuditCase, register
 
 if TYPE_CHECKING:
@@ -150,11 +150,16 @@ class OutputPerturbation(OneShot):
         root = math.sqrt(p * math.log(1.25 / budget.delta))
         return cls(radius=radius, regularization=lipschitz / radius * math.sqrt(6 * root / (budget.epsilon * n)))
 
-    def bound(self, domain: Domain, loss: Loss, budget: Budget, *, radius: float) -> RiskBound:
+    def bound(
+        self, domain: Domain, loss: Loss, budget: Budget, *, radius: float, confidence: float | None = None
+    ) -> RiskBound:
         """Bound the excess risk of the unregularized mean loss, for ||w*|| <= ``radius``.
 
-        The noise is unbounded, so for little regularization or few records this is larger than the excess risk of a
-        model of zeros, and so may be what is released.
+        In expectation, or with a probability of ``confidence``. On a ball (the solver's ``radius`` R) the release is in
+        it, so that L (R + radius) is a bound too; the others hold as well, because the minimizer with the penalty is no
+        longer than w*, hence in the ball, and projection brings no point further from it. Without a ball the noise is
+        unbounded: for little regularization or few records this is larger than the excess risk of a model of zeros,
+        and so may be what is released.
         """
         if self.regularization is None or self.n_steps is not None:
             raise Unsupported(
@@ -164,15 +169,20 @@ class OutputPerturbation(OneShot):
         n, p = _public_n(domain), domain.n_features * domain.n_outputs
         lipschitz = self.problem(0.0, n).bound_for(loss, domain)
         lower = lipschitz * radius * min(1.0, math.sqrt(p) / (n * budget.epsilon))
-        return RiskBound(self._risk(domain, loss, budget, radius)(self.regularization), lower, explicit=True)
+        upper = self._risk(domain, loss, budget, radius, confidence)(self.regularization)
+        if self.radius is not None and math.isfinite(loss.lipschitz_for(domain.target_bound)):
+            upper = min(upper, lipschitz * (self.radius + radius))
+        return RiskBound(upper, lower, explicit=True)
 
     def _risk(
-        self, domain: Domain, loss: Loss, budget: Budget, radius: float | None = None
+        self,
+        domain: Domain,
+        loss: Loss,
+        budget: Budget,
+        radius: float | None = None,
+        confidence: float | None = None,
     ) -> Callable[[float], float]:
-        """The bound as a function of mu: the better of the Lipschitz and the smooth one, plus mu D^2 / 2.
-
-        Pure budgets: E ||b|| = p s and E ||b||^2 = p (p + 1) s^2 for noise of scale s; else sqrt(p) s and p s^2.
-        """
+        """The bound as a function of mu: the better of the Lipschitz and the smooth one, plus mu D^2 / 2."""
         n, p = _public_n(domain), domain.n_features * domain.n_outputs
         diameter = radius if radius is not None else self.radius
         assert diameter is not None
@@ -183,7 +193,7 @@ class OutputPerturbation(OneShot):
         slope = lipschitz if known == loss else math.inf  # Huber's, where it stands for the squared loss on a ball
         multiplier = price_plan(Plan([Release("noisy_minimizer", 1)]), budget).noise_multiplier
         noise = multiplier * budget.neighbors.sum_factor * lipschitz / n
-        first, second = (p, p * (p + 1)) if budget.is_pure else (math.sqrt(p), p)
+        first, second = noise_lengths(p, pure=budget.is_pure, confidence=confidence)
 
         def risk(mu: float) -> float:
             scale = noise / mu

@@ -1,10 +1,12 @@
 """What the one-shot solvers share: a minimizer that must be strongly convex, of a loss that must be Lipschitz."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
@@ -34,6 +36,19 @@ def point_trace(curator: "Curator", query: str, sensitivity: float, *, cut: bool
     """Return what is public of one noisy point of this L2 sensitivity, by the noise of ``query``."""
     multiplier = curator.noise_multiplier * planned(curator, query).relative_noise
     return PointTrace(curator.domain.shape, multiplier, sensitivity, curator.budget.is_pure, cut)
+
+
+def noise_lengths(size: int, *, pure: bool, confidence: float | None = None) -> tuple[float, float]:
+    """Return E ||b|| (at most) and E ||b||^2 of noise of scale 1; with a ``confidence``, its quantile and the square.
+
+    Gaussian noise: sqrt(p) and p, the quantile of a chi variable; pure budgets: p and p (p + 1), that of a Gamma one.
+    """
+    if confidence is None:
+        return (float(size), float(size * (size + 1))) if pure else (math.sqrt(size), float(size))
+    if not 0 < confidence < 1:
+        raise Unsupported("the confidence lies between 0 and 1, such as 0.95")
+    length = float(gammaincinv(size, confidence) if pure else math.sqrt(2 * gammaincinv(size / 2, confidence)))
+    return length, length**2
 
 
 @dataclass(frozen=True)

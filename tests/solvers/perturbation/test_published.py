@@ -6,13 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import Budget
+from discreet import Budget, DPLogisticRegression
 from discreet.accounting import Perturbation, Plan, Release, calibrate, price_plan
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
 from discreet.penalties import NoPenalty
 from discreet.solvers import ObjectivePerturbation, OutputPerturbation
+from discreet.solvers.perturbation_base import noise_lengths
+from discreet.testing import seeded
 
 BUDGET = Budget(0.5, 1e-5, "zero_out")
 
@@ -101,3 +103,43 @@ def test_a_loss_with_corners_has_no_price():
         else:
             with pytest.raises(Unsupported, match="larger regularization"):
                 calibrate(plan, BUDGET)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_lengths_of_noise_and_their_quantiles(pure):
+    rng, p = np.random.default_rng(1), 7
+    b = rng.normal(size=(200_000, p))
+    length = rng.gamma(p, size=200_000) if pure else np.linalg.norm(b, axis=1)
+    first, second = noise_lengths(p, pure=pure)
+    assert np.mean(length) <= first * 1.01
+    assert np.mean(length**2) == pytest.approx(second, rel=0.02)
+    quantile, square = noise_lengths(p, pure=pure, confidence=0.95)
+    assert np.mean(length <= quantile) == pytest.approx(0.95, abs=5e-3)
+    assert square == quantile**2
+    with pytest.raises(Unsupported, match="confidence"):
+        noise_lengths(p, pure=pure, confidence=1.0)
+
+
+def test_a_ball_brings_the_trivial_bound_and_it_holds():
+    """300 rows at epsilon 0.2: without a ball the bound says nothing; the projected release keeps the trivial one."""
+    rng, domain = np.random.default_rng(0), facts(300, 3)
+    budget = Budget(0.2, 1e-5, "zero_out")
+    free, ball = OutputPerturbation(regularization=0.01), OutputPerturbation(regularization=0.01, radius=1.0)
+    assert free.bound(domain, Logistic(), budget, radius=1.0).upper > 2.0
+    assert ball.bound(domain, Logistic(), budget, radius=1.0).upper == pytest.approx(2.0)
+    X = rng.uniform(-0.5, 0.5, (300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = DPLogisticRegression(0.2, 1e-5, bounds=1.0, classes=(0, 1), neighbors="zero_out", solver=ball, ledger=False)
+    for seed in range(20):
+        with seeded(seed):
+            model.fit(X, y)
+        assert np.hypot(np.linalg.norm(model.coef_), np.ravel(model.intercept_)[0]) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize(
+    "solver", [OutputPerturbation(regularization=0.05), ObjectivePerturbation(regularization=0.05)]
+)
+def test_bounds_with_confidence_grow_with_it(solver):
+    bounds = [solver.bound(facts(), Logistic(), BUDGET, radius=2.0, confidence=c).upper for c in (0.5, 0.9, 0.999)]
+    assert bounds == sorted(bounds)
+    assert bounds[0] < 2 * solver.bound(facts(), Logistic(), BUDGET, radius=2.0).upper
