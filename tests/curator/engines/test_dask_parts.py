@@ -22,7 +22,13 @@ from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import ClusterFailed, LedgerError, Unsupported
 from discreet.ledger import Ledger
 from discreet.scale import cluster
-from discreet.solvers import StochasticGradientDescent, VarianceReducedDescent
+from discreet.solvers import (
+    GradientDescent,
+    Refined,
+    StochasticGradientDescent,
+    VarianceReducedDescent,
+    Whitened,
+)
 from discreet.testing import seeded
 from tests.curator.engines.clusters import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
 
@@ -78,6 +84,11 @@ def charges(ledger):
 @pytest.mark.parametrize("parts", [1, 2, 7])
 def test_any_number_of_parts_gives_the_bits_of_memory(threads, parts):
     assert bits(fitted("logistic", parts)) == bits(fitted("logistic"))
+
+
+def test_refined_steps_do_not_depend_on_the_parts(threads):
+    solver = Refined(Whitened(GradientDescent(4, momentum=0.7, radius=100.0)), n_steps=3)
+    assert bits(fitted("logistic", 3, solver=solver)) == bits(fitted("logistic", solver=solver))
 
 
 @pytest.mark.whole
