@@ -1,6 +1,7 @@
 from discreet.solvers.agd import AdaptiveDescent as AdaptiveDescent
 from discreet.solvers.cd import AdaptiveClip as AdaptiveClip
 from discreet.solvers.cd import CoordinateDescent as CoordinateDescent
+from discreet.solvers.cd_or_sgd import compare_bounds as compare_bounds
 from discreet.solvers.coordinate_geometry import Geometry as Geometry
 from discreet.solvers.declared import Declared as Declared
 from discreet.solvers.exponential import ExponentialMechanism as ExponentialMechanism

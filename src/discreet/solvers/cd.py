@@ -32,7 +32,7 @@ from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty, prox_coordinate
 from discreet.solvers import coordinate_defaults, default_rules
 from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, count_release, public_count
-from discreet.solvers.coordinate_geometry import Geometry
+from discreet.solvers.coordinate_geometry import Geometry, positive_numbers
 from discreet.solvers.declared import Declared
 from discreet.solvers.public_signal import signal
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register, register_part
@@ -112,6 +112,8 @@ class CoordinateDescent:
         Exact Gaussian DP, or the larger noise of the paper (ICML 2022) or the slides.
     adaptive : AdaptiveClip or None, default=None
         Follow a quantile of each coordinate's gradient entries with its clip; one more release per step.
+    probabilities : sequence of float or None, default=None
+        With which probabilities coordinates are drawn, up to a factor, in place of a ``schedule``.
 
     Examples
     --------
@@ -131,9 +133,11 @@ class CoordinateDescent:
     average: str = "uniform"
     calibration: str = "tight"
     adaptive: AdaptiveClip | None = None
+    probabilities: tuple[float, ...] | None = None
     name: ClassVar[str] = "cd"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "probabilities", positive_numbers(self.probabilities, "probabilities"))
         if self.schedule not in SCHEDULES:
             raise Unsupported(f"schedule must be one of {', '.join(SCHEDULES)}")
         if self.calibration not in CALIBRATIONS:
@@ -153,6 +157,8 @@ class CoordinateDescent:
             raise Unsupported("coordinate methods need a separable penalty: none, L1, L2, elastic net or a box")
         if domain.n_outputs > 1:
             raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
+        if self.probabilities is not None and len(self.probabilities) != domain.n_features:
+            raise Unsupported(f"give one probability for each of {domain.n_features} columns, the intercept's last")
         count = self.n_outer * self.inner(domain)
         releases = [Release("noisy_coordinate_gradient", count, dimension=self.block_size)]
         if self.adaptive is not None:
@@ -237,23 +243,30 @@ class CoordinateDescent:
     def _picks(self, curator: "Curator", smoothness: Floats, count: int) -> Picks:
         """Pick ``count`` blocks of coordinates, by public random numbers alone."""
         p, size = smoothness.size, min(self.block_size, smoothness.size)
-        if size == 1 and self.schedule != "cyclic":
+        given = self.probabilities is not None
+        if size == 1 and (given or self.schedule != "cyclic"):
             return [np.array([j]) for j in self._single(curator, smoothness, count).tolist()]
-        if self.schedule == "cyclic":
+        if self.schedule == "cyclic" and not given:
             blocks: Picks = []
             while len(blocks) < count:
                 order = _permutation(curator, p)
                 blocks += [order[first : first + size] for first in range(0, p, size)]
             return blocks[:count]
-        weights = np.ones(p) if self.schedule == "uniform" else smoothness**self.importance
+        weights = self._weights(smoothness)
         return [_weighted_order(curator, weights)[:size] for _ in range(count)]
 
     def _single(self, curator: "Curator", smoothness: Floats, count: int) -> Integers:
-        if self.schedule == "uniform":
+        if self.schedule == "uniform" and self.probabilities is None:
             return curator.public_integers(smoothness.size, count)
-        weights = np.cumsum(smoothness**self.importance)
+        weights = np.cumsum(self._weights(smoothness))
         points = curator.public_integers(1 << 53, count) / 2.0**53 * weights[-1]
         return np.asarray(np.minimum(np.searchsorted(weights, points, side="right"), smoothness.size - 1))
+
+    def _weights(self, smoothness: Floats) -> Floats:
+        """Return in proportion to what coordinates are drawn."""
+        if self.probabilities is not None:
+            return np.array(self.probabilities)
+        return np.ones(smoothness.size) if self.schedule == "uniform" else smoothness**self.importance
 
     def bound(self, domain: Domain, loss: Loss, budget: Budget, *, radius: float) -> RiskBound:
         """Bound the excess risk for declared constants, ||w*||_inf <= ``radius`` (convex, no penalty, w0 = 0).

@@ -1,6 +1,7 @@
 """What coordinate methods need of each coordinate: smoothness M_j, clip C_j, step; declared or estimated."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +12,7 @@ from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import coordinate_smoothness
-from discreet.solvers.base import planned
+from discreet.solvers.base import check_positive, planned
 from discreet.solvers.gradient_loop import clip_for
 from discreet.solvers.registry import register_part
 from discreet.typing import Floats
@@ -43,6 +44,9 @@ class Geometry:
         Share of mu^2 for such an estimate.
     row_clip : float or None, default=None
         Rows are clipped at this for it. None: at their declared or typical length.
+    coordinate_clips, coordinate_smoothness : sequence of float or None, default=None
+        C_j and M_j, where they are publicly known: one number per column in training coordinates, the intercept's last.
+        They take the place of what the other settings make.
 
     Examples
     --------
@@ -57,8 +61,13 @@ class Geometry:
     smoothness: str = "declared"
     share: float = 0.1
     row_clip: float | None = None
+    coordinate_clips: tuple[float, ...] | None = None
+    coordinate_smoothness: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        for name in ("coordinate_clips", "coordinate_smoothness"):
+            object.__setattr__(self, name, positive_numbers(getattr(self, name), name))
+        check_positive(self, "clip", "relative_clip", "row_clip", open_too=True)
         if self.clip_rule not in CLIP_RULES:
             raise Unsupported(f"clip_rule must be one of {', '.join(CLIP_RULES)}")
         if self.smoothness not in ("declared", "private", "paper"):
@@ -68,7 +77,12 @@ class Geometry:
 
     def releases(self, domain: Domain, others: float) -> tuple[Release, ...]:
         """List the estimate of squared norms; ``others`` is what the rest of the plan spends, in units of 1/z^2."""
-        if self.smoothness == "declared":
+        for given in (self.coordinate_clips, self.coordinate_smoothness):
+            if given is not None and len(given) != domain.n_features:
+                raise Unsupported(
+                    f"give one clip and one smoothness for each of {domain.n_features} columns, the intercept's last"
+                )
+        if self.smoothness == "declared" or self.coordinate_smoothness is not None:
             return ()
         relative = math.sqrt((1 - self.share) / (self.share * others))
         clip = self._row_clip(domain)
@@ -92,6 +106,8 @@ class Geometry:
         """Return M_j, declared or estimated; estimates are floored at twice their noise, so that steps stay bounded."""
         domain, loss = curator.domain, curator.loss
         declared = coordinate_smoothness(loss, domain)
+        if self.coordinate_smoothness is not None:
+            return np.array(self.coordinate_smoothness)
         if self.smoothness == "declared":
             known = declared if domain.typical is None else loss.smoothness * domain.typical.squares
             return np.maximum(known, 1e-12)
@@ -113,6 +129,8 @@ class Geometry:
 
     def clips(self, domain: Domain, loss: Loss, smoothness: Floats) -> Floats:
         """Return C_j for each coordinate."""
+        if self.coordinate_clips is not None:
+            return np.array(self.coordinate_clips)
         total = self.total_clip(domain, loss, smoothness)
         if self.clip_rule == "uniform":
             return np.full(smoothness.size, total / math.sqrt(smoothness.size))
@@ -120,9 +138,22 @@ class Geometry:
 
     def filled(self, defaults: "HasGeometry") -> "Geometry":
         """Take the clips of a default solver, where none is given."""
-        if self.clip is not None or self.relative_clip is not None:
+        if self.clip is not None or self.relative_clip is not None or self.coordinate_clips is not None:
             return self
         return replace(self, clip=defaults.geometry.clip, relative_clip=defaults.geometry.relative_clip)
+
+
+def positive_numbers(given: Sequence[float] | None, what: str) -> tuple[float, ...] | None:
+    """Return a vector of positive numbers as a tuple, which can be compared and stored; None stays None."""
+    if given is None:
+        return None
+    try:
+        numbers = tuple(float(number) for number in given)
+    except (TypeError, ValueError):
+        numbers = ()
+    if not numbers or not all(math.isfinite(number) and number > 0 for number in numbers):
+        raise Unsupported(f"{what} must be positive, finite numbers, one per column, the intercept's last")
+    return numbers
 
 
 class HasGeometry(Protocol):

@@ -1,0 +1,39 @@
+"""Coordinate descent or stochastic gradients: known answers of the comparison."""
+
+import numpy as np
+import pytest
+
+from discreet.errors import Unsupported
+from discreet.solvers import compare_bounds
+
+
+def test_equal_smoothness_makes_both_the_same():
+    rng = np.random.default_rng(0)
+    for p in (1, 3, 10):
+        found = compare_bounds(rng.uniform(0.1, 1, p), np.full(p, 0.25), rng.normal(size=p))
+        assert found.ratio == pytest.approx(1.0)
+
+
+def test_the_slides_claim_of_one_over_p_is_refuted():
+    """p = 10, M_1 dominates, Delta_j = sqrt(M_j), w* = 1: the ratio is 1, not 1/p."""
+    smoothness = np.array([1e6, *[1.0] * 9])
+    found = compare_bounds(np.sqrt(smoothness), smoothness, np.ones(10))
+    assert found.ratio == pytest.approx(1.0, abs=1e-3)
+
+
+def test_small_columns_that_matter_are_for_coordinate_descent():
+    """By hand: ||Delta||_{M^-1} = sqrt(p), ||w||_M = sqrt(p) where Delta_j = sqrt(M_j) = 1 / w_j."""
+    widths = np.array([1.0, 0.1, 0.01])
+    found = compare_bounds(widths, widths**2, 1 / widths)
+    assert found.cd == pytest.approx(3.0)
+    assert found.sgd == pytest.approx(np.linalg.norm(widths) * np.linalg.norm(1 / widths))
+    assert found.better == "cd"
+    assert compare_bounds(widths, widths**2, widths**2).better == "sgd"
+
+
+@pytest.mark.parametrize(
+    "given", [([1.0], [1.0, 2.0], [1.0]), ([0.0], [1.0], [1.0]), ([1.0], [-1.0], [1.0]), ([1.0], [1.0], [0.0])]
+)
+def test_other_vectors_are_refused(given):
+    with pytest.raises(Unsupported):
+        compare_bounds(*given)

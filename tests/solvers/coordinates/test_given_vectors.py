@@ -1,0 +1,104 @@
+"""Clips, smoothness and probabilities that a user knows: they are what runs, and wrong ones are refused."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from discreet import Budget, DPLogisticRegression, load
+from discreet.bounds import Domain
+from discreet.errors import Unsupported
+from discreet.losses import Logistic
+from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
+from discreet.testing import neighbor_pairs, seeded
+from tests.replaying import window, worst_ratio
+from tests.solvers.perturbation.cases import bounds_of, fit_of, table
+
+CLIPS, SMOOTH = [0.1, 0.2, 0.3, 0.4], [0.25, 0.5, 0.1, 0.25]
+GEOMETRY = Geometry(coordinate_clips=CLIPS, coordinate_smoothness=SMOOTH)
+
+
+def fitted(solver, p=3):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, p))
+    model = DPLogisticRegression(2.0, 1e-5, bounds=1.0, classes=(0, 1), penalty=None, solver=solver)
+    with seeded(1), window() as seen:
+        model.fit(X, (X[:, 0] > 0).astype(int))
+    return model, seen
+
+
+def test_given_clips_and_smoothness_are_what_runs():
+    """The lattice's step is C_j / B, for the C_j that were given."""
+    _, seen = fitted(GreedyCoordinateDescent(5, GEOMETRY))
+    sizes = {round(m.unit.step * m.unit.bound, 3) for m in seen if m.query == "noisy_coordinate_gradient"}
+    assert sizes
+    assert all(min(abs(size - clip) for clip in CLIPS) < 2e-3 for size in sizes)
+
+
+def test_given_vectors_take_the_place_of_the_rules():
+    domain = Domain(np.ones(4), 2.0, 100, Budget(1.0).neighbors)
+    curator = SimpleNamespace(domain=domain, loss=Logistic())
+    measured = GEOMETRY.measure(curator, 100.0)
+    np.testing.assert_array_equal(measured, SMOOTH)
+    np.testing.assert_array_equal(GEOMETRY.clips(domain, Logistic(), measured), CLIPS)
+    assert GEOMETRY.releases(domain, 1.0) == ()
+
+
+def test_a_model_with_given_vectors_is_saved_and_loaded(tmp_path):
+    solver = CoordinateDescent(n_inner=8, geometry=GEOMETRY, probabilities=np.array([1.0, 2.0, 3.0, 4.0]))
+    model, _ = fitted(solver)
+    assert load(model.save(tmp_path / "model.zip")).solver == solver
+
+
+def test_coordinates_are_drawn_with_the_given_probabilities():
+    chances = np.array([0.5, 0.25, 0.2, 0.05])
+    solver = CoordinateDescent(n_inner=4000, geometry=GEOMETRY, probabilities=8 * chances)
+
+    class Coins:
+        rng = np.random.default_rng(0)
+
+        def public_integers(self, top, count):
+            return self.rng.integers(0, top, count)
+
+    drawn = np.concatenate(solver._picks(Coins(), np.ones(4), 4000))
+    found = np.bincount(drawn, minlength=4) / 4000
+    assert (np.abs(found - chances) < 5 * np.sqrt(chances / 4000)).all()
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
+def test_given_vectors_replay(relation):
+    X, y, _ = table("logistic")
+    p = X.shape[1] + 1
+    geometry = Geometry(coordinate_clips=np.linspace(0.1, 0.4, p), coordinate_smoothness=np.linspace(0.5, 0.1, p))
+    solver = CoordinateDescent(n_inner=6, geometry=geometry, probabilities=np.arange(1, p + 1))
+    pairs = list(neighbor_pairs(X, y, relation=relation, bounds=bounds_of("logistic")))
+    assert worst_ratio(fit_of("logistic", solver, relation, penalty=None), pairs[::8], relation) <= 1.0
+
+
+@pytest.mark.parametrize("bad", [[], [0.1, -1.0], [0.1, np.nan], "ab", 3.0, [np.inf]])
+def test_what_is_no_vector_is_refused(bad):
+    for made in (
+        lambda: Geometry(coordinate_clips=bad),
+        lambda: Geometry(coordinate_smoothness=bad),
+        lambda: CoordinateDescent(probabilities=bad),
+    ):
+        with pytest.raises(Unsupported, match="positive"):
+            made()
+
+
+def test_a_vector_for_the_total_clip_is_refused():
+    with pytest.raises(Unsupported):
+        Geometry(clip=np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        CoordinateDescent(n_inner=4, geometry=Geometry(coordinate_clips=[1.0, 1.0])),
+        GreedyCoordinateDescent(3, Geometry(coordinate_smoothness=[1.0, 1.0])),
+        CoordinateDescent(n_inner=4, probabilities=[1.0]),
+    ],
+)
+def test_a_vector_of_another_length_is_refused_before_anything_is_released(solver):
+    with pytest.raises(Unsupported, match="4 columns"):
+        fitted(solver)
