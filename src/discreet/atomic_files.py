@@ -7,7 +7,7 @@ what a living process is writing, nor anything that discreet did not make. So:
 2. Its maker holds a lock on it (``flock``) for as long as it is being written. The kernel gives a lock up when its
    holder ends, however it ends, so that no number of a process, which may be used again, has to be looked at.
 3. Only under the same boot is a lock's absence a proof: other machines that share a drive need not see it. What they,
-   or this machine before it was started anew, left is not touched.
+   or this machine before it was started again, left is not touched.
 4. A folder with anything but plain files in it is not touched either.
 """
 

@@ -6,7 +6,7 @@ Numba resolves the call while compiling, so that it costs what a direct call cos
 Numba's disk cache names types by their classes' import paths, and knows nothing of their source. That is well for the
 package's own classes. One from outside would make the cache unreadable for every process that cannot import it, and
 would run yesterday's code after an edit. So such a class gets a numba type of its own, known to the cache by its name
-and the hash of its module: where the class is not loaded its entries are skipped, and an edited file is compiled anew.
+and the hash of its module: where the class is not loaded its entries are skipped, and an edited file is compiled again.
 """
 
 import hashlib

@@ -38,6 +38,8 @@ RETIRED = {
     r"told": "inferred, reported, distinguished",
     r"as (?:it|they) comes?": "with default settings",
     rf"(?:{COUNTED}|runs|once|twice) {PER}(?! (?:is|was))": "per",
+    r"tells? of": "reveal, report",
+    r"anew": "again",
     r"by lot|drawn lots": "at random",
     r"the door|the books|currency": "records, accounts, filters",
     r"cunning": "intent",

@@ -1,7 +1,7 @@
 """``Certificate``: what may be claimed of a fitted model, what was assumed, and how to check it.
 
 A certificate is plain data. ``verify`` needs nothing but the certificate: it prices the listed events
-anew with both accountants and refuses a claim that is below the price.
+again with both accountants and refuses a claim that is below the price.
 """
 
 import hashlib

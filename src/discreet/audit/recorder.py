@@ -22,7 +22,7 @@ def _stream(seed: int, release: int, request: int, count: int) -> Words:
 
 
 class AlignedEntropy:
-    """A seeded stream that starts anew at every release.
+    """A seeded stream that starts again at every release.
 
     How many words one release draws (a Poisson sample over n or over n + 1 units) then does not shift
     what the next ones get, so that two runs stay comparable.

@@ -49,19 +49,19 @@ def verify(
         Path | None, typer.Option("--certificate", "-c", help="A certificate or saved model: is its charge in here?")
     ] = None,
     prices: Annotated[
-        bool, typer.Option("--prices", help="Also work out anew what each charge had to be. Takes longer.")
+        bool, typer.Option("--prices", help="Also recompute what each charge had to be. Takes longer.")
     ] = False,
     ledger: Address = None,
     as_json: AsJson = False,
 ) -> None:
-    """Work the whole ledger out again from its entries: does it hold together?
+    """Recompute the whole ledger from its entries: does it hold together?
 
     Checked are the chain of hashes, that no charge crossed a cap, and that the accounts are what the entries come to.
     Exit code 0: it holds. Exit code 1: it does not, and the first thing that is wrong is named. Exit code 2: it could
     not be checked, since the ledger or the certificate is missing or out of reach.
 
     A ledger that was rolled back to an older copy is whole in itself. Only certificates that were issued since can
-    tell: check the latest one with --certificate, which also prices that certificate anew, as `discreet verify` does.
+    tell: check the latest one with --certificate, which also prices that certificate again, as `discreet verify` does.
     """
     ledger_found = opened(ledger)
     with checkable(as_json):

@@ -26,13 +26,13 @@ def predict(
         list[str] | None, typer.Option("--keep", "-k", help="A column to copy next to each prediction, such as an id.")
     ] = None,
 ) -> None:
-    """Predict new rows with a private model, one line of the result a row, in their order.
+    """Predict new rows with a private model, one line of the result per row, in their order.
 
     The columns that the model was fitted on must be there; others are not read. What is missing, unknown or beyond its
     range is treated as the schema says. A line of CSV with too many or too few cells is predicted as a row of nothing,
     at the end of its file. Rows are read and written in blocks.
 
-    The model may be published, the predictions of people's rows not: they tell of the rows that they are made from.
+    The model may be published, the predictions of people's rows may not: they reveal the rows.
 
     Example: `discreet predict model new.csv --keep patient --out predictions.csv`
     """

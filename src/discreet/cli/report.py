@@ -27,7 +27,7 @@ def report(
 ) -> None:
     """Write the page about a model: what is promised, scores, effects, the plan, what was taken as public.
 
-    `discreet fit` writes one already. Scores that were released later are added here; each is priced anew by its own
+    `discreet fit` writes one already. Scores that were released later are added here; each is priced again by its own
     certificate. Nothing is read but the model and the scores, so nothing is spent.
 
     - `discreet score model held-out.csv --private --metric calibration --json > calibration.json`

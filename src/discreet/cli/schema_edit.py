@@ -33,7 +33,7 @@ def edit(
     """Fill in a schema question by question: what each open column is, and its range or its labels.
 
     Answer from a codebook, from physics, from law or policy, never by looking at the data. No table is read. An empty
-    answer goes on to the next question. The file is written anew after each answer, without its comments; Ctrl-C keeps
+    answer goes on to the next question. The file is written again after each answer, without its comments; Ctrl-C keeps
     what was answered.
 
     Example: `discreet schema edit schema.toml`, and then `discreet schema check schema.toml table.csv`

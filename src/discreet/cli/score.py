@@ -56,7 +56,7 @@ def score(
 ) -> None:
     """Score a private model on rows that it was not fitted on: accuracy, AUC, log loss, calibration, R² and others.
 
-    A score of people's rows tells of them, so it is released with noise, at a price, like the model: say `--private`.
+    A score of people's rows reveals something about them, so it has noise and a price, like the model: say `--private`.
     It comes with two intervals: for the score of exactly these rows without the noise, and for rows like these. Use
     rows that were not in the fit; if they were, the two prices add up for them.
 

@@ -28,7 +28,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Price a certificate's events anew, and compare with what it claims.
+    """Price a certificate's events again, and compare with what it claims.
 
     Nothing but the file is needed: the certificate lists everything that was released, two accountants
     price it, and the claim must not be below. Of a folder, the sums of all files are compared, and the

@@ -306,10 +306,10 @@ class Ledger(Statements):
     def recognize(self, dataset: str, fingerprint: Fingerprint) -> None:
         """Compare the records of a fit with those of all data sets, and note for the owner what does not fit.
 
-        Nothing that anybody but the owner sees depends on it: a refusal would tell of the records, and so would
+        Nothing that anybody but the owner sees depends on it: a refusal would reveal the records, and so would
         another number of durable writes.
         """
-        with suppress(LedgerError), self._store.writing() as at:  # a failure here alone would tell of the records
+        with suppress(LedgerError), self._store.writing() as at:  # a failure here alone would reveal the records
             recognition.compare(at, self._account(at, dataset), fingerprint)
 
     def key(self) -> bytes:

@@ -127,7 +127,7 @@ class Statements:
         certificate : Certificate, default=None
             One to look for.
         prices : bool, default=False
-            Work out anew what every charge's events cost, too, which takes longer.
+            Recompute what every charge's events cost, too, which takes longer.
 
         Returns
         -------

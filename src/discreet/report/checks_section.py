@@ -7,7 +7,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.report.html import bullets, isolated, number, paragraphs, table
 
 _SAID = (
-    "A schema that does not fit the table gives a poor model and no error, since an error would tell of records. A "
+    "A schema that does not fit the table gives a poor model and no error, since an error would reveal records. A "
     "small part of the budget counted the cells that do not hold what was declared, with noise."
 )
 

@@ -45,7 +45,7 @@ def certificate_section(certificate: Certificate) -> str:
     command = "discreet verify report.html"
     said = (
         "The certificate lists everything that was released. It is also in this page as JSON, in the element with the "
-        "id <code>certificate</code>. To price its events anew:"
+        "id <code>certificate</code>. To price its events again:"
     )
     return (
         f'<h2 id="certificate-text">Certificate</h2>\n<p>{said}</p>\n<pre class="wrap">{escape(command)}</pre>\n'

@@ -57,7 +57,7 @@ class Score:
     def from_dict(cls, found: Any) -> "Score":
         """Return the score that ``PrivateScore.to_dict`` or ``discreet score --json`` wrote.
 
-        Its certificate is priced anew: what a score claims to have cost is not taken on the file's word.
+        Its certificate is priced again: what a score claims to have cost is not taken on the file's word.
         """
         try:
             return cls._read(found)

@@ -109,7 +109,7 @@ FIGURES = ("wobble", "mean_curvature", "steps", "deviation", "count")
 
 @dataclass(frozen=True)
 class Effects:
-    """What a solver tells of how far its coefficients are from a population's, in training coordinates.
+    """What a solver reports on how far its coefficients are from a population's, in training coordinates.
 
     Matrices of all coefficients, released or made of released values. ``covariance`` counts sampling and every noise,
     ``privacy`` the noise alone. ``metric`` is the inverse of the noisy second moment, ``blind`` the part of it that

@@ -26,7 +26,7 @@ computed values. Then ||grad J(w)|| <= ``gradient_norm``, the computed norm plus
 
 The bound's own arithmetic is off by less than a relative 2^-20 for fewer than 2^31 numbers, and underflow adds less
 than 2^-400; both are added. NaN and overflow make the bound NaN or infinite: not certified. A point that is not
-certified is left behind, and ``descent.py`` certifies one: for every data set, so that no failing can tell of records.
+certified is left behind, and ``descent.py`` certifies one: for every data set, so that no failure can reveal records.
 """
 
 import math

@@ -43,7 +43,7 @@ def _from_arrow(table: Any) -> Any:
         raise Unsupported("tables of Arrow and polars need pandas and pyarrow: install discreet[tables]") from None
     try:
         if isinstance(table, (pa.Array, pa.ChunkedArray)) or hasattr(table, "dtype"):  # one column, not a table
-            # a list of anything but a pyarrow array would be typed anew, by its values
+            # a list of anything but a pyarrow array would be typed again, by its values
             column = pa.chunked_array([table] if isinstance(table, pa.Array) else table)
             if pa.types.is_string_view(column.type):  # which pandas does not know
                 column = column.cast(pa.large_string())

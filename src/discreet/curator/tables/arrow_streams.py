@@ -1,4 +1,4 @@
-"""Tables that are made while they are read: record batches that pass by once, and lazy frames, which are run anew.
+"""Tables that are made while they are read: record batches that pass by once, and lazy frames, which are run again.
 
 Neither is gathered: batches are encoded one by one. What makes them may quote cells in errors, which are replaced.
 """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class TableEffects:
-    """What ``TableModel`` tells of effects for a population."""
+    """What ``TableModel`` reports on effects for a population."""
 
     _fitted: Any
     schema_: Schema

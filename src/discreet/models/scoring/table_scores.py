@@ -1,4 +1,4 @@
-"""What a table model tells of how well it predicts: scores, and the report that shows them."""
+"""What a table model reports on how well it predicts: scores, and the report that shows them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TableScores:
-    """What ``TableModel`` tells of scores."""
+    """What ``TableModel`` reports on scores."""
 
     _fitted: Any
     schema_: Schema

@@ -57,7 +57,7 @@ class Runs:
             verbose=False,
         )
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # a warning of a run that is not released would tell of it
+            warnings.simplefilter("ignore")  # a warning of a run that is not released would reveal it
             model.fit(self.fitting.X, self.fitting.y, self.fitting.groups)
         if model.certificate_.events != paid.planned[index].priced.events:
             raise PlanViolation("a candidate released something else than was priced: please report these candidates")
