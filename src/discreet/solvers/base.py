@@ -9,6 +9,7 @@ One vocabulary, with one meaning and one type in every solver. None, where it is
 ``n_inner: int``                  inner iterations of each outer one
 ``step_size: float | None``       absolute length of a step; None: by ``relative_step``
 ``relative_step: float``          length of a step in units of 1 / curvature
+``step_schedule: str | tuple``    what the step is multiplied by over time: a name, or one factor per step. Free
 ``momentum: float | "nesterov"``  weight of the last move; 0.0 for none. Free
 ``average: str``                  which iterates are averaged: ``"last"`` (none), ``"uniform"`` (all), ``"suffix"``
                                   (from the middle one on), ``"tail"`` (after the middle one), ``"polynomial"`` (later

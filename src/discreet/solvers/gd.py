@@ -25,7 +25,7 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, public_count
+from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, public_count
 from discreet.solvers.default_rules import step_count
 from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
@@ -60,6 +60,10 @@ class GradientDescent(Descent):
         The clip in units of a typical row's length, where a stage estimated it (of the declared row norm elsewhere).
     relative_step : float, default=1.0
         The step in units of 1 / curvature.
+    step_schedule : {"constant", "sqrt", "inverse", "linear", "cosine"} or tuple of float, default="constant"
+        What the step is multiplied by in step t (``step_schedules``), or one factor per step; free.
+    calibration : {"tight", "slides"}, default="tight"
+        Exact prices, or the larger noise of the slides' theorem for DP-SGD.
 
     Examples
     --------
@@ -81,11 +85,19 @@ class GradientDescent(Descent):
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
         clip, eta = self.clip_for(domain, loss), self.step_for(domain, loss)
         path = self.path(domain.starting_point, eta, penalty)
-        for _ in progress(range(self.n_steps)):
+        etas = self.steps_for(domain, loss)
+        for t in progress(range(self.n_steps)):
             v = path.ahead()
             g = curator.noisy_gradient(v, clip=clip) / n
-            path.move(v, project(penalty.prox(v - eta * g, eta), self.radius))
+            path.move(v, project(penalty.prox(v - etas[t] * g, float(etas[t])), self.radius))
         return Solution(path.average, self.trace(curator, penalty, path, eta, clip, n))
+
+    def bound(self, domain: Domain, loss: Loss, budget: Budget) -> RiskBound:
+        """Bound the excess risk of this run in expectation, for constants as declared (``averaged_bound``).
+
+        For projected steps of one size from 0, averaged, on a ball that holds a minimizer, without a penalty.
+        """
+        return self._bound(domain, loss, budget, self._plan(domain, loss, 1.0), 1.0)
 
     @classmethod
     def lecture(cls, domain: Domain, loss: Loss, *, n_steps: int, radius: float, budget: Budget) -> Self:

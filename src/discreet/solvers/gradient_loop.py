@@ -15,7 +15,9 @@ from discreet.losses.base import Loss, derivative
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import check_counts, check_positive, count_release, is_number
+from discreet.solvers.base import RiskBound, check_counts, check_positive, count_release, is_number
+from discreet.solvers.gradient_bounds import CALIBRATIONS, averaged_bound, published_noise
+from discreet.solvers.step_schedules import Schedule, check_schedule, step_factors
 from discreet.solvers.uncertainty.traces import DescentTrace, Noise
 from discreet.typing import Floats
 
@@ -168,6 +170,8 @@ class Descent:
     radius: float | None = None
     relative_clip: float | None = None
     relative_step: float = 1.0
+    step_schedule: Schedule = "constant"
+    calibration: str = "tight"
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -177,6 +181,9 @@ class Descent:
         check_counts(self, "n_steps")
         check_positive(self, "clip", "step_size", "radius", "relative_clip", open_too=True)
         check_positive(self, "relative_step")
+        check_schedule(self.step_schedule, self.n_steps)
+        if self.calibration not in CALIBRATIONS:
+            raise Unsupported(f"calibration must be one of {', '.join(CALIBRATIONS)}")
 
     def clip_for(self, domain: Domain, loss: Loss) -> float:
         """Return C."""
@@ -189,7 +196,20 @@ class Descent:
     def _plan(self, domain: Domain, loss: Loss, sampling_probability: float) -> Plan:
         clip = self.clip_for(domain, loss)
         steps = Release("noisy_gradient", self.n_steps, sampling_probability=sampling_probability, clip=clip)
-        return Plan((steps, *count_release(domain)))
+        return Plan((steps, *count_release(domain)), published_noise(self.calibration, self.n_steps))
+
+    def steps_for(self, domain: Domain, loss: Loss) -> Floats:
+        """Return eta_t for each step."""
+        return np.asarray(self.step_for(domain, loss) * step_factors(self.step_schedule, self.n_steps))
+
+    def _bound(self, domain: Domain, loss: Loss, budget: Budget, plan: Plan, fraction: float) -> RiskBound:
+        if self.radius is None or self.average != "uniform" or self.momentum or self.step_schedule != "constant":
+            raise Unsupported(
+                "the bound is for projected steps of one size without momentum, averaged: set radius, "
+                "average='uniform', momentum=0.0 and step_schedule='constant'"
+            )
+        facts = {"clip": self.clip_for(domain, loss), "step": self.step_for(domain, loss), "radius": self.radius}
+        return averaged_bound(plan, domain, loss, budget, **facts, n_steps=self.n_steps, fraction=fraction)
 
     def path(self, start: Floats, step: float, penalty: Penalty) -> Path:
         """Return a path from here, with these settings' momentum and average."""
@@ -200,8 +220,10 @@ class Descent:
 
     def trace(
         self, curator: "Curator", penalty: Penalty, path: Path, step: float, clip: float, count: float
-    ) -> DescentTrace:
-        """Return what a run did whose sums were over ``count`` records."""
+    ) -> DescentTrace | None:
+        """Return what a run did whose sums were over ``count`` records; None where steps differ: no figure is known."""
+        if self.step_schedule != "constant":
+            return None
         noise, shrink = Noise.of(curator, "noisy_gradient"), 1.0 / (1.0 + step * penalty.strong_convexity)
         return DescentTrace(path.w.shape, step, clip, count, path.momenta, path.weights, noise, shrink)
 

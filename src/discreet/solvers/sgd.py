@@ -22,7 +22,7 @@ from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, check_positive, public_count
+from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, check_positive, public_count
 from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
 from discreet.solvers.default_rules import step_count
 from discreet.solvers.gd import GradientDescent
@@ -44,6 +44,8 @@ class StochasticGradientDescent(Descent):
         Samples to draw, and gradients to release.
     clip, step_size, momentum, restart, average, radius, relative_clip, relative_step : as for ``GradientDescent``
         ``average`` is "suffix" by default.
+    step_schedule, calibration : as for ``GradientDescent``
+        A step that falls to 0 averages noise out as ``average`` does.
     batch_size : float or None, default=None
         Expected batch size; the sampling probability is batch_size / n, rounded up to a multiple of 2^-16.
     sampling_probability : float or None, default=None
@@ -82,11 +84,17 @@ class StochasticGradientDescent(Descent):
         domain, loss, n, q = curator.domain, curator.loss, public_count(curator), drawn(self.fraction(curator.domain))
         clip, eta = self.clip_for(domain, loss), self.step_for(domain, loss)
         path = self.path(domain.starting_point, eta, penalty)
-        for _ in progress(range(self.n_steps)):
+        etas = self.steps_for(domain, loss)
+        for t in progress(range(self.n_steps)):
             v = path.ahead()
             g = curator.noisy_gradient(v, clip=clip) / (q * n)
-            path.move(v, project(penalty.prox(v - eta * g, eta), self.radius))
+            path.move(v, project(penalty.prox(v - etas[t] * g, float(etas[t])), self.radius))
         return Solution(path.average, self.trace(curator, penalty, path, eta, clip, q * n))
+
+    def bound(self, domain: Domain, loss: Loss, budget: Budget) -> RiskBound:
+        """Bound the excess risk of this run in expectation, sampling counted (as ``GradientDescent.bound``)."""
+        q = self.fraction(domain)
+        return self._bound(domain, loss, budget, self._plan(domain, loss, q), drawn(q))
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:

@@ -82,7 +82,7 @@ def deviations(spectrum: Spectrum, linear: Floats, loss: Loss, v: Floats, steps:
         return np.asarray(np.sqrt(steps.deviation**2 * np.tile(variances[:, None], outputs) + moved))
     length = float(np.linalg.norm(v))
     if length > 0:
-        flatter = np.interp(min(margins.along(), typical), grid, gains) - gains[-1]
+        flatter = max(0.0, float(np.interp(min(margins.along(), typical), grid, gains) - gains[-1]))
         variances += flatter * np.square(linear @ (v / length))
     return np.asarray(np.sqrt(steps.deviation**2 * variances + moved[:, 0]))
 

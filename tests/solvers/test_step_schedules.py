@@ -1,0 +1,113 @@
+"""Step sizes over time, the slides' noise and the bound of gradient steps."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import Budget, DPLogisticRegression
+from discreet.accounting.gaussian import mu_of
+from discreet.accounting.priced_plan import price_plan
+from discreet.bounds import Domain
+from discreet.budget import Neighbors
+from discreet.errors import Unsupported
+from discreet.losses import Logistic
+from discreet.penalties import NoPenalty
+from discreet.solvers import GradientDescent, StochasticGradientDescent
+from discreet.solvers.step_schedules import SCHEDULES, step_factors
+from discreet.testing import seeded
+
+DOMAIN = Domain(np.ones(4), 2.0, 2000, Neighbors("replace_one"))
+BUDGET = Budget(1.0, 1e-6, "replace_one")
+
+
+def table(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 3))
+    return X, (rng.random(n) < 1 / (1 + np.exp(-3 * X[:, 0]))).astype(int)
+
+
+def test_factors_by_hand():
+    assert step_factors("sqrt", 4) == pytest.approx([1, 2**-0.5, 3**-0.5, 0.5])
+    assert step_factors("inverse", 3) == pytest.approx([1, 1 / 2, 1 / 3])
+    assert step_factors("linear", 4) == pytest.approx([1, 0.75, 0.5, 0.25])
+    assert step_factors("cosine", 2) == pytest.approx([1, 0.5])
+    assert step_factors((0.3, 0.1), 2) == pytest.approx([0.3, 0.1])
+
+
+@pytest.mark.parametrize("schedule", [*SCHEDULES, (1.0, 0.5, 0.25, 0.1, 0.1)])
+@pytest.mark.parametrize("kind", [GradientDescent, StochasticGradientDescent])
+def test_a_schedule_is_followed(schedule, kind):
+    """Without noise, by the textbook's loop."""
+    X, y = table(300)
+    sampled = {"sampling_probability": 1.0} if kind is StochasticGradientDescent else {}
+    solver = kind(n_steps=5, step_size=2.0, step_schedule=schedule, average="last", **sampled)
+    words = {"bounds": 1.0, "classes": (0, 1), "penalty": None, "neighbors": "zero_out", "ledger": False}
+    model = DPLogisticRegression(math.inf, solver=solver, **words).fit(X, y)
+    full, w = np.column_stack([X, np.ones(len(X))]), np.zeros(4)
+    for factor in step_factors(schedule, 5):
+        w = w - 2.0 * factor * full.T @ (1 / (1 + np.exp(-full @ w)) - y) / len(y)
+    assert np.append(model.coef_, model.intercept_) == pytest.approx(w, abs=1e-4)
+    assert model.certificate_.solver["step_schedule"] in (schedule, list(schedule))
+
+
+@pytest.mark.parametrize("bad", ["fast", (1.0, 0.5), (1.0, 0.0, 1.0), 3, (1.0, "a", 1.0)])
+def test_what_is_no_schedule_is_refused(bad):
+    with pytest.raises(Unsupported, match="step_schedule"):
+        GradientDescent(n_steps=3, step_schedule=bad)
+
+
+def test_the_slides_noise_is_theirs():
+    plan = GradientDescent(n_steps=50, calibration="slides").plan(DOMAIN, Logistic(), NoPenalty())
+    found = price_plan(plan, BUDGET).noise_multiplier
+    assert found == pytest.approx(math.sqrt(8 * 50 * math.log(1e6)), rel=1e-9)
+    tight = price_plan(GradientDescent(n_steps=50).plan(DOMAIN, Logistic(), NoPenalty()), BUDGET).noise_multiplier
+    assert found > 1.5 * tight
+    with pytest.raises(Unsupported, match="calibration"):
+        GradientDescent(calibration="loose")
+
+
+def test_the_bound_is_the_lectures():
+    """R sqrt(L^2/T + 4 p L^2 / (n mu)^2) at the lecture's step."""
+    solver = GradientDescent.lecture(DOMAIN, Logistic(), n_steps=400, radius=2.0, budget=BUDGET)
+    found, mu = solver.bound(DOMAIN, Logistic(), BUDGET), mu_of(1.0, 1e-6)
+    assert found.upper == pytest.approx(2.0 * math.sqrt(4.0 / 400 + 4 * 4 * 4.0 / (2000 * mu) ** 2), rel=1e-3)
+    assert found.lower <= found.upper <= 2.0 * 2.0
+    short = GradientDescent(n_steps=1, radius=2.0, average="uniform", step_size=1e-9)
+    assert short.bound(DOMAIN, Logistic(), BUDGET).upper == 4.0  # that of zeros
+
+
+def test_sampling_only_adds_to_the_bound():
+    words = {"n_steps": 100, "radius": 2.0, "average": "uniform", "step_size": 0.1}
+    full = GradientDescent(**words).bound(DOMAIN, Logistic(), BUDGET).upper
+    every = StochasticGradientDescent(**words, sampling_probability=1.0).bound(DOMAIN, Logistic(), BUDGET).upper
+    half = StochasticGradientDescent(**words, sampling_probability=0.5).bound(DOMAIN, Logistic(), BUDGET).upper
+    assert every == pytest.approx(full, rel=1e-6)
+    assert half > full
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"radius": None}, {"average": "last"}, {"momentum": 0.5}, {"step_schedule": "sqrt"}, {"clip": 0.1}],
+    ids=str,
+)
+def test_runs_that_the_proof_does_not_cover_have_no_bound(settings):
+    words = {"n_steps": 10, "radius": 1.0, "average": "uniform"} | settings
+    with pytest.raises(Unsupported, match="bound"):
+        GradientDescent(**words).bound(DOMAIN, Logistic(), BUDGET)
+
+
+def test_measured_excess_stays_below_the_bound():
+    X, y = table()
+    solver = GradientDescent.lecture(DOMAIN, Logistic(), n_steps=100, radius=3.0, budget=BUDGET)
+    words = {"bounds": 1.0, "classes": (0, 1), "penalty": None, "ledger": False}
+
+    def loss(model):
+        return -np.log(model.predict_proba(X)[np.arange(len(y)), y]).mean()
+
+    least = loss(DPLogisticRegression(math.inf, solver="gd", **words).fit(X, y))
+    found = []
+    for seed in range(5):
+        with seeded(seed):
+            found.append(loss(DPLogisticRegression(1.0, 1e-6, solver=solver, **words).fit(X, y)) - least)
+    assert np.mean(found) <= solver.bound(DOMAIN, Logistic(), BUDGET).upper
