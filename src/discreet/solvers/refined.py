@@ -39,6 +39,7 @@ from discreet.solvers.base import (
     UNWATCHED,
     Progress,
     Solution,
+    Solver,
     check_counts,
     check_positive,
     count_release,
@@ -69,8 +70,8 @@ class Refined:
 
     Parameters
     ----------
-    solver : Whitened
-        Where to start: whitened gradient steps, for a loss with one output and a bounded slope.
+    solver : Solver
+        Where to start: ``Whitened`` gradient steps, for a loss with one output and a bounded slope.
     n_steps : int, default=8
         Gradients to release.
     reach : float, default=1.25
@@ -85,7 +86,7 @@ class Refined:
     'refined'
     """
 
-    solver: Whitened
+    solver: Solver
     n_steps: int = 8
     reach: float = 1.25
     start_share: float = 0.5
@@ -96,6 +97,8 @@ class Refined:
         check_positive(self, "reach")
         if not 0 < self.start_share < 1:
             raise Unsupported("shares of the budget lie between 0 and 1")
+        if not isinstance(self.solver, Whitened):
+            raise Unsupported("refined steps start from whitened ones: use Refined(Whitened(...))")
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the inner solver's releases with one more second moment, and the steps with the rest of mu^2."""
