@@ -23,6 +23,7 @@ One vocabulary, with one meaning and one type in every solver. None, where it is
 ``radius: float | None``          ball that iterates are projected onto; None: no projection
 ``row_norm: float | None``        rows longer than this are shrunk onto it; None: not, or as a rule says
 ``relative_row_norm``             the same bound in standard deviations per column, where a stage estimated these
+``reach: float``                  how far rows count in full, in units of a typical row's length; longer ones weigh less
 ``regularization: float | None``  mu of (mu/2) ||w||^2, added to the penalty's own
 ``loss_bound: float | None``      bound on a record's loss, where losses are compared
 ``geometry: Geometry``            clips and smoothness of coordinates
