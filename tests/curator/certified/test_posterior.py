@@ -270,7 +270,7 @@ def test_chain_on_a_gaussian():
     sample = np.array(
         [
             langevin_chain(
-                lambda w: float((w - mean) @ precision @ (w - mean)) / 2, lambda w: precision @ (w - mean),
+                lambda w: (float((w - mean) @ precision @ (w - mean)) / 2, precision @ (w - mean)),
                 mean + 0.2, precision / 2, math.inf, source, 8,
             )
             for _ in range(2500)
@@ -288,9 +288,11 @@ def test_chain_on_a_logistic_posterior(radius):
     source = draws(8)
     curvature = 2 * ROWS.T @ np.diag(special.expit(ROWS @ CENTER) * special.expit(-ROWS @ CENTER)) @ ROWS
     precision = curvature + MODULUS * np.eye(2)
-    sample = np.array(
-        [langevin_chain(posterior, posterior_gradient, CENTER, precision, radius, source, 10) for _ in range(600)]
-    )
+
+    def look(w):
+        return posterior(w), posterior_gradient(w)
+
+    sample = np.array([langevin_chain(look, CENTER, precision, radius, source, 10) for _ in range(600)])
     assert np.linalg.norm(sample, axis=1).max() <= radius
     fits = plane_law(posterior, radius)
     assert fits(sample)
@@ -301,10 +303,18 @@ def test_the_chain_is_not_its_start():
     """Without steps that move, the start's law, here far too narrow, would come out."""
     source = draws(9)
     sample = [
-        langevin_chain(lambda w: w @ w / 2, lambda w: w, np.zeros(1), np.array([[100.0]]), math.inf, source, 40)[0]
+        langevin_chain(lambda w: (w @ w / 2, w), np.zeros(1), np.array([[100.0]]), math.inf, source, 40)[0]
         for _ in range(100)
     ]
     assert np.std(sample) == pytest.approx(1, abs=0.3)
+
+
+@pytest.mark.parametrize("energy", [lambda w: (w @ w / 2, w), lambda w: (50 * w @ w, 100 * w)])
+def test_the_number_of_steps_is_public(energy):
+    """One look at the records per step, a quarter as many to tune, and one at the start: whatever the data."""
+    looks = []
+    langevin_chain(lambda w: looks.append(w) or energy(w), np.zeros(3), np.eye(3), math.inf, draws(10), 40)
+    assert len(looks) == 1 + 10 + 40
 
 
 # --------------------------------------------------------------------------------------- limits and bounds

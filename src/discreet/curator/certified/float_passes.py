@@ -112,6 +112,10 @@ class Smooth(Protocol):
         """The sum of losses at ``w``, (p,) or (p, K), without clips; null records count nothing."""
         ...
 
+    def value_at(self, margins: Floats, loss: Loss) -> float:
+        """The same from margins that a pass gave."""
+        ...
+
     def gradient(self, w: Floats, loss: Loss, *, row_norm: float = ...) -> Floats:
         """The gradient of ``value``, in the shape of ``w``; to rounding, which is not bounded here."""
         ...
@@ -151,7 +155,9 @@ class _Passes(ABC):
         return gradient.T if w.ndim == 2 else gradient[0]
 
     def value(self, w: Floats, loss: Loss, row_norm: float = math.inf) -> float:
-        margins = self.margins(by_outputs(w), self.view(row_norm=row_norm))
+        return self.value_at(self.margins(by_outputs(w), self.view(row_norm=row_norm)), loss)
+
+    def value_at(self, margins: Floats, loss: Loss) -> float:
         facts = (self._targets.ravel(), self._value_weights, loss)
         if margins.shape[1] == 1:
             return float(float_sums.sum_of_values(margins[:, 0], *facts))

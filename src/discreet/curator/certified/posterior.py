@@ -25,6 +25,7 @@ from discreet.typing import Floats
 
 Energy = Callable[[Floats], float]
 Gradient = Callable[[Floats], Floats]
+Look = Callable[[Floats], tuple[float, Floats]]  # both at once, for a pass over the records gives both
 Tangent = tuple[float, float, float]  # where it touches E, the value there, the slope
 
 _MOST_IN_BLOCK = 1 << 16
@@ -116,43 +117,38 @@ def strongly_log_concave(
     return next(point for point, slack in proposals if _keeps(excess(point) + slack, draws))
 
 
-def langevin_chain(
-    energy: Energy,
-    gradient: Gradient,
-    center: Floats,
-    precision: Floats,
-    radius: float,
-    draws: Draws,
-    n_steps: int,
-) -> Floats:
+def langevin_chain(look: Look, center: Floats, precision: Floats, radius: float, draws: Draws, n_steps: int) -> Floats:
     """The last state of a Metropolis-adjusted Langevin chain for exp(-E) on ||w|| <= radius: approximate.
 
     In coordinates v with w = center + L^-T v (``precision`` = L L^T, ideally E's Hessian at the center) a
     step proposes v' = v - h/2 grad + sqrt(h) N(0, I) and takes it with the Metropolis probability, which
     leaves pi invariant for every h; outside the ball pi is zero. The chain starts from
     N(center, precision^-1) in the ball, with h = 1.65^2 p^(-1/3) (Roberts & Rosenthal 1998). A first run of
-    ``n_steps`` moves h towards their acceptance of 0.574; then h is fixed for the ``n_steps`` that count.
+    a quarter of ``n_steps`` moves h towards their acceptance of 0.574; then h is fixed for the ``n_steps`` that count.
+    ``look`` gives E and its gradient.
     """
     factor = factor_of(precision)
     whiten = np.linalg.inv(factor)
 
-    def look(w: Floats) -> tuple[float, Floats]:
-        inside = np.linalg.norm(w) <= radius
-        return (energy(w), whiten @ gradient(w)) if inside else (math.inf, 0.0 * w)
+    def seen(w: Floats) -> tuple[float, Floats]:
+        if not np.linalg.norm(w) <= radius:
+            return math.inf, 0.0 * w
+        level, gradient = look(w)
+        return level, whiten @ gradient
 
     w = gaussian_in_ball(center, factor, radius, draws)
-    level, downhill = look(w)
-    width = 1.65**2 * center.size ** (-1 / 3)
-    for step in range(2 * n_steps):
+    level, downhill = seen(w)
+    width, n_tuning = 1.65**2 * center.size ** (-1 / 3), -(-n_steps // 4)
+    for step in range(n_tuning + n_steps):
         noise = draws.normal(center.size)
         move = math.sqrt(width) * noise - width / 2 * downhill
         proposal = w + move @ whiten
-        new_level, new_downhill = look(proposal)
+        new_level, new_downhill = seen(proposal)
         back = move - width / 2 * new_downhill  # minus the noise, times sqrt(h), that would lead back
         log_ratio = level - new_level + (noise @ noise - back @ back / width) / 2
         if draws.exponential() > -log_ratio:
             w, level, downhill = proposal, new_level, new_downhill
-        if step < n_steps:
+        if step < n_tuning:
             chance = 0.0 if math.isnan(log_ratio) else math.exp(min(0.0, log_ratio))
             width *= math.exp((chance - 0.574) / math.sqrt(1 + step))
     return w

@@ -230,14 +230,23 @@ def probabilities(margins, targets, loss, out):
             out[i, k] += 1.0 if k == targets[i] else 0.0
 
 
+@interleaved
+def _weighted_value(i, args):
+    """One record's weighted loss."""
+    margin, target, weight, out, loss = args
+    out[i] = weight[i] * value(loss, margin[i], target[i])
+
+
 @njit(cache=True, nogil=True)
 def sum_of_values(margins, targets, weights, loss):
     """The weighted sum of losses of one output, in blocks."""
-    total = 0.0
+    total, terms = 0.0, np.empty(BLOCK)
     for first in range(0, margins.size, BLOCK):
+        last = min(margins.size, first + BLOCK)
+        _weighted_value(last - first, (margins[first:last], targets[first:last], weights[first:last], terms, loss))
         part = 0.0
-        for i in range(first, min(margins.size, first + BLOCK)):
-            part += weights[i] * value(loss, margins[i], targets[i])
+        for i in range(last - first):
+            part += terms[i]
         total += part
     return total
 

@@ -131,6 +131,18 @@ def _energy(passes: Smooth, loss: Loss, problem: Problem, k: float) -> tuple[pos
     return energy, gradient
 
 
+def _energy_and_gradient(passes: Smooth, loss: Loss, problem: Problem, k: float) -> posterior.Look:
+    """Both by one pass over the records, whose margins they share."""
+    view = passes.view(row_norm=problem.row_norm or math.inf)
+
+    def look(w: Floats) -> tuple[float, Floats]:
+        slopes = passes.slopes(w[np.newaxis], loss, view)
+        value = passes.value_at(slopes.margins, loss)
+        return k * (value + 0.5 * problem.total * float(w @ w)), k * (slopes.gradient[0] + problem.total * w)
+
+    return look
+
+
 def _tau(loss: Loss, domain: Domain, problem: Problem) -> float:
     """What the center's gradient is certified to."""
     return problem.tolerance * problem.n * gradient_bound(loss, problem.seen(domain), problem.radius)
@@ -206,9 +218,8 @@ def _rejection(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem
 
 def _chain(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     center, hessian = _center(engine, loss, domain, problem)
-    energy, gradient = _energy(engine.smooth(), loss, problem, k)
-    radius = problem.radius or math.inf
-    return posterior.langevin_chain(energy, gradient, center, k * hessian, radius, draws, CHAIN_STEPS)
+    look = _energy_and_gradient(engine.smooth(), loss, problem, k)
+    return posterior.langevin_chain(look, center, k * hessian, problem.radius or math.inf, draws, CHAIN_STEPS)
 
 
 _DRAWS = {"interval": _interval, "gaussian": _gaussian, "rejection": _rejection, "chain": _chain}
