@@ -31,7 +31,7 @@ Rounds of agd: J / 25 within [6, 60], a clip twice that of gd, steps up to 1
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 from discreet.bounds import Domain
 from discreet.budget import Budget
@@ -105,14 +105,21 @@ def sampling_for(domain: Domain, budget: Budget, n_steps: int) -> float:
     return odds / (1.0 + odds)
 
 
-def epochs_for(domain: Domain, budget: Budget) -> dict[str, Any]:
-    """Return svrg's numbers of anchors and of steps from each, its samples and its momentum."""
+class Epochs(NamedTuple):
+    """svrg's numbers of anchors and of steps from each, its samples and its momentum."""
+
+    n_epochs: int
+    n_inner: int
+    sampling_probability: float
+    momentum: float
+
+
+def epochs_for(domain: Domain, budget: Budget) -> Epochs:
+    """Return what svrg takes at this signal."""
     found = signal(domain, budget)
     if found < SINGLE_STEPS:
-        return {"n_epochs": 8, "n_inner": 1, "sampling_probability": 1.0, "momentum": 0.0}
-    if found < SHORT_EPOCHS:
-        return {"n_epochs": 6, "n_inner": 2, "sampling_probability": 0.3, "momentum": 0.0}
-    return {"n_epochs": 8, "n_inner": 3, "sampling_probability": 0.3, "momentum": 0.7}
+        return Epochs(8, 1, 1.0, 0.0)
+    return Epochs(6, 2, 0.3, 0.0) if found < SHORT_EPOCHS else Epochs(8, 3, 0.3, 0.7)
 
 
 def rounds_for(domain: Domain, budget: Budget) -> int:

@@ -207,7 +207,7 @@ class VarianceReducedDescent:
 
         def in_epochs(steps: GradientDescent) -> Solver:
             return cls(
-                **epochs_for(domain, budget),
+                **epochs_for(domain, budget)._asdict(),
                 anchor_share=0.8,
                 relative_clip=steps.relative_clip,
                 relative_step=steps.relative_step,
