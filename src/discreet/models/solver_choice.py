@@ -69,10 +69,12 @@ def inferring(
     """Return a solver that refines what ``solver`` finds and estimates its covariance; refuse what cannot be."""
     from discreet.solvers.refined import Refined  # here: a fit imports no solver but its own
     from discreet.solvers.sandwich import Sandwich
+    from discreet.solvers.standardized import Standardized
 
     if inference not in INFERENCES:
         raise Unsupported(f"inference must be one of {', '.join(INFERENCES)}, or None")
-    solver = solver.solver if isinstance(solver, Refined) else solver  # one refinement is enough
+    if isinstance(solver, Refined | Standardized):  # one refinement is enough; inference estimates scales itself
+        solver = solver.solver
     return Sandwich(solver, cov_type).filled(domain, loss, penalty, budget)
 
 
