@@ -85,6 +85,7 @@ class PrivateData:
             raise Unsupported("a stream brings its own targets and persons: leave y and groups out")
         self.__stream = X if is_stream(X) else None
         self.__X = X if is_stream(X) else containers.two_dimensional(X)
+        self.__is_sparse = containers.is_sparse(self.__X)
         self.__y = np.empty(0) if is_stream(X) else containers.one_dimensional(y)
         self.__target_kinds = list(X.target_kinds) if is_stream(X) else containers.target_kinds(y)
         self.__groups = groups
@@ -111,7 +112,7 @@ class PrivateData:
         """Return the same records with the zeros of a sparse table stored: the container changes, no value does."""
         admission.check_containers(self.__X, self.__groups, self.scaling)
         made = copy(self)
-        made.__X = within_memory(lambda: admission.canonical(self.__X).toarray())
+        made.__is_sparse = False  # what is stored is decided here, and done once it is charged for
         return made
 
     def public_n(self, neighbors: Neighbors) -> int | None:
@@ -155,7 +156,7 @@ class PrivateData:
             target_bound=self.__target_bound(loss),
             ranges=self.scaling.ranges,
             target_range=self.__scaled_target_range(loss),
-            sparse=containers.is_sparse(self.__X),
+            sparse=self.__is_sparse,
             grouped=self.unit == "person",
         )
 
@@ -228,8 +229,9 @@ class PrivateData:
 
     def __admitted(self, loss: Loss, reservation: Reservation | None, opened: OpenedPlan) -> Engine:
         if self.__stream is None:
-            targets = self.__targets(loss)
-            records = admission.admit(self.__X, targets, self.scaling, self.__groups, storage=self.__storage)
+            filled = containers.is_sparse(self.__X) and not self.__is_sparse
+            X = admission.canonical(self.__X).toarray() if filled else self.__X
+            records = admission.admit(X, self.__targets(loss), self.scaling, self.__groups, storage=self.__storage)
             self.recognize(reservation)
             return engine_of(records)
         self.__X = self.__stream = opened.settled(self.__stream)
@@ -273,8 +275,7 @@ class PrivateData:
             self.__check_reading(priced.plan)
             if self.__stream is not None and self.__stream.elsewhere is not None:
                 self.__stream.elsewhere.check(priced.plan, loss)
-            pure, sparse = priced.budget.is_pure, containers.is_sparse(self.__X)
-            check_planned(priced.plan, loss, pure=pure, sparse=sparse)
+            check_planned(priced.plan, loss, pure=priced.budget.is_pure, sparse=self.__is_sparse)
 
     def __check_reading(self, plan: Plan) -> None:
         """Refuse a plan that does not pay for what reading the stream releases."""
@@ -356,7 +357,7 @@ class PrivateData:
         return self.__kept_on_disk() if self.__storage.on_disk else {}
 
     def __may_tell(self, neighbors: Neighbors) -> bool:
-        return self.unit == "record" and neighbors.n_is_public and not containers.is_sparse(self.__X)
+        return self.unit == "record" and neighbors.n_is_public and not self.__is_sparse
 
     def __kept_on_disk(self) -> dict[str, Any]:
         parts = -(-int(self.__X.shape[0]) // rows_per_part(self.n_columns + self.scaling.intercept))
@@ -373,7 +374,7 @@ class PrivateData:
 
     def __check_storage(self, neighbors: Neighbors) -> None:
         """Refuse a folder for scratch files that is no use; where the number of rows is private, whatever it is."""
-        if containers.is_sparse(self.__X) or (self.__stream is not None and self.__stream.elsewhere is not None):
+        if self.__is_sparse or (self.__stream is not None and self.__stream.elsewhere is not None):
             return
         folder = current_limits().folder
         if self.unit == "person" or not neighbors.n_is_public:
@@ -385,13 +386,8 @@ class PrivateData:
     def facts(self, priced: PricedPlan) -> dict[str, Any]:
         """Return the unit and the declared facts, and of which columns something is or will be estimated."""
         asked = {release.query for release in priced.plan.releases}
-        found = {
-            "unit": self.unit,
-            **self.bounds.to_dict(),
-            "n": self.public_n(priced.budget.neighbors),
-            **self.declared,
-            **self.__kept(priced.budget.neighbors),
-        }
+        found = {"unit": self.unit, **self.bounds.to_dict(), "n": self.public_n(priced.budget.neighbors)}
+        found |= {**self.declared, **self.__kept(priced.budget.neighbors)}
         if self.__stream is not None and self.__stream.estimates is not None and QUERY in asked:
             found[ESTIMATED_RANGES] = list(self.__stream.estimates.names)
         if self.__checked is not None:

@@ -10,6 +10,7 @@ from html import escape
 
 from discreet.accounting.cell_counts import ESTIMATED_RANGES
 from discreet.accounting.certificate import Certificate
+from discreet.report.guarantee_section import one_of
 from discreet.report.html import number, paragraphs, table
 
 _SAID = (
@@ -31,25 +32,48 @@ class Hazard:
 
 def hazards(certificate: Certificate) -> Iterator[Hazard]:
     """Yield the hazards, with the answers that this certificate supports."""
-    one = "row" if certificate.unit == "record" else "person"
+    yield from _of_the_claim(certificate)
+    yield from _of_the_records(certificate)
+    yield from _of_the_program(certificate)
+    yield from _of_the_world()
+
+
+def _of_the_claim(certificate: Certificate) -> Iterator[Hazard]:
+    one, weak = one_of(certificate), certificate.weaknesses
     yield Hazard(
         "A number without a unit",
         "answered",
         f"epsilon is per {one}, under the relation {certificate.neighbors}",
         "certificate: unit, neighbors",
     )
-    weak = certificate.weaknesses
     yield Hazard(
         "An epsilon or delta that promises little",
         "not answered" if weak else "answered",
         "; ".join(weak) or f"epsilon = {number(certificate.epsilon)}, delta = {number(certificate.delta)}",
         "certificate: epsilon, delta",
     )
-    several = "all rows of a person count as one" if one == "person" else "each row is protected by itself"
+    kept = certificate.ledger is not None
+    yield Hazard(
+        "A budget that is spent again and again",
+        "answered" if kept else "not answered",
+        "charged to a ledger with a cap before a row was read" if kept else "this fit was charged to no ledger",
+        "discreet budget show",
+    )
+    yield Hazard(
+        "Settings that were tuned on the data",
+        "in part",
+        "unset parameters follow from declared facts; trials outside this fit are not counted",
+        "certificate: solver; section: What is not promised",
+    )
+
+
+def _of_the_records(certificate: Certificate) -> Iterator[Hazard]:
+    whole = one_of(certificate) == "person"
+    alone = "each row is protected by itself; with several rows per person the promise weakens with their number"
     yield Hazard(
         "Several rows of one person",
-        "answered" if one == "person" else "in part",
-        f"{several}; with several rows per person the promise weakens with their number" if one == "row" else several,
+        "answered" if whole else "in part",
+        "all rows of a person count as one" if whole else alone,
         "schema: person",
     )
     yield Hazard(
@@ -65,20 +89,10 @@ def hazards(certificate: Certificate) -> Iterator[Hazard]:
         "declared by the owner" + (", or estimated with noise from this budget" if estimated else ""),
         "section: Taken as public",
     )
-    kept = certificate.ledger is not None
-    yield Hazard(
-        "A budget that is spent again and again",
-        "answered" if kept else "not answered",
-        "charged to a ledger with a cap before a row was read" if kept else "this fit was charged to no ledger",
-        "discreet budget show",
-    )
-    yield Hazard(
-        "Settings that were tuned on the data",
-        "in part",
-        "unset parameters follow from declared facts; trials outside this fit are not counted",
-        "certificate: solver; section: What is not promised",
-    )
-    exact = certificate.arithmetic == "exact lattice"
+
+
+def _of_the_program(certificate: Certificate) -> Iterator[Hazard]:
+    exact, private = certificate.arithmetic == "exact lattice", certificate.is_private
     yield Hazard(
         "Rounding that gives records away",
         "answered" if exact else "in part",
@@ -87,13 +101,14 @@ def hazards(certificate: Certificate) -> Iterator[Hazard]:
     )
     yield Hazard(
         "Random numbers that can be guessed",
-        "answered" if certificate.is_private else "not answered",
-        "keys of the operating system, new for each answer"
-        if certificate.is_private
-        else "; ".join(certificate.reasons),
+        "answered" if private else "not answered",
+        "keys of the operating system, new for each answer" if private else "; ".join(certificate.reasons),
         "certificate: entropy",
     )
     yield Hazard("Time and memory of the fit", "not answered", "both may depend on records: hide them", "threat model")
+
+
+def _of_the_world() -> Iterator[Hazard]:
     yield Hazard(
         "Errors that hit some groups harder",
         "in part",
