@@ -12,7 +12,6 @@ from discreet.cli.errors import Refused
 from discreet.cli.options import AllowLargeDelta, AsJson, Delta, Relation, check_claim, echo_json
 
 if TYPE_CHECKING:
-    from discreet.cli.console import Console
     from discreet.models.forecast.forecast_result import Forecast
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -93,12 +92,11 @@ def forecast(
     if (features is None) == (schema is None):
         raise Refused("give --features, the number of columns, or --schema, which declares them")
     _refuse_nonsense(rows, 1 if features is None else features, epsilon, delta, classes, seeds, plot)
+    _refuse_mixture(effects, plot, ceiling, standard_error, mean)
     if neighbors is Neighbors.ADD_REMOVE and delta is None:
         raise Refused("under add_remove the number of rows is private: give --delta, such as 1e-6")
-    from discreet.cli.console import Console
-
-    settings: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver}
-    settings["allow_large_delta"] = allow_large_delta
+    budget = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}
+    settings: dict[str, Any] = {**budget, "solver": solver, "allow_large_delta": allow_large_delta}
     if schema is not None:
         if task is not Task.CLASSIFICATION or classes != 2:
             raise Refused("--schema declares the target: leave out --task and --classes")
@@ -106,18 +104,22 @@ def forecast(
     else:
         model, shape = _model(task, classes, settings), {"p": features}
     if effects:
-        if plot is not None or ceiling is not None:
-            raise Refused("--effects forecasts standard errors: leave out --plot and --ceiling")
         return _effects(model, rows, shape["p"], standard_error, mean, as_json=as_json)
-    if standard_error is not None or mean is not None:
-        raise Refused("--standard-error and --mean say something of standard errors: give --effects, too")
     found = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:
         _picture(found, plot)
     if as_json:
-        echo_json(found.to_dict())
-    else:
-        _print(found, plot, Console(highlight=False, markup=False))
+        return echo_json(found.to_dict())
+    _print(found, plot)
+
+
+def _refuse_mixture(
+    effects: bool, plot: Path | None, ceiling: float | None, standard_error: float | None, mean: float | None
+) -> None:
+    if effects and (plot is not None or ceiling is not None):
+        raise Refused("--effects forecasts standard errors: leave out --plot and --ceiling")
+    if not effects and (standard_error is not None or mean is not None):
+        raise Refused("--standard-error and --mean say something of standard errors: give --effects, too")
 
 
 def _refuse_nonsense(
@@ -186,9 +188,12 @@ def _effects(
         Console(highlight=False, markup=False).print(str(found))
 
 
-def _print(found: "Forecast", plot: Path | None, console: "Console") -> None:
+def _print(found: "Forecast", plot: Path | None) -> None:
     from rich.table import Table
 
+    from discreet.cli.console import Console
+
+    console = Console(highlight=False, markup=False)
     console.print(found.answer, style="bold")
     titles = {"epsilon": f"Other budgets, at {found.asked.n:,} rows", "rows": "Other tables, at this epsilon"}
     for over, title in titles.items():

@@ -17,6 +17,10 @@ from discreet.solvers.registry import SOLVERS, filled, solver_named
 ESTIMATE_FIRST = "estimating the mean and covariance first improves accuracy"
 INFERENCES = ("sandwich", "bootstrap")
 """What ``inference=`` takes."""
+START_ROW = 0.8
+"""Where inference starts, rows are shrunk to this many deviations per column: wide ones bring noise to a start that is
+refined by unshrunk rows anyway (standard errors over plain ones 3.84 -> 3.30, 2.30 -> 1.99 and 1.51 -> 1.40 for three
+linear designs, 80 tables each, at equal coverage)."""
 FEW_ROWS = 10
 """Below this many rows per column an L1 penalty is taken to mean that few columns matter."""
 FILLED = 1 << 25
@@ -70,11 +74,15 @@ def inferring(
     from discreet.solvers.refined import Refined  # here: a fit imports no solver but its own
     from discreet.solvers.sandwich import Sandwich
     from discreet.solvers.standardized import Standardized
+    from discreet.solvers.whitened import LENGTHS, Whitened
 
     if inference not in INFERENCES:
         raise Unsupported(f"inference must be one of {', '.join(INFERENCES)}, or None")
     if isinstance(solver, Refined | Standardized):  # one refinement is enough; inference estimates scales itself
         solver = solver.solver
+    if isinstance(solver, Whitened) and solver.relative_row_norm is not None:
+        narrow = min(solver.relative_row_norm, START_ROW)
+        solver = replace(solver, relative_row_norm=narrow, lengths=min(solver.lengths, LENGTHS))
     return Sandwich(solver, cov_type).filled(domain, loss, penalty, budget)
 
 

@@ -81,8 +81,8 @@ class EffectsForecast:
     --------
     >>> from discreet import DPLogisticRegression
     >>> found = DPLogisticRegression(1.0, bounds=1.0).forecast_effects(20_000, 10, standard_error=0.02)
-    >>> round(found.asked.inflation, 1), found.rows_needed > 10_000
-    (1.6, True)
+    >>> 1 < found.asked.inflation < 2, found.rows_needed > 10_000
+    (True, True)
     """
 
     model: str
