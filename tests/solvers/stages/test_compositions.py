@@ -134,15 +134,22 @@ def test_a_one_shot_solver_on_standardized_rows_costs_the_budget(inner, relation
     assert (solution.noise > 0).all()
 
 
-def test_the_plan_covers_what_is_minimized_on_recoded_rows():
-    """The price is fixed before rows are recoded: a weaker penalty or a wider clip than planned is refused."""
-    planned, domain = Standardized(ONE_SHOT["objective"]), problem(Logistic()).domain(Budget(1.0).neighbors, Logistic())
-    plan = planned.plan(domain, Logistic(), NoPenalty())
-    for other in ({"regularization": 0.1}, {"clip": 0.25}):
-        solver = Standardized(replace(ONE_SHOT["objective"], **other))
-        curator = problem(Logistic()).open(price_plan(plan, Budget(1.0, 1e-6)), Logistic())
-        with pytest.raises(PlanViolation, match="priced for another"):
-            solver.solve(curator, NoPenalty())
+@pytest.mark.parametrize(
+    ("loss", "other"),
+    [(Logistic(), {"regularization": 0.1}), (Logistic(), {"clip": 0.25}), (Squared(), {"regularization": 0.1})],
+    ids=["logistic-penalty", "logistic-clip", "squared-penalty"],
+)
+def test_the_plan_covers_what_is_minimized_on_recoded_rows(loss, other):
+    """The price is fixed before rows are recoded: a weaker penalty or another clip than planned is refused.
+
+    Losses other than the logistic one are held to the curvature alone.
+    """
+    planned, domain = Standardized(ONE_SHOT["objective"]), problem(loss).domain(Budget(1.0).neighbors, loss)
+    plan = planned.plan(domain, loss, NoPenalty())
+    solver = Standardized(replace(ONE_SHOT["objective"], **other))
+    curator = problem(loss).open(price_plan(plan, Budget(1.0, 1e-6)), loss)
+    with pytest.raises(PlanViolation, match="priced for another"):
+        solver.solve(curator, NoPenalty())
 
 
 # --------------------------------------------------------------------------------------------------- replay
