@@ -237,6 +237,21 @@ MUTANTS = (
         "assert spread <= epsilon * (1 + 1e-9)",
     ),
     Mutant(
+        "errors of candidates for add_remove",
+        "A choice by numbers of errors under replace_one takes an exchange for one error more or less.",
+        (
+            Edit(
+                "curator/queries/candidates.py",
+                "unit_for(session.multiplier(release), session.factor, loss_bound",
+                'unit_for(session.multiplier(release), session.factor if score == "loss" else 1, loss_bound',
+            ),
+        ),
+        (
+            "tests/solvers/perturbation/test_zero_one.py::test_the_worst_record_reaches_the_claim_and_not_more[replace_one]",
+        ),
+        "assert np.abs(found).max() <= EPSILON * (1 + 1e-9)",
+    ),
+    Mutant(
         "curvature beyond its limit",
         "A record's Hessian counts with all of its curvature, however long its row is.",
         (

@@ -170,19 +170,26 @@ class Curator:
         return self._ask(greedy.select_coordinate, w, **words)
 
     def select_candidate(
-        self, points: Floats, *, loss_bound: float, offsets: Any = None, rho: float | None = None
+        self,
+        points: Floats,
+        *,
+        loss_bound: float,
+        offsets: Any = None,
+        rho: float | None = None,
+        score: str = "loss",
     ) -> int:
         """Return the index of the point with (nearly) the least sum of losses, each clipped to [0, loss_bound].
 
         ``offsets`` are public numbers added to the sums, such as n times the penalty at each point. Under an adaptive
-        plan ``rho`` is what the answer may cost.
+        plan ``rho`` is what the answer may cost. ``score="zero_one"`` counts wrong classes in place of losses.
 
         Privacy
         -------
         An exact choice on integer scores whose differences a record moves within a range. Proof:
         ``queries.candidates.select_candidate``.
         """
-        return self._ask(candidates.select_candidate, points, loss_bound=loss_bound, offsets=offsets, rho=rho)
+        words = {"loss_bound": loss_bound, "offsets": offsets, "rho": rho, "score": score}
+        return self._ask(candidates.select_candidate, points, **words)
 
     def noisy_score(self, w: Floats, *, error: float = 1.0) -> float:
         """Return how well ``w`` predicts: the SUM over records of 1/2 - bad, plus noise; bad is 1 for a wrong class.

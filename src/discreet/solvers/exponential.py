@@ -4,6 +4,7 @@ Sources: McSherry & Talwar 2007; Bassily, Smith & Thakurta 2014; Gopi, Lee & Liu
 Fienberg & Smola 2015 (posterior sampling).
 
     candidates:   index i with probability proportional to exp(-k sum_j min(l_j(w_i), bound))
+    0/1 loss:     index i with probability proportional to exp(-k number of errors of w_i)
     a ball:       w with density proportional to exp(-k sum_j l_j(w))                           one coefficient
     regularized:  w with density proportional to exp(-k (sum_j l_j(w) + (lambda/2) ||w||^2))    any number
 
@@ -51,6 +52,9 @@ class ExponentialMechanism:
         Coefficients to choose among, in training coordinates, one row each: chosen exactly, on the lattice.
     loss_bound : float or None, default=None
         For candidates: a record's loss is clipped to [0, loss_bound]. None: the largest that the declared bounds allow.
+    score : {"loss", "zero_one"}, default="loss"
+        For candidates: what they are compared by, the losses and the penalty, or the number of records whose class they
+        predict wrongly, without the penalty.
     regularization : float or None, default=None
         mu of (mu/2) ||w||^2, added to the penalty's own: makes the draw Gaussian DP. None: the estimator's defaults
         choose it; used by itself, nothing is added.
@@ -75,6 +79,7 @@ class ExponentialMechanism:
 
     candidates: ArrayLike | None = None
     loss_bound: float | None = None
+    score: str = "loss"
     regularization: float | None = None
     radius: float | None = None
     row_norm: float | None = None
@@ -88,6 +93,10 @@ class ExponentialMechanism:
         check_positive(self, "loss_bound", "regularization", "radius", "row_norm", "total_variation", open_too=True)
         if self.sampler not in ("auto", "interval", "gaussian", "rejection", "chain"):
             raise Unsupported("sampler must be auto, interval, gaussian, rejection or chain")
+        if self.score not in ("loss", "zero_one"):
+            raise Unsupported("score must be loss or zero_one")
+        if self.score == "zero_one" and (self.candidates is None or self.loss_bound is not None):
+            raise Unsupported("score='zero_one' counts errors of candidates=..., and takes no loss_bound")
 
     @classmethod
     def for_diameter(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:
@@ -120,7 +129,9 @@ class ExponentialMechanism:
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List one draw; a chain's plan also states its total variation."""
         require_proof(loss, domain)
-        count = count_release(domain)
+        if self.score == "zero_one" and loss.task != "classification":
+            raise Unsupported("score='zero_one' counts wrong classes: use score='loss' for numbers")
+        count = () if self.score == "zero_one" else count_release(domain)  # errors are a sum: no n is needed
         if self.candidates is not None:
             return Plan(
                 (Release("select_candidate", 1, clip=self._loss_bound(domain, loss), mechanism="exponential"), *count)
@@ -148,15 +159,10 @@ class ExponentialMechanism:
         lambda)-strongly convex, so no coefficient spreads more than a Gaussian of variance 1 / (k lambda), k = lambda /
         (z a G)^2 (Brascamp & Lieb 1976; Caffarelli 2000). No trace without regularization, nor for candidates.
         """
-        domain, loss, n = curator.domain, curator.loss, public_count(curator)
         if self.candidates is not None:
-            points, bound = self._points(domain), self._loss_bound(domain, loss)
-            offsets = [n * penalty.value(point) for point in points]
-            for _ in progress(range(1)):
-                # i with probability proportional to exp(-k [ sum_j min(l_j(w_i), bound) + n psi(w_i) ])
-                chosen = curator.select_candidate(points, loss_bound=bound, offsets=offsets)
-            return Solution(points[chosen])
-        problem = self._problem(penalty, n)
+            return self._choose(curator, penalty, progress)
+        domain, loss = curator.domain, curator.loss
+        problem = self._problem(penalty, public_count(curator))
         for _ in progress(range(1)):
             # w with density proportional to exp(-k (sum_j l_j(w) + (lambda/2) ||w||^2)), within the ball
             w = curator.sample_minimizer(problem, sampler=self.sampler_for(domain, loss, problem))
@@ -166,6 +172,17 @@ class ExponentialMechanism:
         return Solution(
             w, point_trace(curator, "sample_minimizer", domain.neighbors.sum_factor * slope / problem.total)
         )
+
+    def _choose(self, curator: "Curator", penalty: Penalty, progress: Progress) -> Solution:
+        points, bound = self._points(curator.domain), self._loss_bound(curator.domain, curator.loss)
+        offsets = None
+        if self.score == "loss":
+            n = public_count(curator)
+            offsets = [n * penalty.value(point) for point in points]
+        for _ in progress(range(1)):
+            # i with probability proportional to exp(-k [ sum_j min(l_j(w_i), bound) + n psi(w_i) ]), or exp(-k errors)
+            chosen = curator.select_candidate(points, loss_bound=bound, offsets=offsets, score=self.score)
+        return Solution(points[chosen])
 
     def _points(self, domain: Domain) -> Floats:
         points = np.array(self.candidates, dtype=np.float64)
@@ -178,6 +195,8 @@ class ExponentialMechanism:
     def _loss_bound(self, domain: Domain, loss: Loss) -> float:
         """The largest loss at any candidate: at margins of either sign, for a target at the end of its range."""
         points = self._points(domain)
+        if self.score == "zero_one":
+            return 1.0
         reach = domain.row_norm * max(float(np.linalg.norm(point)) for point in points)
         margins = np.full(domain.n_outputs, reach)
         margins[::2] *= -1

@@ -14,10 +14,10 @@ from discreet.curator.engines import engine_for
 from discreet.curator.engines.base import ExactSum
 from discreet.curator.engines.parts import PartedEngine
 from discreet.curator.lattice.lattice import place_weights
-from discreet.curator.queries.candidates import ValueQuery
 from discreet.curator.queries.coordinates import CoordinateQuery, ShareQuery
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.queries.moments import MomentQuery, SquareQuery, TargetQuery
+from discreet.curator.queries.values import ValueQuery
 from discreet.curator.records import admission, storage
 from discreet.errors import Unsupported
 from discreet.losses import Logistic, Softmax

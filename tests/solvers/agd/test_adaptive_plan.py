@@ -19,8 +19,8 @@ from discreet.accounting.events import ZCDP
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
-from discreet.curator.queries.candidates import ValueQuery
 from discreet.curator.queries.gradients import GradientQuery
+from discreet.curator.queries.values import ValueQuery
 from discreet.errors import AccountingError, BudgetExceeded, PlanViolation, Unsupported
 from discreet.losses import Logistic
 from discreet.testing import seeded

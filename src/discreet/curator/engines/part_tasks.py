@@ -165,10 +165,10 @@ def check_recoding() -> None:
 def check_question(question: ExactSum, *, recodes: bool) -> None:
     """Raise ``StaleKernels`` unless the kernels of a question give their known answers here: once per process."""
     from discreet.curator.known_answers import coordinates, gradients
-    from discreet.curator.queries.candidates import ValueQuery
     from discreet.curator.queries.coordinates import CoordinateQuery
     from discreet.curator.queries.gradients import GradientQuery
     from discreet.curator.queries.moments import MomentQuery, SquareQuery
+    from discreet.curator.queries.values import ValueQuery
 
     if recodes or isinstance(question, MomentQuery):
         check_recoding()

@@ -15,8 +15,8 @@ from discreet.losses.base import Loss, Valued, derivatives, least, values
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
-    from discreet.curator.queries.candidates import ValueQuery
     from discreet.curator.queries.gradients import GradientQuery
+    from discreet.curator.queries.values import ValueQuery
 
 _BOUND = 1 << 34
 _SCALE = 2.0**21
@@ -52,7 +52,7 @@ def check_change_kernels(loss: Loss, *, sparse: bool) -> None:
 @once_for_classes
 def check_value_kernels(loss: Valued, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless sums of clipped losses agree with plain Python."""
-    from discreet.curator.queries.candidates import ValueQuery
+    from discreet.curator.queries.values import ValueQuery
 
     query = ValueQuery(_two_points(loss), loss, 1 << 20, 2.0**20)
     found = query.over(engine_for(known_records(sparse), threads=1)).tolist()

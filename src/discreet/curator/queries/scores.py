@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.curator.known_answers.gradients import check_value_kernels
 from discreet.curator.lattice.lattice import place_weights
-from discreet.curator.queries.candidates import ValueQuery
+from discreet.curator.queries.values import ValueQuery
 from discreet.errors import PlanViolation
 from discreet.losses.base import Loss, least, nothing, value, values
 from discreet.losses.sigmoid import exp

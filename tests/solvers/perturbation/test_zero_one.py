@@ -1,0 +1,173 @@
+"""The exponential mechanism over candidates by their numbers of errors: what is counted, its law, its neighbors."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet import Bounds, Budget, DPLinearSVC, DPLogisticRegression, DPRidge
+from discreet.accounting import Release
+from discreet.curator import session
+from discreet.errors import PlanViolation, Unsupported
+from discreet.losses import Logistic, Softmax, Squared
+from discreet.solvers import ExponentialMechanism
+from discreet.testing import neighbor_pairs, seeded
+from tests.replaying import window
+from tests.solvers.perturbation.cases import RELATIONS, bounds_of, candidates_of, fit_of, opened, stream, table
+
+CHANCE = 1e-7
+EPSILON = 0.5
+LINE = np.array([[1.0], [-1.0]])  # on records with x = 1 the first predicts class 1, the second class -1
+
+
+def chosen(X, y, relation="zero_out", points=LINE, times=1, loss=None):
+    """The choices among these points with a pure budget for each, and what they were drawn from."""
+    release = Release("select_candidate", times, clip=1.0, mechanism="exponential")
+    bounds = Bounds(1.0, classes=(0, 1, 2) if loss else (-1, 1))
+    curator = opened(X, y, loss or Logistic(), [release], Budget(times * EPSILON, 0.0, relation), bounds=bounds)
+    with stream(4), window() as seen:
+        curator._session.entropy = session.current_entropy()
+        picks = [curator.select_candidate(points, loss_bound=1.0, score="zero_one") for _ in range(times)]
+    return np.array(picks), seen[0]
+
+
+def errors(measurement):
+    return -measurement.exact / measurement.unit.bound
+
+
+def log_law(measurement):
+    scores = np.ldexp((measurement.exact - measurement.exact.max()).astype(float), -measurement.unit.m)
+    return scores - np.log(np.exp(scores).sum())
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+def test_a_score_is_the_number_of_errors(engine, outputs):
+    from scipy import sparse
+
+    rng = np.random.default_rng(3)
+    X = np.rint(rng.uniform(-1, 1, (40, 2)) * 2**14) / 2**14
+    y = rng.integers(0, 3, 40).astype(float) if outputs == 3 else rng.choice([-1.0, 1.0], 40)
+    points = np.rint(rng.normal(size=(5, 2, outputs) if outputs == 3 else (5, 2)) * 2**10) / 2**10
+    points[0] = 0.0  # margins of 0, for which predict() says the first class
+    margins = np.einsum("np,cp...->cn...", X, points)
+    predicted = margins.argmax(axis=2) if outputs == 3 else np.where(margins > 0, 1.0, -1.0)
+    by_hand = np.sum(predicted != y, axis=1)
+    X, y = np.vstack([X, [[math.nan, 0.0], [0.5, 0.5]]]), np.append(y, [1.0, 7.0])  # null records are no errors
+    X = sparse.csr_array(X) if engine == "sparse" else X
+    _, seen = chosen(X, y, points=points, loss=Softmax(3) if outputs == 3 else None)
+    assert errors(seen).tolist() == by_hand.tolist()
+
+
+def test_a_person_counts_once():
+    """A person's rows share one vote, in whole lattice steps: 1/3 is rounded down."""
+    release = Release("select_candidate", 1, clip=1.0, mechanism="exponential")
+    curator = opened(np.ones((3, 1)), -np.ones(3), Logistic(), [release], Budget(1.0, 0.0), groups=np.zeros(3))
+    with seeded(0), window() as seen:
+        curator.select_candidate(LINE, loss_bound=1.0, score="zero_one")
+    assert errors(seen[0])[0] == pytest.approx(1.0, abs=1e-6)
+    assert errors(seen[0])[0] <= 1.0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("relation", "factor"), [("zero_out", 1), ("replace_one", 2)])
+def test_frequencies_are_exp_of_minus_the_errors(relation, factor):
+    """Three of five records are wrong by the first candidate, two by the second."""
+    y = np.array([-1.0, -1.0, -1.0, 1.0, 1.0])
+    points = np.array([[1.0], [1.0], [-1.0]])
+    picks, _ = chosen(np.ones((5, 1)), y, relation, points, times=3000)
+    counts = np.bincount(picks, minlength=3)
+
+    def p_value(k):
+        law = np.exp(-k * np.array([3, 3, 2]))
+        return stats.chisquare(counts, counts.sum() * law / law.sum()).pvalue
+
+    assert p_value(EPSILON / factor) > CHANCE
+    assert p_value(2 * EPSILON / factor) < CHANCE
+    assert p_value(-EPSILON / factor) < CHANCE
+
+
+def ratios(relation, here, there):
+    laws = [log_law(chosen(np.ones((len(y), 1)), np.array(y), relation)[1]) for y in (here, there)]
+    return laws[0] - laws[1]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_worst_record_reaches_the_claim_and_not_more(relation):
+    """One record, right by one candidate and wrong by the other: exchanged, nulled (no such class), or left out."""
+    others = [1.0, 1.0, -1.0]
+    neighbor = {"replace_one": [*others, -1.0], "zero_out": [*others, 7.0], "add_remove": others}[relation]
+    found = ratios(relation, [*others, 1.0], neighbor)
+    assert np.abs(found).max() <= EPSILON * (1 + 1e-9)
+    assert found.max() - found.min() <= EPSILON * (1 + 1e-9)
+    assert found.max() - found.min() == pytest.approx(EPSILON, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["logistic", "svc", "softmax"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_likelihood_ratios_of_neighbors_are_within_the_claim(relation, name):
+    """Through the estimator, on hostile neighbors: the choice is all that is released, the count is not needed."""
+    fit = fit_of(name, candidates_of(name, score="zero_one"), relation, 0.0, EPSILON)
+    largest = 0.0
+    for pair in list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))[::6]:
+        laws = []
+        for data in (pair.data, pair.neighbor):
+            with seeded(0), window() as seen:
+                fit(*data)
+            assert [measurement.query for measurement in seen] == ["select_candidate"]
+            laws.append(log_law(seen[0]))
+        found = laws[0] - laws[1]
+        assert found.max() - found.min() <= EPSILON * (1 + 1e-9), pair.name
+        largest = max(largest, found.max() - found.min())
+    assert largest > 0.3 * EPSILON
+
+
+def test_the_fewest_errors_win_over_the_least_loss():
+    """One record far on the wrong side has a large loss and is one error; a penalty is no error either."""
+    X, y = np.array([[1.0], [0.1], [0.1], [0.1]]), np.array([0, 1, 1, 1])
+    settings = {"bounds": Bounds(1.0, classes=(0, 1)), "fit_intercept": False, "alpha": 10.0}
+    candidates = [[-1.0], [30.0]]
+    picks = [
+        DPLogisticRegression(
+            math.inf, 0.0, solver=ExponentialMechanism(candidates=candidates, score=score), **settings
+        ).fit(X, y).coef_[0, 0]
+        for score in ("loss", "zero_one")
+    ]  # fmt: skip
+    assert picks == [-1.0, 30.0]
+
+
+@pytest.mark.parametrize("beta", [0.05, 0.5])
+def test_few_more_errors_than_the_best(beta):
+    """More than a ln(|C| / beta) / epsilon errors above the best have probability beta at most: by the exact law."""
+    rng = np.random.default_rng(6)
+    X = rng.uniform(-1, 1, (200, 2))
+    y = np.where(X[:, 0] + rng.normal(0, 0.3, 200) > 0, 1.0, -1.0)
+    for factor, relation in ((1, "zero_out"), (2, "replace_one")):
+        _, seen = chosen(X, y, relation, rng.normal(size=(50, 2)))
+        excess = errors(seen) - errors(seen).min()
+        above = excess >= factor * math.log(50 / beta) / EPSILON * (1 + 1e-9)
+        assert above.any()
+        assert np.exp(log_law(seen))[above].sum() <= beta
+
+
+def test_what_has_no_errors_is_refused():
+    with pytest.raises(Unsupported, match=r"candidates=\.\.\."):
+        ExponentialMechanism(score="zero_one")
+    with pytest.raises(Unsupported, match="no loss_bound"):
+        ExponentialMechanism(candidates=[[1.0]], score="zero_one", loss_bound=2.0)
+    with pytest.raises(Unsupported, match="loss or zero_one"):
+        ExponentialMechanism(candidates=[[1.0]], score="hinge")
+    solver = ExponentialMechanism(candidates=[[1.0]], score="zero_one")
+    with pytest.raises(Unsupported, match="score='loss' for numbers"):
+        DPRidge(bounds=1.0, target=(-1, 1), solver=solver, fit_intercept=False).fit(np.ones((3, 1)), np.ones(3))
+    release = Release("select_candidate", 1, clip=1.0, mechanism="exponential")
+    curator = opened(np.ones((3, 1)), np.zeros(3), Squared(), [release])
+    with pytest.raises(PlanViolation, match="classes"):
+        curator.select_candidate(LINE, loss_bound=1.0, score="zero_one")
+
+
+def test_a_machine_of_support_vectors_may_count_errors_too():
+    model = DPLinearSVC(math.inf, 0.0, bounds=Bounds(1.0, classes=("no", "yes")), fit_intercept=False,
+                        solver=ExponentialMechanism(candidates=LINE, score="zero_one"))  # fmt: skip
+    assert model.fit(np.ones((3, 1)), np.array(["no", "no", "yes"])).coef_[0, 0] == -1.0
