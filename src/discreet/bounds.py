@@ -208,6 +208,15 @@ class Typical:
 
 
 @dataclass(frozen=True)
+class Moments:
+    """Public means and standard deviations of the features in training coordinates, and a covariance where given."""
+
+    mean: Floats = field(repr=False)
+    scale: Floats = field(repr=False)
+    covariance: Floats | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
 class Domain:
     """What is public of the records in training coordinates. Solvers know nothing else of the data.
 
@@ -216,7 +225,8 @@ class Domain:
     where it is private (``add_remove`` without a declared n). ``ranges`` are the features' declared ranges, one row
     (low, high) each, and ``target_range`` a numeric target's, where these are known; ``sparse`` says how the records
     are stored and ``grouped`` whether a person may have several rows: facts of their containers. ``typical`` is what a
-    stage released of recoded records, ``start`` the public point that steps start from (``starting_point``).
+    stage released of recoded records, ``start`` the public point that steps start from (``starting_point``),
+    ``moments`` the features' public means and scales (``public_moments``).
     """
 
     feature_bounds: Floats = field(repr=False)
@@ -232,6 +242,7 @@ class Domain:
     grouped: bool = False
     typical: Typical | None = None
     start: Floats | None = field(default=None, repr=False)
+    moments: Moments | None = field(default=None, repr=False)
 
     @property
     def n_features(self) -> int:

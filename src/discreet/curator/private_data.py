@@ -12,7 +12,7 @@ import numpy as np
 from discreet.accounting.cell_counts import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, require_priced
-from discreet.bounds import Bounds, Domain
+from discreet.bounds import Bounds, Domain, Moments
 from discreet.budget import Neighbors
 from discreet.curator.claims import Claim, promise
 from discreet.curator.curator import Curator
@@ -284,11 +284,20 @@ class PrivateData:
             if {query for query, what in asked.items() if what is not None} - {r.query for r in plan.releases}:
                 raise PlanViolation("reading this stream is a release of its own: price PrivateData.with_reading(plan)")
 
-    def open(self, priced: PricedPlan, loss: Loss, *, label: str = "", start: Floats | None = None) -> Curator:
+    def open(
+        self,
+        priced: PricedPlan,
+        loss: Loss,
+        *,
+        label: str = "",
+        start: Floats | None = None,
+        moments: Moments | None = None,
+    ) -> Curator:
         """Read the records into a private integer copy behind a curator that answers a priced plan.
 
         What ``reserve`` charged for this plan is used up; without it the plan is charged now, under this ``label``.
-        ``start`` are public or released coefficients that solvers start from: they become part of the domain.
+        ``start`` are public or released coefficients that solvers start from, ``moments`` public moments of the
+        features: they become part of the domain.
         """
         self.check(priced, loss)
         charged = self.__charged(priced)
@@ -297,7 +306,7 @@ class PrivateData:
         made = charged or self.__charged(priced)
         if made is None:
             raise PlanViolation("this plan's charge was opened by another thread: reserve and open it in one")
-        reservation, domain = made[1], replace(self.domain(priced.budget.neighbors, loss), start=start)
+        reservation, domain = made[1], replace(self.domain(priced.budget.neighbors, loss), start=start, moments=moments)
         with settled(None if charged else reservation):
             opened = OpenedPlan(priced, domain.n)
             engine = within_memory(lambda: self.__admitted(loss, reservation, opened))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = (
     *("solver", "epsilon", "delta", "neighbors", "allow_large_delta", "fit_intercept", "start"),
-    *("ledger", "dataset"),
+    *("public_moments", "ledger", "dataset"),
 )
 _INFERENCE = ("inference", "cov_type")
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -19,6 +20,7 @@ from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
 from discreet.models.lifecycle import Certify, Priced
+from discreet.models.public_moments import listed, moments_of, refuse_unused
 from discreet.models.solver_choice import choose_solver, fills, inferring
 from discreet.models.starting_point import refuse_without_steps, starting_point
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
@@ -143,6 +145,7 @@ class FitSettings:
     neighbors: str
     fit_intercept: bool = True
     start: Any = None
+    public_moments: Any = None
     allow_large_delta: bool = False
     ledger: Any = None
     dataset: str | None = None
@@ -154,15 +157,13 @@ class FitSettings:
         relation = Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
         account = {"ledger": self.ledger, "dataset": self.dataset}
         data = PrivateData(X, y, self.bounds, groups=groups, fit_intercept=self.fit_intercept, **account)
-        domain = data.domain(relation, self.loss)
+        domain = self._domain(data, relation)
         if domain.row_norm == 0:
             raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
         budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
         if fills(self.solver, domain, self.loss, self.penalty, budget):
             data = data.filled()
-            domain = data.domain(relation, self.loss)
-        if self.start is not None:
-            domain = replace(domain, start=starting_point(self.start, data, self.loss))
+            domain = self._domain(data, relation)
         self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
         with remembered_prices():  # a solver may ask for the noise of its plan before it makes it
             chosen, reason = choose_solver(self.solver, domain, self.loss, self.penalty, budget)
@@ -171,7 +172,19 @@ class FitSettings:
             plan = data.with_reading(chosen.plan(domain, self.loss, self.penalty), pure=budget.is_pure)
             if self.start is not None:
                 refuse_without_steps(plan)
+            if domain.moments is not None:
+                refuse_unused(chosen)
             return Prepared(self, data, domain, chosen, reason, price_plan(plan, budget))
+
+    def _domain(self, data: PrivateData, relation: Neighbors) -> Domain:
+        """Return what is public of the records, with the starting point and the moments that were handed in."""
+        domain = data.domain(relation, self.loss)
+        if self.start is not None:
+            domain = replace(domain, start=starting_point(self.start, data, self.loss))
+        if self.public_moments is not None:
+            moments = moments_of(self.public_moments, data)  # without noise there is nothing that they save
+            domain = replace(domain, moments=moments if math.isfinite(self.epsilon) else None)
+        return domain
 
 
 @dataclass(frozen=True)
@@ -192,9 +205,10 @@ class Prepared:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The solver's public settings, and the point that it starts from where that was given."""
+        """The solver's public settings, with the starting point and the public moments where these were given."""
         given = {} if self.domain.start is None else {"start": self.domain.start.tolist()}
-        return {**self.solver.settings(), **given}
+        moments = {} if self.domain.moments is None else {"public_moments": listed(self.domain.moments)}
+        return {**self.solver.settings(), **given, **moments}
 
     @property
     def about(self) -> str:
@@ -222,7 +236,7 @@ def fit_model(
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
     def answer(_: Reservation | None) -> tuple[Any, Claim, Certify]:
-        curator = data.open(priced, fit.loss, start=ready.domain.start)
+        curator = data.open(priced, fit.loss, start=ready.domain.start, moments=ready.domain.moments)
         solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
         units = _units(data, fit)
         noise = solution.noise_in(units) if priced.budget.is_private else np.zeros_like(solution.coefficients)

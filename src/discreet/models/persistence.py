@@ -52,7 +52,7 @@ _ARRAYS = ("coef.npy", "intercept.npy")
 _NOISE = ("coef_noise.npy", "intercept_noise.npy")
 _NOISE_FIELDS = ("coef_noise_", "intercept_noise_")
 _EFFECTS = "effects.npy"
-_LATER = {"inference", "cov_type", "start"}
+_LATER = {"inference", "cov_type", "start", "public_moments"}
 """Parameters that models of earlier versions were saved without: they have their defaults."""
 _DRAWS = "draws.npy"
 _CONTENTS = (  # what an archive may hold next to its header

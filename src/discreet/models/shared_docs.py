@@ -32,6 +32,12 @@ PARAMETERS = {
         "The point that steps start from, (coefficients, intercept) in the user's own units: those of a public or\n"
         "released model, ``start=(model.coef_, model.intercept_)``. Not private, so free. None: zeros.",
     ),
+    "public_moments": (
+        "tuple or None",
+        "(means, covariance) or (means, standard deviations) of the features in the user's own units, from a public\n"
+        "sample, a codebook or a published table. Not private, so free: ``Whitened`` and ``Standardized`` estimate\n"
+        "none of these, and steps get their budget. None: estimated with privacy budget.",
+    ),
     "inference": (
         "str or None",
         '``"sandwich"``: reserve a part of the budget for standard errors, confidence intervals and p-values of a\n'

@@ -5,6 +5,8 @@
 
 Each record is then recoded by what was released: free, record by record. Coordinates in which all features look alike
 are what makes few, clipped, noisy steps travel far.
+
+Where a user hands in public moments (``Domain.moments``), these are the center and the scales, and nothing is released.
 """
 
 import math
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.accounting.plan import Release
-from discreet.bounds import Domain
+from discreet.bounds import Domain, Moments
 from discreet.curator import Recoding
 from discreet.losses.base import Loss
 from discreet.solvers.base import planned
@@ -32,6 +34,8 @@ LEAST_SCALE = 0.1
 """The smallest scale in units of the declared range: below, it is either ten times too wide or a rare category.
 
 Blowing up rare categories costs more than narrow features gain (census income at epsilon 1: gap .15 at 0.02)."""
+PUBLIC_FLOOR = 0.02
+"""What is added to the eigenvalues of a public second moment of standardized rows, in units of their mean."""
 LEAST_CONSTANT = 0.2
 """The constant's share of a unit row is at least this over sqrt(p), whatever the noise says."""
 TARGET_SHARE = 0.05
@@ -85,7 +89,9 @@ def declared_coordinates(domain: Domain) -> Recoding:
 
 
 def feature_releases(domain: Domain, *, mean: float, scale: float) -> tuple[Release, ...]:
-    """List the releases, in shares of mu^2: a mean where features can be centered, and squares."""
+    """List the releases, in shares of mu^2: a mean where features can be centered, and squares; none if public."""
+    if domain.moments is not None:
+        return ()
     clip = SQUARES * math.sqrt(domain.n_features)
     squares = Release("noisy_mean_squares", 1, relative_noise=shares_to_noise(scale), clip=clip)
     if not can_center(domain):
@@ -99,7 +105,9 @@ def can_center(domain: Domain) -> bool:
 
 
 def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_SCALE) -> Standardization:
-    """Estimate the center and the scales, by the releases of ``feature_releases``."""
+    """Estimate the center and the scales, by the releases of ``feature_releases``; take them where public."""
+    if curator.domain.moments is not None:
+        return public_features(curator.domain, curator.domain.moments, least_scale)
     start, squares = declared_coordinates(curator.domain), planned(curator, "noisy_mean_squares")
     columns = curator.domain.n_features
     center, clip, room = start.center, SQUARES * math.sqrt(columns), longer_in_l1(curator, columns)
@@ -116,6 +124,47 @@ def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_S
     upper = np.minimum(np.maximum(found, 0.0) + 2.0 * noise, 1.0) / kept
     scaled = Recoding(center, start.scale * np.sqrt(kept))
     return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0))
+
+
+def public_features(domain: Domain, moments: Moments, least_scale: float = LEAST_SCALE) -> Standardization:
+    """Return the center and the scales that public moments make, within the declared ranges.
+
+    Privacy: constants of the fit, which no record enters. Wrong ones cost accuracy alone: rows are shrunk and
+    contributions clipped in whichever coordinates these make.
+    """
+    start = declared_coordinates(domain)
+    center = start.center
+    if can_center(domain):
+        center = np.clip(moments.mean, start.center - start.scale, start.center + start.scale)
+    square = (np.square(moments.scale) + np.square(moments.mean - center)) / np.square(start.scale)
+    kept = np.clip(square, least_scale**2, 1.0)
+    length = float(np.minimum(square / kept, 1.0).sum())
+    return Standardization(Recoding(center, start.scale * np.sqrt(kept)), max(length, least_scale), np.ones(kept.size))
+
+
+def knows_covariance(domain: Domain, loss: Loss) -> bool:
+    """Say whether a public covariance is relied on: for classes, whose slopes are bounded.
+
+    Steps for numbers are as long as the curvature allows, and a wrong covariance would say that they may be longer: on
+    20 correlated columns a covariance of the wrong directions ended at R^2 -40. Their second moment stays private.
+    """
+    return domain.moments is not None and domain.moments.covariance is not None and loss.task == "classification"
+
+
+def public_second_moment(moments: Moments, recoding: Recoding, *, intercept: bool) -> Floats:
+    """Return the second moment of standardized rows by a public covariance.
+
+    Rows are shrunk to length 1, which bounds the trace of their second moment: a larger one is brought down to it.
+    A part of the mean eigenvalue is added to all, so that no direction that the public covariance lacks is blown up.
+    """
+    assert moments.covariance is not None
+    away = moments.mean - recoding.center
+    rows = (moments.covariance + np.outer(away, away)) / np.outer(recoding.scale, recoding.scale)
+    if intercept:
+        cross = recoding.constant * away / recoding.scale
+        rows = np.block([[rows, cross[:, None]], [cross[None, :], np.full((1, 1), recoding.constant**2)]])
+    rows = rows + PUBLIC_FLOOR * (np.trace(rows) / len(rows)) * np.eye(len(rows))
+    return np.asarray(rows / max(1.0, float(np.trace(rows))))
 
 
 def affine(recoding: Recoding, domain: Domain) -> tuple[Floats, Floats]:

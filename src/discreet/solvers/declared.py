@@ -11,7 +11,7 @@ Privacy
 Relation and sensitivity: nothing is released, or, for sparse or very wide records with an intercept, two
 ``noisy_mean`` (B, 2 B under ``replace_one``), proven at the curator. Mechanism: Gaussian noise (discrete Laplace for
 pure budgets). Event: two ``Gaussian`` with ``mean_share`` of mu^2; the inner solver's events with the rest. Conditions:
-those of ``stage``.
+those of ``stage``. Public moments, constants of the fit, take the place of declared ranges where they are given.
 """
 
 import math
@@ -23,10 +23,11 @@ import numpy as np
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain, Typical
 from discreet.curator import Recoding
+from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solution, check_positive
-from discreet.solvers.center_and_scale import declared_coordinates, noise_of, shares_to_noise
+from discreet.solvers.center_and_scale import declared_coordinates, noise_of, public_features, shares_to_noise
 from discreet.solvers.probability_calibration import unclipped
 from discreet.solvers.registry import register_part
 from discreet.solvers.stage import Estimate, Stage, check_shares
@@ -74,21 +75,33 @@ class Declared(Stage):
     unclip_intercept: bool = False
     measure: bool | None = None
     name: ClassVar[str] = "declared"
+    takes_public_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive(self, "constant")
         check_shares(self.mean_share, target=0.0)
 
+    def _check(self, domain: Domain, loss: Loss, penalty: Penalty) -> None:
+        super()._check(domain, loss, penalty)
+        if domain.moments is not None and is_wide(domain):
+            raise Unsupported(
+                "sparse or very wide records have scales that are too rare to rely on here: leave public_moments out, "
+                "or use solver=Standardized(...)"
+            )
+
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List noisy means where the length of rows is measured, with a constant to compare with; else nothing."""
         length = Release("noisy_mean", LOOKS, relative_noise=shares_to_noise(self.mean_share, LOOKS), clip=1.0)
         measured = is_wide(domain) if self.measure is None else self.measure
-        return (length,) if domain.intercept and measured else ()
+        return (length,) if domain.intercept and measured and domain.moments is None else ()
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Return the declared map; a numeric target is taken from the middle of its range."""
         domain, start, length = curator.domain, declared_coordinates(curator.domain), 1.0 / self.constant
         typical = declared_length(domain, start)
+        if domain.moments is not None:
+            known = public_features(domain, domain.moments)
+            start, typical = known.recoding, math.sqrt(known.square_length)
         if self.releases(domain, curator.loss):
             typical = self._measured_length(curator, start, typical, n)
         ends, norm = domain.target_range, math.hypot(1.0, length)

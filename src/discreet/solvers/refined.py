@@ -45,7 +45,7 @@ from discreet.solvers.base import (
     count_release,
     public_count,
 )
-from discreet.solvers.center_and_scale import affine, noise_of, shares_to_noise
+from discreet.solvers.center_and_scale import affine, knows_covariance, noise_of, shares_to_noise
 from discreet.solvers.registry import register_part
 from discreet.solvers.stage import COUNT_SHARE, Counted, Estimate, quadratic, release_weight
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace, RefinedTrace
@@ -110,6 +110,9 @@ class Refined:
             for release in inner.releases
             if release.query != "noisy_count"
         ]
+        if knows_covariance(domain, loss):  # of rows that are not shrunk it is estimated all the same
+            assert isinstance(self.solver, Whitened)
+            asked.append(Release("noisy_second_moment", 1, relative_noise=shares_to_noise(self.solver.moment_share)))
         scale = math.sqrt(sum(map(release_weight, asked)) / self.start_share)
         scaled = (replace(release, relative_noise=release.relative_noise * scale) for release in asked)
         noise = shares_to_noise(1.0 - self.start_share, self.n_steps)

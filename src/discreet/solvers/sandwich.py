@@ -90,6 +90,7 @@ class Sandwich:
     n_settling: int | None = None
     limits: Limits | None = None
     name: ClassVar[str] = "sandwich"
+    takes_public_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.cov_type not in COV_TYPES:

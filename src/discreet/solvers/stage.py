@@ -120,6 +120,7 @@ class Stage(ABC):
     solver: Solver
     name: ClassVar[str]
     asked: ClassVar[tuple[str, ...]] = ASKED
+    takes_public_moments: ClassVar[bool] = False
 
     @abstractmethod
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
@@ -149,7 +150,7 @@ class Stage(ABC):
         typical = Typical(1.0, 1.0, np.ones(p))
         facts = replace(
             domain, feature_bounds=np.ones(p), row_norm=1.0, intercept=False, ranges=None, target_range=None,
-            typical=typical,
+            typical=typical, moments=None,
         )  # fmt: skip
         same = Recoding(np.zeros(p - domain.intercept), np.ones(p - domain.intercept))
         return self.solver.plan(facts, loss, self._penalty(penalty, same, domain))

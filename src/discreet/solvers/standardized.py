@@ -11,7 +11,8 @@ Privacy
 Relation and sensitivity: ``noisy_mean`` (B, 2 B under ``replace_one``), ``noisy_mean_squares`` (B, sqrt(2) B), for
 numbers ``noisy_target_moments`` (B, 2 B), proven at the curator. Mechanism: Gaussian noise (discrete Laplace for pure
 budgets). Event: one ``Gaussian`` each, with ``mean_share``, ``scale_share`` and ``target_share`` of mu^2; the inner
-solver's events with the rest. Conditions: those of ``stage``.
+solver's events with the rest. Conditions: those of ``stage``. Public moments (``Domain.moments``) are constants, which
+no record enters: means and squares are not released then, and the inner solver's events have their shares.
 """
 
 from dataclasses import dataclass
@@ -73,6 +74,7 @@ class Standardized(Stage):
     least_scale: float = LEAST_SCALE
     name: ClassVar[str] = "standardized"
     asked: ClassVar[tuple[str, ...]] = (*ASKED, *ONE_SHOT)
+    takes_public_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive(self, "constant", "relative_row_norm", open_too=True)

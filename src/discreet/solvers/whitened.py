@@ -13,7 +13,9 @@ Privacy
 Relation and sensitivity: those of ``standardized``, and ``noisy_second_moment`` (B, sqrt(2) B under ``replace_one``),
 proven at the curator. Mechanism: Gaussian noise (discrete Laplace for pure budgets). Event: one ``Gaussian`` each, with
 their shares of mu^2; the inner solver's events with the rest; ``calibrate_probabilities`` adds one more of the inner
-solver's noisy gradients, on records recoded by released values. Conditions: those of ``stage``.
+solver's noisy gradients, on records recoded by released values. Conditions: those of ``stage``. Public moments are
+constants, as in ``standardized``; with a public covariance the second moment is not released either,
+for classes (``knows_covariance``).
 """
 
 import math
@@ -34,8 +36,10 @@ from discreet.solvers.base import Solution, Solver, check_positive, planned
 from discreet.solvers.center_and_scale import (
     LEAST_SCALE,
     feature_releases,
+    knows_covariance,
     longer_in_l1,
     noise_of,
+    public_second_moment,
     shares_to_noise,
     standard_rows,
     target_releases,
@@ -60,6 +64,8 @@ LEAST_DIRECTION = 1e-7
 """Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
 LENGTHS = 1.1
 """Rows that stay standardized are shrunk to this times their typical length, once that is estimated, or less."""
+PUBLIC_REACH = 2.0
+"""The same as ``REACH`` where the covariance is public, and so may be wrong: it bounds the curvature then."""
 LEAST_LENGTH = 0.2
 """The mean squared entry of a standardized row is at least this."""
 
@@ -112,6 +118,7 @@ class Whitened(Stage):
     lengths: float = LENGTHS
     least_scale: float = LEAST_SCALE
     name: ClassVar[str] = "whitened"
+    takes_public_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive(self, "floor", "lengths", "least_scale")
@@ -134,7 +141,11 @@ class Whitened(Stage):
         """List a target's moments for numbers, a mean where features can be centered, mean squares, a second moment."""
         features = feature_releases(domain, mean=self.mean_share, scale=self.scale_share)
         moment = Release("noisy_second_moment", 1, relative_noise=shares_to_noise(self.moment_share))
-        return (*target_releases(loss, self.target_share), *features, moment)
+        return (
+            *target_releases(loss, self.target_share),
+            *features,
+            *(() if knows_covariance(domain, loss) else (moment,)),
+        )
 
     def _inner_plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         try:
@@ -165,12 +176,9 @@ class Whitened(Stage):
             curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm,
             target_share=self.target_share, least_scale=self.least_scale,
         )  # fmt: skip
-        recoding = rows.recoding
+        recoding, public = rows.recoding, knows_covariance(admitted, curator.loss)
         curator.recode(recoding, once=True)
-        clip = curator.domain.row_norm**2 if quiet else longer_in_l1(curator, admitted.n_features) ** 2
-        second = curator.noisy_second_moment(clip=clip, n=n)
-        factor = curator.budget.neighbors.sum_factor**0.5
-        edge = noise_of(curator, "noisy_second_moment", clip, factor) / n * math.sqrt(2.0 * len(second))
+        second, edge = self._second_moment(curator, admitted, recoding, n)
         if self._stays_standardized:
             if not quiet:
                 typical = min(1.0, max(LEAST_LENGTH * len(second) / rows.longest**2, float(np.trace(second))))
@@ -183,11 +191,23 @@ class Whitened(Stage):
         farthest = np.sqrt(np.maximum(1.0, 1.0 + (leverage - 1.0) / length**2))
         entry = edge / (2.0 * math.sqrt(len(second)))  # off the diagonal, of the mean of two
         return Estimate(
-            replace(recoding, matrix=matrix, reach=None if quiet else REACH * length),
+            replace(recoding, matrix=matrix, reach=None if quiet else (PUBLIC_REACH if public else REACH) * length),
             Typical(None if quiet else length, 1.0, np.ones(len(second))),
             Spectrum(shares, vectors, mean, farthest, kept, entry, length),
             target=rows.target,
         )
+
+    def _second_moment(
+        self, curator: "Curator", admitted: Domain, recoding: Recoding, n: float
+    ) -> tuple[Floats, float]:
+        """Return the second moment of recoded rows and the edge of its noise: released, or public and without noise."""
+        if admitted.moments is not None and knows_covariance(admitted, curator.loss):
+            return public_second_moment(admitted.moments, recoding, intercept=admitted.intercept), 0.0
+        quiet = curator.noise_multiplier == 0
+        clip = curator.domain.row_norm**2 if quiet else longer_in_l1(curator, admitted.n_features) ** 2
+        second = curator.noisy_second_moment(clip=clip, n=n)
+        noise = noise_of(curator, "noisy_second_moment", clip, curator.budget.neighbors.sum_factor**0.5)
+        return second, noise / n * math.sqrt(2.0 * len(second))
 
     def _penalty(self, penalty: Penalty, recoding: Recoding, admitted: Domain) -> Penalty:
         """Return an L2 penalty in whitened coordinates; any separable one where rows stay standardized."""

@@ -8,6 +8,11 @@ epsilon 0.1 / 0.5 / 1 / 4; differences below 0.015 are noise. Rules for classes:
 
 A count, where n is private: .02 of mu^2
     One number with sensitivity 1 needs no more.
+Public moments: the plain form up to J = 22, in their coordinates
+    With scales that fit, the plain form is good for longer. Accuracy and R^2 on 1,000 rows of 20 correlated columns in
+    ranges 4 to 20 times too wide, seeds 100 to 115, at J = 11.5 / 17 / 27 / 42: plain .741 / .745 / .749 / .750 and .36
+    / .46 / .54 / .58, full .719 / .737 / .753 / .768 and .18 / .41 / .55 / .59; without public moments .711 / .737 /
+    .752 / .766 and .18 / .33 / .50 / .56. A public covariance instead of scales: full .700 / .732 / .758 / .773.
 """
 
 from discreet.bounds import Domain
@@ -22,6 +27,7 @@ from discreet.solvers.whitened_numbers import newton_for, plain_numbers, sees_nu
 from discreet.solvers.whitened_wide import wide_classes
 
 PLAIN_CLASSES = 10.0
+PLAIN_WITH_PUBLIC_MOMENTS = 22.0
 
 
 def whitened_for(domain: Domain, loss: Loss, budget: Budget) -> Solver:
@@ -40,5 +46,7 @@ def form_for(domain: Domain, budget: Budget, *, numbers: bool) -> str:
     if is_wide(domain) and not numbers and budget.is_private:
         return "wide"
     if not (sees_numbers(domain, budget) if numbers else signal(domain, budget) >= PLAIN_CLASSES):
+        return "plain"
+    if domain.moments is not None and signal(domain, budget) < PLAIN_WITH_PUBLIC_MOMENTS:
         return "plain"
     return "diagonal" if is_wide(domain) else "full"

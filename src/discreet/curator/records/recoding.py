@@ -99,6 +99,7 @@ class Recoding:
             ranges=None,
             target_range=None,
             start=None if admitted.start is None else self.recoded(admitted.start),
+            moments=None,
         )
 
     def _extent(self, admitted: Domain) -> tuple[Floats, float]:

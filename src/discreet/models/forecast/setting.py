@@ -66,6 +66,7 @@ class Setting:
         bounds = self.bounds if self.bounds.n is None else self.bounds.with_facts(n=rows)
         facts: dict[str, Any] = {"classes": None} if isinstance(self.target, Classes) else {"target": None}
         facts |= {"ledger": False, "verbose": False, "allow_large_delta": True, "start": None}  # public rows
+        facts["public_moments"] = None
         return clone(self.estimator).set_params(bounds=bounds, **facts, **changes)
 
     def facts(self) -> PrivateData:

@@ -1,0 +1,224 @@
+"""``public_moments``: means, scales and covariance that a user declares public take the place of noisy ones."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import discreet
+from discreet import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
+from discreet.errors import Unsupported
+from discreet.solvers import (
+    CoordinateDescent,
+    Declared,
+    GradientDescent,
+    NewtonDescent,
+    Refined,
+    Standardized,
+    Whitened,
+)
+from discreet.testing import neighbor_pairs, seeded
+from tests.replaying import worst_ratio
+from tests.solvers.perturbation.cases import bounds_of, fit_of
+from tests.solvers.perturbation.cases import table as small_table
+from tests.solvers.whitened.cases import RELATIONS
+
+P = 12
+STEPS = GradientDescent(n_steps=8, momentum=0.7, radius=100.0)
+OWN = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
+STAGES = {
+    "whitened": Whitened(STEPS),
+    "standardized": Standardized(STEPS),
+    "coordinates": Standardized(CoordinateDescent(n_outer=1, n_inner=20), relative_row_norm=0.8),
+    "declared": Declared(STEPS),
+    "refined": Refined(Whitened(STEPS), n_steps=4),
+}
+
+
+def law(seed):
+    """Return means, a covariance and slopes of correlated features, for ranges of +-6 that are far too wide."""
+    rng = np.random.default_rng(seed)
+    loadings, sd = rng.normal(size=(P, 4)), rng.uniform(0.3, 1.2, P)
+    covariance = loadings @ loadings.T + np.eye(P)
+    sd /= np.sqrt(np.diag(covariance))
+    covariance *= np.outer(sd, sd)
+    slopes = rng.normal(size=P)
+    return rng.uniform(-1, 1, P), covariance, 2.0 * slopes / np.sqrt(slopes @ covariance @ slopes)
+
+
+def table(n=2000, seed=0, rows=7):
+    mean, covariance, slopes = law(seed)
+    rng = np.random.default_rng(rows)
+    X = np.clip(rng.multivariate_normal(mean, covariance, n), -6, 6)
+    margins = (X - mean) @ slopes
+    return X, margins, (rng.random(n) < 1 / (1 + np.exp(-margins))).astype(int)
+
+
+def classifier(epsilon=1.0, **words):
+    settings = {"bounds": 6.0, "classes": (0, 1), "penalty": None, "neighbors": "zero_out", "ledger": False}
+    return DPLogisticRegression(epsilon, **settings | words)
+
+
+def regressor(epsilon=1.0, **words):
+    return DPLinearRegression(epsilon, bounds=6.0, target=(-9.0, 9.0), neighbors="zero_out", ledger=False, **words)
+
+
+def both(seed=0):
+    mean, covariance, _ = law(seed)
+    return {"scale": (mean, np.sqrt(np.diag(covariance))), "covariance": (mean, covariance)}
+
+
+def releases(model, X, y):
+    return {one.query: one for one in model.quote(X, y).priced.plan.releases}
+
+
+@pytest.mark.parametrize("kind", ["scale", "covariance"])
+@pytest.mark.parametrize("name", ["whitened", "standardized", "coordinates"])
+def test_moments_are_not_released_and_steps_have_their_shares(name, kind):
+    X, _, y = table()
+    private = releases(classifier(solver=STAGES[name]), X, y)
+    public = releases(classifier(solver=STAGES[name], public_moments=both()[kind]), X, y)
+    kept = {"noisy_second_moment"} if kind == "scale" and name == "whitened" else set()
+    assert {query for query in OWN if query in public} == kept
+    steps = next(query for query in public if "gradient" in query)
+    assert public[steps].relative_noise < private[steps].relative_noise
+
+
+@pytest.mark.parametrize("kind", ["scale", "covariance"])
+def test_numbers_keep_a_private_second_moment(kind):
+    X, t, _ = table()
+    asked = releases(regressor(solver=Whitened(NewtonDescent(2)), public_moments=both()[kind]), X, t)
+    assert [query for query in OWN if query in asked] == ["noisy_second_moment"]
+    assert "noisy_target_moments" in asked
+
+
+def test_refined_steps_estimate_the_second_moment_of_their_own_rows():
+    X, _, y = table()
+    asked = releases(classifier(solver=STAGES["refined"], public_moments=both()["covariance"]), X, y)
+    assert asked["noisy_second_moment"].count == 1
+
+
+def exact(model, X, y):
+    """Return accuracy or R^2 on synthetic rows."""
+    return (accuracy_score if isinstance(model, DPLogisticRegression) else r2_score)(y, model.predict(X))
+
+
+def mean_score(make, epsilon, moments, seeds, target):
+    scores = []
+    for seed in seeds:
+        X, t, y = table(1000, seed, seed)
+        held, t_held, y_held = table(10_000, seed, seed + 1000)
+        with seeded(seed):
+            model = make(epsilon, public_moments=moments(seed)).fit(X, y if target == "y" else t)
+        scores.append(exact(model, held, y_held if target == "y" else t_held))
+    return float(np.mean(scores))
+
+
+@pytest.mark.parametrize(("make", "target", "gain"), [(classifier, "y", 0.01), (regressor, "t", 0.02)])
+@pytest.mark.parametrize("kind", ["scale", "covariance"])
+def test_exact_moments_improve_small_budgets(make, target, gain, kind):
+    def scored(moments):
+        return mean_score(make, 0.1, moments, range(300, 306), target)
+
+    assert scored(lambda seed: both(seed)[kind]) > scored(lambda seed: None) + gain
+
+
+@pytest.mark.parametrize(("make", "target", "least"), [(classifier, "y", 0.6), (regressor, "t", 0.2)])
+def test_wrong_moments_do_not_blow_up(make, target, least):
+    wrong = {
+        "elsewhere": (np.full(P, 3.0), 0.01 * np.eye(P)),
+        "one direction": (np.zeros(P), np.ones((P, P))),
+        "nothing": (np.zeros(P), np.zeros((P, P))),
+    }
+    for name, moments in wrong.items():
+        X, t, y = table(4000)
+        with seeded(3):
+            model = make(2.0, public_moments=moments).fit(X, y if target == "y" else t)
+        assert exact(model, X, y if target == "y" else t) > least, name
+
+
+@pytest.mark.parametrize("make", [classifier, regressor])
+def test_without_noise_the_optimum_is_the_same(make):
+    X, t, y = table(500)
+    fits = [
+        make(np.inf, public_moments=moments).fit(X, y if make is classifier else t)
+        for moments in (None, (np.full(P, 5.0), np.full(P, 0.01)))
+    ]
+    assert fits[0].coef_ == pytest.approx(fits[1].coef_, abs=1e-6)
+
+
+def test_moments_are_saved_cloned_certified_and_travel_in_pipelines(tmp_path):
+    X, _, y = table()
+    mean, covariance = both()["covariance"]
+    model = classifier(public_moments=(mean, covariance)).fit(X, y)
+    same = discreet.load(model.save(tmp_path / "model.discreet"))
+    assert same.certificate_ == model.certificate_
+    assert np.allclose(same.public_moments[1], covariance)
+    assert np.allclose(clone(model).public_moments[0], mean)
+    known = model.certificate_.solver["public_moments"]
+    assert known["mean"] == pytest.approx(mean / 6.0)
+    assert known["scale"] == pytest.approx(np.sqrt(np.diag(covariance)) / 6.0)
+    assert len(known["covariance_sha256"]) == 64
+    assert "public_moments" not in classifier().fit(X, y).certificate_.solver
+    piped = make_pipeline(FunctionTransformer(), clone(model)).fit(X, y)
+    assert "public_moments" in piped[-1].certificate_.solver
+
+
+def test_training_coordinates_are_centered_where_ranges_leave_out_zero():
+    X, _, y = table()
+    model = classifier(bounds=[(2000.0, 2020.0)] + [(-6.0, 6.0)] * (P - 1), solver=STAGES["standardized"])
+    X = np.column_stack([np.full(len(X), 2012.0), X[:, 1:]])
+    moments = np.append(2015.0, np.zeros(P - 1)), np.ones(P)
+    known = model.set_params(public_moments=moments).fit(X, y).certificate_.solver["public_moments"]
+    assert (known["mean"][0], known["scale"][0]) == pytest.approx((0.5, 0.1))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("kind", ["whitened", "standardized", "declared", "refined"])
+def test_fits_with_public_moments_replay_on_neighbors(kind, relation):
+    data = small_table("logistic", "dense", False)
+    columns = data[0].shape[1]
+    moments = np.full(columns, 0.1), 0.2 * np.eye(columns) + 0.05
+    fit = fit_of("logistic", STAGES[kind], relation, public_moments=moments)
+    pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of("logistic")))
+    assert 0.1 < worst_ratio(fit, pairs[::6], relation) <= 1.0
+
+
+def test_sparse_records_take_scales():
+    X, _, y = table(500)
+    X = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
+    model = classifier(solver=STAGES["standardized"], public_moments=both()["scale"])
+    assert not set(OWN) & set(releases(model, X, y))
+    assert np.isfinite(model.fit(X, y).coef_).all()
+    with pytest.raises(Unsupported, match="Standardized"):
+        classifier(solver=STAGES["declared"], public_moments=both()["scale"]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("moments", "words"),
+    [
+        (np.zeros(P), "pair"),
+        (("a", np.ones(P)), "numbers"),
+        ((np.zeros(2), np.ones(2)), "features"),
+        ((np.zeros(P), np.full(P, np.nan)), "finite"),
+        ((np.zeros(P), -np.ones(P)), "negative"),
+        ((np.zeros(P), np.tri(P)), "symmetric"),
+        ((np.zeros(P), np.eye(P) - 2.0 / P), "eigenvalue"),
+    ],
+)
+def test_what_are_no_moments_is_refused_with_a_remedy(moments, words):
+    X, _, y = table(100)
+    with pytest.raises(Unsupported, match=words):
+        classifier(public_moments=moments).fit(X, y)
+
+
+def test_a_solver_that_estimates_no_moments_refuses_them():
+    X, t, y = table(100)
+    with pytest.raises(Unsupported, match="leave public_moments out"):
+        classifier(public_moments=both()["scale"], solver=GradientDescent(n_steps=3)).fit(X, y)
+    counts = DPPoissonRegressor(1.0, bounds=6.0, target=(0, 9), ledger=False, public_moments=both()["scale"])
+    with pytest.raises(Unsupported, match="leave public_moments out"):
+        counts.fit(X, np.round(np.abs(t)))
