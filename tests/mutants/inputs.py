@@ -6,6 +6,32 @@ _REPLAY = "tests/privacy/test_replay.py::test_every_fit_replays"
 
 MUTANTS = (
     Mutant(
+        "a center that is lost",
+        "Features are centered at the middle of their range, and the intercept does not take the center back.",
+        (
+            Edit(
+                "curator/records/recoding.py",
+                " * w[features] - self.center @ slopes + self.target_center\n",
+                " * w[features] + self.target_center\n",
+            ),
+        ),
+        ("tests/models/test_centered_ranges.py::test_the_shifted_table_is_the_same_problem",),
+        "Not equal to tolerance",
+    ),
+    Mutant(
+        "a center that is subtracted twice",
+        "A row is centered before it is encoded, and then again: every value lands on the end of its range.",
+        (
+            Edit(
+                "curator/records/admission.py",
+                "        return np.asarray(block - self.center) if self.center.any() else block\n",
+                "        return np.asarray(block - 2.0 * self.center) if self.center.any() else block\n",
+            ),
+        ),
+        ("tests/models/test_centered_ranges.py::test_the_shifted_table_is_the_same_problem",),
+        "Not equal to tolerance",
+    ),
+    Mutant(
         "n from the data",
         "Under add_remove the number of records is read from the table.",
         (
