@@ -41,8 +41,11 @@ def results():
 
 def test_results_are_plain_numbers_and_refusals_are_recorded(results):
     assert json.loads(json.dumps(results))["runs"] == results["runs"]
-    assert len(results["runs"]) == 2 * 5
-    assert [(point["set"], point["method"]) for point in results["absent"]] == [("synthetic_number", "objective")]
+    assert len(results["runs"]) == 2 * 6
+    assert results["absent"] == []
+    refused = Protocol(**{**FAST.__dict__, "sets": ("synthetic_number",), "solvers": ("exponential",)})
+    absent = Comparison(refused, NOWHERE).run()["absent"]
+    assert [(point["set"], point["method"]) for point in absent] == [("synthetic_number", "exponential")]
     splits = results["references"]["synthetic_number"]["splits"]
     assert list(splits) == ["1", "2"]
     assert all(split["non_private"]["r2"] > 0.9 for split in splits.values())
@@ -54,7 +57,7 @@ def test_an_interrupted_run_goes_on(results):
     some = {**results, "runs": [run for run in results["runs"] if run["seed"] == 1 or run["method"] == "gd"]}
     assert Comparison(FAST, NOWHERE, results).left == 0
     going_on = Comparison(FAST, NOWHERE, some)
-    assert going_on.left == 3
+    assert going_on.left == 4
     again = going_on.run()
     strip = [{name: run[name] for name in run if name != "seconds"} for run in results["runs"]]
     assert all({name: run[name] for name in run if name != "seconds"} in strip for run in again["runs"])
@@ -71,7 +74,7 @@ def test_more_seeds_add_splits_and_runs_of_another_split_do_not_count(results):
     shared = [{name: run[name] for name in run if name != "split"} for run in results["runs"]]
     stale = Comparison(FAST, NOWHERE, {**results, "runs": shared})
     assert stale.results["runs"] == []
-    assert stale.left == 5
+    assert stale.left == 6
     alone = Comparison(FAST, NOWHERE, {**results, "references": {"synthetic": {"task": "classification", **SPLIT}}})
     assert alone.results["references"] == {}
     assert alone.left == 2

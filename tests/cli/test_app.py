@@ -89,7 +89,7 @@ def test_shells_can_complete(run, monkeypatch):
     monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
     for typed, wanted in (
         ("discreet f", {"fit", "forecast"}),
-        ("discreet schema ", {"new", "check"}),
+        ("discreet schema ", {"new", "check", "edit"}),
         ("discreet fit --ne", {"--neighbors"}),
         ("discreet fit --neighbors ", {"replace_one", "zero_out", "add_remove"}),
         ("discreet fit --model l", {"logistic", "linear", "lasso"}),

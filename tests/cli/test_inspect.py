@@ -149,4 +149,4 @@ def test_a_weak_guarantee_is_shown_as_weak(ok, refused, place):
     assert f"Privacy certificate: {headline}" in ok("inspect", "loud").stdout
     assert json.loads(ok("inspect", "loud", "--json").stdout)["headline"] == headline
     assert "weak: delta is at least 1/n" in ok("verify", "loud").stdout
-    assert f'<p class="stamp weak">{headline}</p>' in (place / "loud" / "report.html").read_text()
+    assert f'<p class="stamp bad">{headline}</p>' in (place / "loud" / "report.html").read_text()

@@ -172,7 +172,7 @@ def test_replace_gives_nothing_back(path):
 def test_weights_that_are_not_finite_survive_a_request(path, monkeypatch):
     from discreet.models import fitting
 
-    def broken(w, data, fit):
+    def broken(w, data):
         return np.full((1, data.n_columns), np.nan), np.array([np.inf])
 
     monkeypatch.setattr(fitting, "_in_own_units", broken)

@@ -3,7 +3,6 @@
 import math
 import warnings
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ from discreet.curator.records import admission
 from discreet.losses import Logistic
 from discreet.models import fitting
 from discreet.penalties import NoPenalty
+from discreet.solvers.base import Solution
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.testing import fresh_noise, neighbor_pairs, replay
 from tests.priced import priced_at
@@ -279,7 +279,7 @@ def test_the_exact_sum_used_beside_the_noisy_one(monkeypatch):
 
     def solve(self, chosen, penalty, progress=None):
         gradient = chosen.noisy_gradient(np.zeros(chosen.domain.shape), clip=self.clip)
-        return SimpleNamespace(coefficients=-gradient / max(1, drawn[-1]), noise=None, effects=None)
+        return Solution(-gradient / max(1, drawn[-1]))
 
     monkeypatch.setattr(noise, "poisson_sample", seen)
     monkeypatch.setattr(StochasticGradientDescent, "solve", solve)

@@ -57,11 +57,11 @@ def fills(solver: Solver | str, domain: Domain, loss: Loss, penalty: Penalty, bu
     at epsilon 0.5 / 1 / 4: .980 / .984 / .984 filled, .945 / .945 / .973 not). Public facts only: where n is private,
     or a person may have several rows, their number must not decide.
     """
-    from discreet.solvers.whitened_defaults import form_for  # here: a fit imports no solver but its own
-
     small = domain.sparse and not domain.grouped and domain.n is not None and domain.n * domain.n_features <= FILLED
     if not small or solver not in ("auto", "whitened") or not budget.is_private:
         return False
+    from discreet.solvers.whitened_defaults import form_for  # here: a fit imports no solver but its own
+
     dense = replace(domain, sparse=False)
     whitens = solver == "whitened" or automatic(dense, loss, penalty, budget)[0] == "whitened"
     return whitens and form_for(dense, budget, numbers=loss.task == "regression") == "full"
