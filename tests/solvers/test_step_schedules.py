@@ -13,7 +13,7 @@ from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
 from discreet.penalties import NoPenalty
-from discreet.solvers import GradientDescent, StochasticGradientDescent
+from discreet.solvers import GradientDescent, OutputPerturbation, StochasticGradientDescent
 from discreet.solvers.step_schedules import SCHEDULES, step_factors
 from discreet.testing import seeded
 
@@ -74,7 +74,22 @@ def test_the_bound_is_the_lectures():
     assert found.upper == pytest.approx(2.0 * math.sqrt(4.0 / 400 + 4 * 4 * 4.0 / (2000 * mu) ** 2), rel=1e-3)
     assert found.lower <= found.upper <= 2.0 * 2.0
     short = GradientDescent(n_steps=1, radius=2.0, average="uniform", step_size=1e-9)
-    assert short.bound(DOMAIN, Logistic(), BUDGET).upper == 4.0  # that of zeros
+    assert short.bound(DOMAIN, Logistic(), BUDGET).upper == 8.0  # 2 R L: the ball is no wider
+
+
+def test_the_population_is_no_further_than_uniform_convergence_allows():
+    """2 L R / sqrt(n) in expectation, by the Rademacher complexity of linear models on a ball."""
+    solver = GradientDescent.lecture(DOMAIN, Logistic(), n_steps=400, radius=2.0, budget=BUDGET)
+    found = solver.bound(DOMAIN, Logistic(), BUDGET)
+    assert found.population(2000) == pytest.approx(found.upper + 2 * 4.0 / math.sqrt(2000))
+    sure = OutputPerturbation(regularization=0.1, radius=2.0).bound(
+        DOMAIN, Logistic(), BUDGET, radius=2.0, confidence=0.9
+    )
+    around = 4 * math.sqrt(math.log(2 / 0.1) / (2 * 2000))
+    assert sure.population(2000) == pytest.approx(sure.upper + 4.0 * (2 / math.sqrt(2000) + around))
+    free = OutputPerturbation(regularization=0.1).bound(DOMAIN, Logistic(), BUDGET, radius=2.0)
+    with pytest.raises(Unsupported, match="ball"):
+        free.population(2000)
 
 
 def test_sampling_only_adds_to_the_bound():

@@ -43,6 +43,7 @@ from discreet.solvers.base import (
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import clip_for, project
 from discreet.solvers.registry import CANARY_CLIP, AuditCase, register
+from discreet.solvers.risk_bound import RiskBound
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -242,6 +243,10 @@ class AdaptiveDescent:
         if rounds % self.adjust_every == 0:
             return min(self.largest_step, (1 + self.adjustment) * max(taken[-self.adjust_every :]))
         return largest
+
+    def bound(self, domain: Domain, loss: Loss, budget: Budget) -> RiskBound:
+        """Refuse: the paper proves privacy, and nothing of utility; how many steps a run takes is known afterwards."""
+        raise Unsupported("agd has no bound: its paper has no theorem on utility")
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""

@@ -186,19 +186,6 @@ class Solution:
         return None if self.noise is None else taken_back(units, np.square(self.noise))
 
 
-@dataclass(frozen=True)
-class RiskBound:
-    """What theory says of E F - F* before any data is read.
-
-    ``upper`` is a bound where ``explicit``, else an order without its constant; ``lower`` is the order of what no
-    private algorithm can beat on the worst problem with these constants.
-    """
-
-    upper: float
-    lower: float
-    explicit: bool
-
-
 class Solver(Protocol):
     """One algorithm, configured. ``registry.Chooses`` has what it may bring in addition."""
 

@@ -11,7 +11,8 @@ Released: T K noisy sums of one gradient entry, each (1/z)-Gaussian-DP whatever 
 is in proportion to C_j. Privacy: sqrt(T K)/z-Gaussian-DP exactly; the law of j is irrelevant, being public.
 Cost: one pass over one column per step. Wins where coordinates differ in scale: its noise is measured in the
 coordinates' own units, so no feature pays for another.
-Utility (convex, T = 1): E F - F* <= 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = ||w0 - w*||_M^2 / 2 + F(w0) - F*.
+Utility (convex, T = 1): E F - F* <= p V / K + ||sigma||^2_{M^-1}, V = ||w0 - w*||_M^2 / 2 + F(w0) - F*; with the best K
+4 ||L||_{M^-1} sqrt(p V) / (n mu) under replace_one.
 """
 
 import math
@@ -21,21 +22,22 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
-from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty, prox_coordinate
 from discreet.solvers import coordinate_defaults, default_rules
-from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, count_release, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
+from discreet.solvers.coordinate_bounds import Coordinates, lower_order, randomized_bound
 from discreet.solvers.coordinate_geometry import Geometry, positive_numbers
 from discreet.solvers.declared import Declared
 from discreet.solvers.public_signal import signal
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register, register_part
+from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
 from discreet.solvers.uncertainty.traces import CoordinateTrace, Noise
 from discreet.typing import Floats, Integers
 
@@ -268,30 +270,36 @@ class CoordinateDescent:
             return np.array(self.probabilities)
         return np.ones(smoothness.size) if self.schedule == "uniform" else smoothness**self.importance
 
-    def bound(self, domain: Domain, loss: Loss, budget: Budget, *, radius: float) -> RiskBound:
-        """Bound the excess risk for declared constants, ||w*||_inf <= ``radius`` (convex, no penalty, w0 = 0).
+    def bound(
+        self, domain: Domain, loss: Loss, budget: Budget, *, radius: float, penalty: Penalty | None = None
+    ) -> RiskBound:
+        """Bound the excess risk of this run in expectation for declared constants, ||w*||_inf <= ``radius``.
 
-        Upper: 4 ||L||_{M^-1} sqrt(p V) / (n mu), V = R^2 sum M_j / 2 + R sum L_j >= ||w*||_M^2 / 2 + F(0) - F*, for
-        one outer iteration of the best number K of inner ones, uniform draws, steps 1/M_j and clips C_j >= L_j. K = 0
-        leaves zeros, so neither exceeds R sum L_j. Runs with other settings, such as the estimators' defaults, clip
-        lower: no bound is proven for them.
-        Lower: the order (L_min / L_max) sqrt(p) ||L||_2 ||w*||_2 / (n epsilon).
+        Upper: ``randomized_bound``, for independent draws of single coordinates, steps of at most 1/M_j from 0 and
+        clips C_j >= L_j; with an L2 penalty (part of F) the problem is strongly convex. Other runs, such as the
+        estimators' defaults, which clip lower, are refused: no bound is proven for them.
+        Lower: the order (L_min / L_max) sqrt(p) ||L||_2 ||w*||_2 / (n epsilon), or its square without ||w*||_2 over
+        the penalty's strength.
         """
-        if domain.n is None:
-            raise Unsupported("the bound needs n: declare Bounds(n=...)")
-        if budget.is_pure:
-            raise Unsupported("the bound is for Gaussian noise: give the budget a delta, such as 1e-6")
-        slopes = coordinate_gradient_bounds(loss, domain, radius * math.sqrt(domain.n_features))
-        smoothness, p = np.maximum(coordinate_smoothness(loss, domain), 1e-300), domain.n_features
-        mu = mu_of(budget.epsilon, budget.delta) * 2 / budget.neighbors.sum_factor
-        start = 0.5 * radius**2 * smoothness.sum() + radius * float(slopes.sum())
-        upper = 4 * math.sqrt(float(np.sum(slopes**2 / smoothness)) * p * start) / (domain.n * mu)
-        ratio = float(slopes.min() / slopes.max())
-        lower = (
-            ratio * math.sqrt(p) * float(np.linalg.norm(slopes)) * radius * math.sqrt(p) / (domain.n * budget.epsilon)
+        cyclic = self.schedule == "cyclic" and self.probabilities is None
+        if cyclic or self.block_size > 1 or self.adaptive is not None:
+            raise Unsupported("the bound is for coordinates drawn one by one with fixed clips: set schedule='uniform'")
+        penalty = NoPenalty() if penalty is None else penalty
+        at = Coordinates.of(self.geometry, self.relative_step, domain, loss, penalty, budget)
+        p, weights = domain.n_features, self._weights(at.smoothness)
+        trivial = min(radius * float(at.slopes.sum()), excess_of_zeros(loss, domain, radius * math.sqrt(p)))
+        upper = randomized_bound(
+            at,
+            price_plan(self.plan(domain, loss, penalty), budget).noise_multiplier,
+            weights / weights.sum(),
+            rounds=self.n_outer,
+            steps=self.inner(domain),
+            averaged=self.average == "uniform",
+            radius=radius,
+            trivial=trivial,
         )
-        zeros = radius * float(slopes.sum())
-        return RiskBound(min(upper, zeros), min(lower, zeros), explicit=True)
+        width = float(at.slopes.min() / at.slopes.max() * np.linalg.norm(at.slopes)) * math.sqrt(p)
+        return RiskBound(upper, min(lower_order(at, width, radius * math.sqrt(p)), trivial), trivial)
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""

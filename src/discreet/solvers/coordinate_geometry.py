@@ -82,7 +82,7 @@ class Geometry:
                 raise Unsupported(
                     f"give one clip and one smoothness for each of {domain.n_features} columns, the intercept's last"
                 )
-        if self.smoothness == "declared" or self.coordinate_smoothness is not None:
+        if self._is_known:
             return ()
         relative = math.sqrt((1 - self.share) / (self.share * others))
         clip = self._row_clip(domain)
@@ -102,15 +102,27 @@ class Geometry:
         typical = None if domain.typical is None else domain.typical.norm
         return self.row_clip or typical or domain.row_norm
 
+    @property
+    def _is_known(self) -> bool:
+        """Whether M_j are known before a run."""
+        return self.smoothness == "declared" or self.coordinate_smoothness is not None
+
+    def known_smoothness(self, domain: Domain, loss: Loss) -> Floats:
+        """Return M_j as given, as declared, or as a stage released them."""
+        if not self._is_known:
+            raise Unsupported("no bound covers estimated smoothness: use Geometry(smoothness='declared')")
+        if self.coordinate_smoothness is not None:
+            return np.array(self.coordinate_smoothness)
+        typical = domain.typical
+        known = coordinate_smoothness(loss, domain) if typical is None else loss.smoothness * typical.squares
+        return np.maximum(known, 1e-12)
+
     def measure(self, curator: "Curator", n: float) -> Floats:
         """Return M_j, declared or estimated; estimates are floored at twice their noise, so that steps stay bounded."""
         domain, loss = curator.domain, curator.loss
+        if self._is_known:
+            return self.known_smoothness(domain, loss)
         declared = coordinate_smoothness(loss, domain)
-        if self.coordinate_smoothness is not None:
-            return np.array(self.coordinate_smoothness)
-        if self.smoothness == "declared":
-            known = declared if domain.typical is None else loss.smoothness * domain.typical.squares
-            return np.maximum(known, 1e-12)
         release, clip = planned(curator, "noisy_squared_norms"), self._row_clip(domain)
         sums = curator.noisy_squared_norms(clip=clip)
         deviation = curator.noise_multiplier * release.relative_noise * self._noise_size(curator, clip)

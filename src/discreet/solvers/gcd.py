@@ -21,20 +21,28 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
-from discreet.losses.constants import coordinate_gradient_bounds, coordinate_smoothness
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers import coordinate_defaults, default_rules
-from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, count_release, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.cd import prox_one
+from discreet.solvers.coordinate_bounds import (
+    Coordinates,
+    GreedyErrors,
+    greedy_convex_bound,
+    greedy_strong_bound,
+    lower_order,
+)
 from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.declared import Declared
 from discreet.solvers.public_signal import signal
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
+from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -161,23 +169,51 @@ class GreedyCoordinateDescent:
         return np.minimum(bound, np.maximum(curator.loss.smoothness * typical.likely, 1e-12))
 
     def bound(
-        self, domain: Domain, loss: Loss, budget: Budget, *, radius: float, confidence: float = 0.95
+        self,
+        domain: Domain,
+        loss: Loss,
+        budget: Budget,
+        *,
+        radius: float,
+        confidence: float | None = 0.95,
+        penalty: Penalty | None = None,
+        quasi_sparse: tuple[float, int] | None = None,
     ) -> RiskBound:
-        """Return the poster's order of excess risk (convex); ``radius`` bounds ||w - w*||_1 for all w no worse than 0.
+        """Bound the excess risk of this run with a probability of ``confidence``, for declared constants.
 
-        Upper: log(p/zeta) (n epsilon)^(-2/3) R_{M,1}^(4/3) L_max^(2/3) / M_min^(1/3), R_{M,1} = radius sqrt(M_max).
+        Convex: ``radius`` bounds ||w - w*||_1 wherever F is no larger than at 0 or than this bound
+        (``greedy_convex_bound``). With an L2 penalty (part of F) ``radius`` bounds ||w*||_1 alone, ``confidence`` may
+        be None (in expectation), and ``quasi_sparse`` = (alpha, tau), at most tau of |w*_j| above alpha, makes it
+        tighter (``greedy_strong_bound``). For single steps 1/M_j from 0, chosen by the exponential mechanism on GS-q,
+        and clips C_j >= L_j.
+        Lower: the order of what one coordinate cannot avoid, L_min radius / (n epsilon).
         """
-        if domain.n is None:
-            raise Unsupported("the bound needs n: declare Bounds(n=...)")
-        slopes = coordinate_gradient_bounds(loss, domain, radius)
-        smoothness = np.maximum(coordinate_smoothness(loss, domain), 1e-300)
-        scaled = domain.n * budget.epsilon
-        reach = radius * math.sqrt(float(smoothness.max()))
-        logarithm = math.log(domain.n_features / (1 - confidence))
-        upper = logarithm * reach ** (4 / 3) * float(slopes.max()) ** (2 / 3) / float(smoothness.min()) ** (1 / 3)
-        zeros = float(slopes.max()) * radius  # what a model of zeros has, at most
-        lower = float(slopes.min()) * radius / scaled
-        return RiskBound(min(upper / scaled ** (2 / 3), zeros), min(lower, zeros), explicit=False)
+        penalty = NoPenalty() if penalty is None else penalty
+        plain = self.rule == "gs-q" or (self.rule == "gs" and penalty.strong_convexity == 0)
+        exact = self.selection == "exponential" and self.calibration == "tight"
+        if self.block_size > 1 or self.backtrack or self.relative_step != 1 or not (plain and exact):
+            raise Unsupported(
+                "the bound is for single steps 1 / M_j, rule='gs-q', selection='exponential' and no backtrack"
+            )
+        at = Coordinates.of(self.geometry, self.relative_step, domain, loss, penalty, budget)
+        trivial = min(radius * float(at.slopes.max()), excess_of_zeros(loss, domain, radius))
+        B = self._errors(at, domain, loss, penalty, budget).per_step(confidence)
+        if at.modulus > 0:
+            upper = greedy_strong_bound(at, B, self.n_steps, trivial, quasi_sparse)
+        elif confidence is None or quasi_sparse is not None:
+            raise Unsupported("a bound in expectation or by quasi_sparse needs strong convexity: give an L2 penalty")
+        else:
+            upper = greedy_convex_bound(B, self.n_steps, radius * math.sqrt(float(at.curvature.max())))
+        lower = lower_order(at, float(at.slopes.min()), radius)
+        return RiskBound(upper, min(lower, trivial), trivial, confidence)
+
+    def _errors(self, at: Coordinates, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> GreedyErrors:
+        """Return how far choices and steps fall short: scores move by at most max_j a C_j / (n sqrt(M_j))."""
+        plan = self.plan(domain, loss, penalty)
+        multiplier, select = price_plan(plan, budget).noise_multiplier, plan.releases[0]
+        moved = at.factor * float((at.clips / np.sqrt(at.smoothness)).max()) / at.n
+        scale = 2.0 * moved * select.relative_noise * multiplier
+        return GreedyErrors(scale, float(at.noise(multiplier).max()), self.n_steps, domain.n_features)
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""

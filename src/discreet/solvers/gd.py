@@ -25,10 +25,11 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, public_count
 from discreet.solvers.default_rules import step_count
 from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
+from discreet.solvers.risk_bound import RiskBound
 
 if TYPE_CHECKING:
     from discreet.curator import Curator

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from discreet.accounting.plan import Plan
 from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
@@ -10,7 +12,7 @@ from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
-from discreet.solvers.base import RiskBound
+from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
 
 CALIBRATIONS = ("tight", "slides")
 
@@ -45,10 +47,12 @@ def averaged_bound(
     Upper: R^2 / (2 eta T) + eta G^2 / 2, where G^2 = L^2 (1 + (1 - q) / (q n)) + p s^2 bounds the second moment of the
     noisy mean gradient, s its noise's standard deviation per coordinate, q the sampling probability. Proof: nothing is
     clipped, so the gradient is unbiased, and projection brings no point further from a minimizer (docs/solvers/gd.md).
-    Lower: the order min(R L, R L sqrt(p) / (n epsilon)). Neither exceeds R L, which zeros have.
+    Two points of the ball are within 2 R L of each other. Lower: the order R L sqrt(p) / (n epsilon).
     """
     if domain.n is None:
         raise Unsupported("the bound needs n: declare Bounds(n=...)")
+    if np.any(domain.starting_point):
+        raise Unsupported("the bound is for steps from 0: leave the start out")
     if budget.is_pure or not budget.is_private:
         raise Unsupported("the bound is for Gaussian noise: give a finite epsilon and a delta, such as 1e-6")
     lipschitz = gradient_bound(loss, domain, radius)
@@ -57,7 +61,8 @@ def averaged_bound(
     s = budget.neighbors.sum_factor * price_plan(plan, budget).noise_multiplier * clip / (fraction * domain.n)
     p = domain.n_features * domain.n_outputs
     square = lipschitz**2 * (1.0 + (1.0 - fraction) / (fraction * domain.n)) + p * s**2
-    trivial = radius * lipschitz
+    reach = radius * lipschitz
     upper = radius**2 / (2.0 * step * n_steps) + step * square / 2.0
-    lower = trivial * math.sqrt(p) / (domain.n * budget.epsilon)
-    return RiskBound(min(upper, trivial), min(lower, trivial), explicit=True)
+    lower, trivial = reach * math.sqrt(p) / (domain.n * budget.epsilon), excess_of_zeros(loss, domain, radius)
+    in_ball = reach if domain.n_outputs == 1 else None
+    return RiskBound(min(upper, 2.0 * reach), min(lower, trivial), trivial, reach=in_ball)

@@ -15,8 +15,9 @@ from discreet.losses.base import Loss, derivative
 from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import RiskBound, check_counts, check_positive, count_release, is_number
+from discreet.solvers.base import check_counts, check_positive, count_release, is_number
 from discreet.solvers.gradient_bounds import CALIBRATIONS, averaged_bound, published_noise
+from discreet.solvers.risk_bound import RiskBound
 from discreet.solvers.step_schedules import Schedule, check_schedule, step_factors
 from discreet.solvers.uncertainty.traces import DescentTrace, Noise
 from discreet.typing import Floats

@@ -31,9 +31,10 @@ from discreet.losses.constants import gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers import one_shot_defaults as rules
-from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, public_count
 from discreet.solvers.perturbation_base import OneShot, noise_lengths
 from discreet.solvers.registry import AuditCase, register
+from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -135,7 +136,8 @@ class ObjectivePerturbation(OneShot):
             upper += 0.5 * smoothness * (2 * p**2 if budget.is_pure else p) * outside**2
         else:  # the perturbed minimizer is no minimum of F: L times the length of the second noise, at most
             upper += lipschitz * self._second_length(p, half, pure=budget.is_pure) * outside
-        return RiskBound(upper, lower, explicit=True)
+        trivial = excess_of_zeros(loss, domain, radius)
+        return RiskBound(upper, min(lower, trivial), trivial, confidence)
 
     def _second_length(self, size: int, confidence: float, *, pure: bool) -> float:
         """Return a quantile of the second noise's length; Laplace entries' is at most their sum's, a Gamma variable."""

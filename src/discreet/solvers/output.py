@@ -34,7 +34,6 @@ from discreet.solvers import one_shot_defaults as rules
 from discreet.solvers.base import (
     UNWATCHED,
     Progress,
-    RiskBound,
     Solution,
     Solver,
     check_counts,
@@ -43,6 +42,7 @@ from discreet.solvers.base import (
 )
 from discreet.solvers.perturbation_base import OneShot, noise_lengths
 from discreet.solvers.registry import AuditCase, register
+from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -170,9 +170,11 @@ class OutputPerturbation(OneShot):
         lipschitz = self.problem(0.0, n).bound_for(loss, domain)
         lower = lipschitz * radius * min(1.0, math.sqrt(p) / (n * budget.epsilon))
         upper = self._risk(domain, loss, budget, radius, confidence)(self.regularization)
+        trivial, reach = excess_of_zeros(loss, domain, radius), None
         if self.radius is not None and math.isfinite(loss.lipschitz_for(domain.target_bound)):
             upper = min(upper, lipschitz * (self.radius + radius))
-        return RiskBound(upper, lower, explicit=True)
+            reach = lipschitz * self.radius if domain.n_outputs == 1 else None
+        return RiskBound(upper, min(lower, trivial), trivial, confidence, reach)
 
     def _risk(
         self,

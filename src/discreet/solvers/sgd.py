@@ -22,12 +22,13 @@ from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, RiskBound, Solution, Solver, check_positive, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, check_positive, public_count
 from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
 from discreet.solvers.default_rules import step_count
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
+from discreet.solvers.risk_bound import RiskBound
 
 if TYPE_CHECKING:
     from discreet.curator import Curator

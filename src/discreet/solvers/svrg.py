@@ -46,6 +46,7 @@ from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import Momentum, Path, check_momentum, clip_for, project, step_for
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
+from discreet.solvers.risk_bound import RiskBound
 from discreet.solvers.uncertainty.traces import EpochsTrace, Noise
 from discreet.typing import Floats
 
@@ -184,6 +185,14 @@ class VarianceReducedDescent:
         momenta, shrink = path.momenta.reshape(D.shape), 1.0 / (1.0 + eta * penalty.strong_convexity)
         full, change = Noise.of(curator, "noisy_gradient"), Noise.of(curator, "noisy_gradient_change")
         return EpochsTrace(path.w.shape, eta, clip, n, sampled, momenta, D, full, change, shrink, self.average)
+
+    def bound(self, domain: Domain, loss: Loss, budget: Budget) -> RiskBound:
+        """Refuse: no proof gives a number for this run.
+
+        The published rate has no constants and is for steps that read the anchor's exact gradient each time. Here the
+        anchor's noise stays the same for an epoch, so that it is not independent of the iterates that it moves.
+        """
+        raise Unsupported("svrg has no bound: its published rate has no constants, and is for another algorithm")
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""

@@ -9,16 +9,19 @@ from scipy.optimize import minimize
 from discreet import Bounds, Budget, DPLogisticRegression, DPRidge
 from discreet.losses import Logistic, Poisson, Softmax, Squared
 from discreet.models.forecast.forecast import point_of
-from discreet.models.forecast.risk_bounds import certain, theory_of
+from discreet.models.forecast.risk_bounds import theory_of
 from discreet.models.forecast.setting import setting_of
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import (
     CoordinateDescent,
+    Geometry,
     GradientDescent,
     GreedyCoordinateDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    StochasticGradientDescent,
 )
+from discreet.solvers.risk_bound import excess_of_zeros
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 2}
 DIAMETER, P, FITS = 2.0, 4, 40
@@ -84,6 +87,34 @@ def test_runs_stay_below_what_is_called_proven(name, penalty, epsilon, delta, n)
     assert mean + 5 * error < proven
 
 
+STEPS = {
+    "gd": GradientDescent(n_steps=400, clip=2.0, step_size=0.1, radius=DIAMETER, average="uniform"),
+    "sgd": StochasticGradientDescent(
+        n_steps=400, clip=2.0, step_size=0.1, radius=DIAMETER, average="uniform", sampling_probability=0.25
+    ),
+    "cd": CoordinateDescent(n_inner=1000, geometry=Geometry(coordinate_clips=(1.0,) * P)),
+}
+
+
+@pytest.mark.few(1)
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_stay_below_what_is_called_proven(name):
+    proven = theory(STEPS[name], 4.0, 1e-6, 8_000).bound
+    assert proven is not None
+    mean, error = excess(STEPS[name], 4.0, 1e-6, 8_000)
+    assert mean + 5 * error < proven
+
+
+def test_a_penalty_is_part_of_what_is_called_proven():
+    """cd's bound is of the penalized objective: the best coefficients' penalty is added. gd's has no penalty."""
+    plain, penalized = (theory(STEPS["cd"], 4.0, 1e-6, 8_000, penalty).bound for penalty in (None, L2(1e-6)))
+    assert penalized == pytest.approx(plain, rel=1e-3)
+    assert penalized > plain
+    assert theory(STEPS["gd"], 4.0, 1e-6, 8_000, L2(0.01)).bound is None
+    assert theory(STEPS["gd"], 4.0, 1e-6, 8_000, diameter=3.0).bound is None  # the ball is too small
+
+
 @pytest.mark.thorough
 @pytest.mark.statistical
 def test_a_clip_would_refute_the_same_sentence():
@@ -141,7 +172,7 @@ def test_nothing_is_above_what_is_certain(solver, n, epsilon):
     assert found.bound is None or found.bound < found.zeros
     if isinstance(solver, (CoordinateDescent, GreedyCoordinateDescent)):
         own = solver.bound(domain_of(n), Logistic(), Budget(epsilon, 1e-6), radius=DIAMETER)
-        assert max(own.upper, own.lower) <= DIAMETER * P  # R sum L_j, which zeros have
+        assert own.lower <= own.trivial <= math.log(2)
 
 
 def test_a_large_bound_must_not_be_cut_down():
@@ -149,17 +180,17 @@ def test_a_large_bound_must_not_be_cut_down():
     solver = OutputPerturbation(regularization=1e-3, **IDLE)
     assert theory(solver, 0.1, 1e-6, 100, diameter=3.0).bound is None
     mean, error = excess(solver, 0.1, 1e-6, 100, diameter=3.0)
-    assert mean - 5 * error > certain(Logistic(), domain_of(100), 3.0)
+    assert mean - 5 * error > excess_of_zeros(Logistic(), domain_of(100), 3.0)
 
 
 @pytest.mark.parametrize(("loss", "size"), [(Logistic(), math.log(2)), (Softmax(3), math.log(3)), (Squared(), 0.5)])
 def test_what_is_certain_is_the_loss_at_zero(loss, size):
-    assert certain(loss, domain_of(), 1e6) == pytest.approx(size)
-    assert certain(loss, domain_of(), 1e-3) < 1e-2  # short coefficients change little
+    assert excess_of_zeros(loss, domain_of(), 1e6) == pytest.approx(size)
+    assert excess_of_zeros(loss, domain_of(), 1e-3) < 1e-2  # short coefficients change little
 
 
 def test_a_loss_without_a_least_value_is_certain_of_its_slope_only():
-    assert certain(Poisson(5.0), domain_of(), 1e6) > 1e6
+    assert excess_of_zeros(Poisson(5.0), domain_of(), 1e6) > 1e6
 
 
 def test_the_diameter_is_an_assumption():

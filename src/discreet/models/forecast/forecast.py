@@ -28,10 +28,11 @@ from discreet.errors import Unsupported
 from discreet.models.fitting import budget_of
 from discreet.models.forecast.forecast_result import Forecast, ForecastRow, summary
 from discreet.models.forecast.reference import score_without_privacy
-from discreet.models.forecast.risk_bounds import certain, mean_length, theory_of
+from discreet.models.forecast.risk_bounds import mean_length, theory_of
 from discreet.models.forecast.setting import Setting, setting_of
 from discreet.models.forecast.synthetic import Groups, Rehearsal, Stream
 from discreet.models.solver_choice import choose_solver
+from discreet.solvers.risk_bound import excess_of_zeros
 
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # in units of the asked epsilon
 TABLES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # in units of the asked n
@@ -112,7 +113,7 @@ def forecast(
         over_epsilon=tuple(rows[key] for key in over_epsilon),
         over_n=tuple(rows[key] for key in over_n),
         diameter=diameter,
-        risk_of_nothing=certain(setting.loss, points[n, epsilon].domain, diameter),
+        risk_of_nothing=excess_of_zeros(setting.loss, points[n, epsilon].domain, diameter),
     )
 
 
