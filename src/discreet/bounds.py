@@ -192,6 +192,19 @@ class Bounds:
         return replace(self, **facts)
 
 
+def target_place(ends: Range, *, moves: bool) -> tuple[float, float]:
+    """Return the center and the scale of a numeric target in training coordinates, from its declared range.
+
+    A range that leaves out 0 (years, prices from 100 to 110) is centered at its middle where the target ``moves``: the
+    loss is one of residuals, and an intercept takes the center back. Privacy: a map of one record by declared numbers.
+    """
+    low, high = ends
+    if moves and high > low and (low > 0 or high < 0):
+        middle = low + (high - low) / 2.0
+        return middle, max(high - middle, middle - low)
+    return 0.0, max(abs(low), abs(high)) or 1.0
+
+
 @dataclass(frozen=True)
 class Typical:
     """What a stage estimated privately of recoded records, so that solvers need not assume the worst.

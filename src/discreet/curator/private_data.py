@@ -12,7 +12,7 @@ import numpy as np
 from discreet.accounting.cell_counts import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, require_priced
-from discreet.bounds import Bounds, Domain, Moments
+from discreet.bounds import Bounds, Domain, Moments, target_place
 from discreet.budget import Neighbors
 from discreet.curator.claims import Claim, promise
 from discreet.curator.curator import Curator
@@ -319,12 +319,11 @@ class PrivateData:
             reservation=reservation,
         )
 
-    def target_scale(self, loss: Loss) -> float:
-        """Return what a numeric target is divided by: its declared bound, except where the link is a logarithm."""
+    def target_place(self, loss: Loss) -> tuple[float, float]:
+        """Return a numeric target's center and scale by its declared range, (0, 1) where the link is a logarithm."""
         if loss.task == "classification" or loss.log_link:
-            return 1.0
-        low, high = self.__target_range()
-        return max(abs(low), abs(high)) or 1.0
+            return 0.0, 1.0
+        return target_place(self.__target_range(), moves=loss.movable_target and self.scaling.intercept)
 
     def __target_range(self) -> tuple[float, float]:
         if self.bounds.target is None:
@@ -335,8 +334,8 @@ class PrivateData:
         if loss.task == "classification":
             return None
         low, high = self.__target_range()
-        scale = self.target_scale(loss)
-        return low / scale, high / scale
+        center, scale = self.target_place(loss)
+        return (low - center) / scale, (high - center) / scale
 
     def __target_bound(self, loss: Loss) -> float:
         ends = self.__scaled_target_range(loss)
@@ -352,7 +351,8 @@ class PrivateData:
     def __target_scaling(self, loss: Loss) -> admission.TargetScaling:
         if loss.task == "classification":
             return admission.TargetScaling(signed=loss.n_outputs == 1)
-        return admission.TargetScaling(self.__target_range(), self.target_scale(loss))
+        center, scale = self.target_place(loss)
+        return admission.TargetScaling(self.__target_range(), scale, center=center)
 
     def __kept(self, neighbors: Neighbors) -> dict[str, Any]:
         """Return where encoded rows will be kept and in how many parts, decided once, where that tells no private n."""

@@ -265,7 +265,8 @@ def _in_own_units(w: Floats, data: PrivateData) -> tuple[Floats, Floats]:
 
 def _effects(effects: Effects, units: Recoding) -> Effects:
     """Return effects in the user's units, residuals in the target's."""
-    linear = units.coefficients(np.eye(len(effects.covariance)))
+    eye = np.eye(len(effects.covariance))
+    linear = units.coefficients(eye) - units.coefficients(np.zeros_like(eye))
     return replace(effects.through(linear), deviation=effects.deviation * units.target_scale)
 
 
@@ -273,4 +274,5 @@ def _units(data: PrivateData, fit: FitSettings) -> Recoding:
     """Return the map from the user's units to training coordinates: public, so the way back is post-processing."""
     scaling = data.scaling
     scale = np.where(scaling.scale > 0, scaling.scale, 1.0)
-    return Recoding(scaling.center, scale, target_scale=data.target_scale(fit.loss))
+    target_center, target_scale = data.target_place(fit.loss)
+    return Recoding(scaling.center, scale, target_center=target_center, target_scale=target_scale)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from discreet.bounds import Bounds
+from discreet.bounds import Bounds, target_place
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses.base import Loss, loss_of
 from discreet.models.classification import _DPClassifier
@@ -138,7 +138,8 @@ class DPRegressor(_DPRegressor):
         assert bounds.target is not None
         if loss.log_link and bounds.target[0] < 0:
             raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
-        return loss.with_target_scale(max(map(abs, bounds.target)) or 1.0) if loss.movable_target else loss
+        _, scale = target_place(bounds.target, moves=self.fit_intercept)
+        return loss.with_target_scale(scale) if loss.movable_target else loss
 
     def _mean(self, margins: Floats) -> Floats:
         """Return the margins, or what the loss's link makes of them."""

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from discreet.bounds import Bounds
+from discreet.bounds import Bounds, target_place
 from discreet.errors import MissingBounds
 from discreet.losses import Huber, Poisson, Squared
 from discreet.models.base import DPLinearModel
@@ -345,7 +345,7 @@ class DPHuberRegressor(_DPRegressor):
         assert bounds.target is not None
         low, high = bounds.target
         width = 0.3 * (high - low) if self.width is None else self.width
-        return Huber(width / (max(abs(low), abs(high)) or 1.0))
+        return Huber(width / target_place(bounds.target, moves=self.fit_intercept)[1])
 
 
 @register_model("poisson")

@@ -50,9 +50,9 @@ def refuse_without_steps(plan: Plan) -> None:
 
 def in_training_units(coef: Floats, intercept: Floats, data: PrivateData, loss: Loss) -> Floats:
     """Return coefficients in the user's own units as the curator's weights: the way back of a fit."""
-    scale, outputs = data.target_scale(loss), loss.n_outputs
+    (center, scale), outputs = data.target_place(loss), loss.n_outputs
     w = coef.reshape(outputs, data.n_columns) * data.scaling.scale / scale
     if data.scaling.intercept:
         middle = coef.reshape(outputs, data.n_columns) @ data.scaling.center
-        w = np.column_stack([w, (np.broadcast_to(intercept.reshape(-1), outputs) + middle) / scale])
+        w = np.column_stack([w, (np.broadcast_to(intercept.reshape(-1), outputs) + middle - center) / scale])
     return np.ascontiguousarray(w[0] if outputs == 1 else w.T)

@@ -63,18 +63,19 @@ class Scaling:
 
 @dataclass(frozen=True)
 class TargetScaling:
-    """How targets become training coordinates: positions or signs of classes, or numbers in a range, over a scale."""
+    """How targets become training coordinates: positions or signs of classes, numbers from a center, over a scale."""
 
     range: tuple[float, float] | None = None
     scale: float = 1.0
     signed: bool = False
+    center: float = 0.0
 
     def placed(self, y: Floats) -> Floats:
         """Return positions of classes, or numbers, in training coordinates; NaN stays."""
         if self.range is None:
             return 2.0 * y - 1.0 if self.signed else y
         finite = np.isfinite(y)
-        return np.where(finite, np.clip(np.where(finite, y, 0.0), *self.range) / self.scale, np.nan)
+        return np.where(finite, (np.clip(np.where(finite, y, 0.0), *self.range) - self.center) / self.scale, np.nan)
 
 
 def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, intercept: bool) -> Scaling:

@@ -81,8 +81,9 @@ class Setting:
     def truth(self, table: Rehearsal) -> Floats:
         """The law's coefficients in training coordinates, (p + 1, K); of a softmax the shortest that say the same."""
         facts = self.facts()
-        scaling, offsets = facts.scaling, table.offsets + facts.scaling.center @ table.slopes
-        w = np.vstack([table.slopes * scaling.scale[:, None], offsets]) / facts.target_scale(self.loss)
+        scaling, (center, scale) = facts.scaling, facts.target_place(self.loss)
+        offsets = table.offsets + scaling.center @ table.slopes - center
+        w = np.vstack([table.slopes * scaling.scale[:, None], offsets]) / scale
         return np.asarray(w - w.mean(axis=1, keepdims=True) if self.loss.n_outputs > 1 else w)
 
 

@@ -10,7 +10,7 @@ from discreet.accounting.number_of_runs import SHAPES, Stopping
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.accounting.pricing import Price, epsilon_of, remembered_prices
-from discreet.bounds import Bounds, Domain
+from discreet.bounds import Bounds, Domain, target_place
 from discreet.budget import Budget
 from discreet.curator import idealized
 from discreet.errors import Unsupported
@@ -47,6 +47,7 @@ class Facts:
 
     bounds: Bounds
     loss: Loss
+    intercept: bool = True
 
     @property
     def error(self) -> float:
@@ -54,13 +55,14 @@ class Facts:
         if self.bounds.target is None or self.loss.task == "classification":
             return 1.0
         low, high = self.bounds.target
-        scale = 1.0 if self.loss.log_link else max(abs(low), abs(high)) or 1.0
+        moves = self.loss.movable_target and self.intercept
+        scale = 1.0 if self.loss.log_link else target_place((low, high), moves=moves)[1]
         return BAD_ERROR * (high - low) / scale
 
 
 def facts_of(estimator: DPLinearModel) -> Facts:
     """Return what an estimator declares, complete, or an error that says what is missing."""
-    return Facts(*estimator._facts())
+    return Facts(*estimator._facts(), estimator.fit_intercept)
 
 
 @dataclass(frozen=True)
