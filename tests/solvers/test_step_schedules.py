@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Budget, DPLogisticRegression
+from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
-from discreet.penalties import NoPenalty
+from discreet.penalties import L2, NoPenalty
 from discreet.solvers import GradientDescent, OutputPerturbation, StochasticGradientDescent
 from discreet.solvers.step_schedules import SCHEDULES, step_factors
 from discreet.testing import seeded
@@ -92,6 +92,20 @@ def test_the_population_is_no_further_than_uniform_convergence_allows():
         free.population(2000)
 
 
+def test_the_last_iterate_with_a_penalty_by_hand():
+    """(beta + lambda)/2 (c^2T (L/lambda)^2 + eta^2 p s^2 (c^2 + ... + c^2T)): beta = 1, L = 2, p = 4."""
+    solver, mu = GradientDescent(n_steps=50, step_size=0.5), mu_of(1.0, 1e-6)
+    found = solver.bound(DOMAIN, Logistic(), BUDGET, penalty=L2(0.5))
+    c, s = 1 / 1.25, 2 * 2.0 * math.sqrt(50) / (2000 * mu)
+    squares = c**100 * 16.0 + 0.25 * 4 * s**2 * sum(c ** (2 * t) for t in range(1, 51))
+    assert found.upper == pytest.approx(0.75 * squares, rel=1e-3)
+    half = StochasticGradientDescent(50, step_size=0.5, average="last", sampling_probability=0.5)
+    assert half.bound(DOMAIN, Logistic(), BUDGET, penalty=L2(0.5)).upper > found.upper
+    for wrong in (GradientDescent(50, step_size=2.1), GradientDescent(50, average="suffix")):
+        with pytest.raises(Unsupported, match="bound"):
+            wrong.bound(DOMAIN, Logistic(), BUDGET, penalty=L2(0.5))
+
+
 def test_sampling_only_adds_to_the_bound():
     words = {"n_steps": 100, "radius": 2.0, "average": "uniform", "step_size": 0.1}
     full = GradientDescent(**words).bound(DOMAIN, Logistic(), BUDGET).upper
@@ -112,17 +126,23 @@ def test_runs_that_the_proof_does_not_cover_have_no_bound(settings):
         GradientDescent(**words).bound(DOMAIN, Logistic(), BUDGET)
 
 
-def test_measured_excess_stays_below_the_bound():
+LECTURE = GradientDescent.lecture(DOMAIN, Logistic(), n_steps=100, radius=3.0, budget=BUDGET)
+
+
+@pytest.mark.parametrize(("solver", "strength"), [(LECTURE, 0.0), (GradientDescent(30, 2.0, 1.0), 0.3)], ids=str)
+def test_measured_excess_stays_below_the_bound(solver, strength):
     X, y = table()
-    solver = GradientDescent.lecture(DOMAIN, Logistic(), n_steps=100, radius=3.0, budget=BUDGET)
-    words = {"bounds": 1.0, "classes": (0, 1), "penalty": None, "ledger": False}
+    penalty = L2(strength) if strength else NoPenalty()
+    words = {"bounds": Bounds(1.0, classes=(0, 1)), "penalty": penalty, "ledger": False, "fit_intercept": False}
+    X = np.column_stack([X, np.ones(len(X))])
 
     def loss(model):
-        return -np.log(model.predict_proba(X)[np.arange(len(y)), y]).mean()
+        w = model.coef_[0]
+        return np.logaddexp(0.0, (1 - 2 * y) * (X @ w)).mean() + strength / 2 * w @ w
 
     least = loss(DPLogisticRegression(math.inf, solver="gd", **words).fit(X, y))
     found = []
     for seed in range(5):
         with seeded(seed):
             found.append(loss(DPLogisticRegression(1.0, 1e-6, solver=solver, **words).fit(X, y)) - least)
-    assert np.mean(found) <= solver.bound(DOMAIN, Logistic(), BUDGET).upper
+    assert np.mean(found) <= solver.bound(DOMAIN, Logistic(), BUDGET, penalty=penalty).upper

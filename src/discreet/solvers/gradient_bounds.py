@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_bound
+from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
 
 CALIBRATIONS = ("tight", "slides")
@@ -30,39 +31,84 @@ def published_noise(calibration: str, count: int) -> Callable[[Budget], float] |
     return multiplier
 
 
-def averaged_bound(
-    plan: Plan,
-    domain: Domain,
-    loss: Loss,
-    budget: Budget,
-    *,
-    clip: float,
-    step: float,
-    radius: float,
-    n_steps: int,
-    fraction: float,
-) -> RiskBound:
+@dataclass(frozen=True)
+class NoisySteps:
+    """What the proofs know of a run: n, p, epsilon, L, eta, T, and the second moments of noise and of sampling.
+
+    ``noise`` is p s^2, s the noise's standard deviation per coordinate of the mean gradient; ``sampling`` is
+    L^2 (1 - q) / (q n), which bounds what a Poisson sample of probability q adds.
+    """
+
+    n: int
+    p: int
+    epsilon: float
+    lipschitz: float
+    step: float
+    n_steps: int
+    noise: float
+    sampling: float
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        domain: Domain,
+        loss: Loss,
+        budget: Budget,
+        *,
+        clip: float,
+        step: float,
+        radius: float | None,
+        n_steps: int,
+        fraction: float,
+    ) -> "NoisySteps":
+        """Collect the constants, or say what no proof covers."""
+        if domain.n is None:
+            raise Unsupported("the bound needs n: declare Bounds(n=...)")
+        if np.any(domain.starting_point):
+            raise Unsupported("the bound is for steps from 0: leave the start out")
+        if budget.is_pure or not budget.is_private:
+            raise Unsupported("the bound is for Gaussian noise: give a finite epsilon and a delta, such as 1e-6")
+        lipschitz = gradient_bound(loss, domain, radius)
+        if clip < lipschitz * (1 - 1e-9):
+            raise Unsupported("a clip below the gradients' bound adds a bias that no bound covers: leave clip out")
+        s = budget.neighbors.sum_factor * price_plan(plan, budget).noise_multiplier * clip / (fraction * domain.n)
+        p, sampling = domain.n_features * domain.n_outputs, lipschitz**2 * (1.0 - fraction) / (fraction * domain.n)
+        return cls(domain.n, p, budget.epsilon, lipschitz, step, n_steps, p * s**2, sampling)
+
+
+def averaged_bound(run: NoisySteps, domain: Domain, loss: Loss, radius: float) -> RiskBound:
     """Bound E F(mean of iterates) - F* for projected steps from 0 on a ball that holds a minimizer (no penalty).
 
-    Upper: R^2 / (2 eta T) + eta G^2 / 2, where G^2 = L^2 (1 + (1 - q) / (q n)) + p s^2 bounds the second moment of the
-    noisy mean gradient, s its noise's standard deviation per coordinate, q the sampling probability. Proof: nothing is
-    clipped, so the gradient is unbiased, and projection brings no point further from a minimizer (docs/solvers/gd.md).
-    Two points of the ball are within 2 R L of each other. Lower: the order R L sqrt(p) / (n epsilon).
+    Upper: R^2 / (2 eta T) + eta G^2 / 2, where G^2 = L^2 + sampling + noise bounds the second moment of the noisy mean
+    gradient. Proof: nothing is clipped, so the gradient is unbiased, and projection brings no point further from a
+    minimizer (docs/solvers/gd.md). Two points of the ball are within 2 R L of each other.
+    Lower: the order R L sqrt(p) / (n epsilon).
     """
-    if domain.n is None:
-        raise Unsupported("the bound needs n: declare Bounds(n=...)")
-    if np.any(domain.starting_point):
-        raise Unsupported("the bound is for steps from 0: leave the start out")
-    if budget.is_pure or not budget.is_private:
-        raise Unsupported("the bound is for Gaussian noise: give a finite epsilon and a delta, such as 1e-6")
-    lipschitz = gradient_bound(loss, domain, radius)
-    if clip < lipschitz * (1 - 1e-9):
-        raise Unsupported("a clip below the gradients' bound adds a bias that no bound covers: leave clip out")
-    s = budget.neighbors.sum_factor * price_plan(plan, budget).noise_multiplier * clip / (fraction * domain.n)
-    p = domain.n_features * domain.n_outputs
-    square = lipschitz**2 * (1.0 + (1.0 - fraction) / (fraction * domain.n)) + p * s**2
-    reach = radius * lipschitz
-    upper = radius**2 / (2.0 * step * n_steps) + step * square / 2.0
-    lower, trivial = reach * math.sqrt(p) / (domain.n * budget.epsilon), excess_of_zeros(loss, domain, radius)
+    square = run.lipschitz**2 + run.sampling + run.noise
+    upper = radius**2 / (2.0 * run.step * run.n_steps) + run.step * square / 2.0
+    reach, trivial = radius * run.lipschitz, excess_of_zeros(loss, domain, radius)
+    lower = reach * math.sqrt(run.p) / (run.n * run.epsilon)
     in_ball = reach if domain.n_outputs == 1 else None
     return RiskBound(min(upper, 2.0 * reach), min(lower, trivial), trivial, reach=in_ball)
+
+
+def last_bound(run: NoisySteps, domain: Domain, loss: Loss, radius: float | None, strength: float) -> RiskBound:
+    """Bound E F(last iterate) - F* for steps from 0 with an L2 penalty of this strength, which is part of F.
+
+    E ||w_T - w*||^2 <= c^(2T) ||w*||^2 + eta^2 (noise + sampling) (c^2 + ... + c^(2T)), c = 1 / (1 + eta lambda), since
+    gradient steps up to 2 / beta are non-expansive and the prox shrinks by c; F is (beta + lambda)-smooth, and w* is no
+    longer than L / lambda (nor than the ball's radius, which is to hold it). Lower: the order
+    p L^2 / (lambda n^2 epsilon^2).
+    """
+    beta = gradient_smoothness(loss, domain)
+    if run.step > 2.0 / beta:
+        raise Unsupported("the bound is for steps up to 2 / smoothness: leave step_size out")
+    length = min(run.lipschitz / strength, math.inf if radius is None else radius)
+    square = (1.0 + run.step * strength) ** -2
+    left = square**run.n_steps
+    added = run.step**2 * (run.noise + run.sampling) * square * (1.0 - left) / (1.0 - square)
+    trivial = excess_of_zeros(loss, domain, length)
+    lower = run.p * run.lipschitz**2 / (strength * (run.n * run.epsilon) ** 2)
+    reach = None if radius is None or domain.n_outputs > 1 else radius * run.lipschitz
+    return RiskBound((beta + strength) / 2.0 * (left * length**2 + added), min(lower, trivial), trivial, reach=reach)

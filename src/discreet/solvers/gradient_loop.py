@@ -16,7 +16,7 @@ from discreet.losses.constants import gradient_bound, gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers.base import check_counts, check_positive, count_release, is_number
-from discreet.solvers.gradient_bounds import CALIBRATIONS, averaged_bound, published_noise
+from discreet.solvers.gradient_bounds import CALIBRATIONS, NoisySteps, averaged_bound, last_bound, published_noise
 from discreet.solvers.risk_bound import RiskBound
 from discreet.solvers.step_schedules import Schedule, check_schedule, step_factors
 from discreet.solvers.uncertainty.traces import DescentTrace, Noise
@@ -203,14 +203,29 @@ class Descent:
         """Return eta_t for each step."""
         return np.asarray(self.step_for(domain, loss) * step_factors(self.step_schedule, self.n_steps))
 
-    def _bound(self, domain: Domain, loss: Loss, budget: Budget, plan: Plan, fraction: float) -> RiskBound:
-        if self.radius is None or self.average != "uniform" or self.momentum or self.step_schedule != "constant":
-            raise Unsupported(
-                "the bound is for projected steps of one size without momentum, averaged: set radius, "
-                "average='uniform', momentum=0.0 and step_schedule='constant'"
-            )
-        facts = {"clip": self.clip_for(domain, loss), "step": self.step_for(domain, loss), "radius": self.radius}
-        return averaged_bound(plan, domain, loss, budget, **facts, n_steps=self.n_steps, fraction=fraction)
+    def _bound(
+        self, domain: Domain, loss: Loss, budget: Budget, plan: Plan, fraction: float, penalty: Penalty | None
+    ) -> RiskBound:
+        strength = 0.0 if penalty is None else penalty.strong_convexity
+        if self.momentum or self.step_schedule != "constant" or not (penalty is None or penalty.ridge):
+            raise Unsupported("the bound is for steps of one size without momentum, with an L2 penalty or none")
+        clip, step = self.clip_for(domain, loss), self.step_for(domain, loss)
+        run = NoisySteps.of(
+            plan,
+            domain,
+            loss,
+            budget,
+            clip=clip,
+            step=step,
+            radius=self.radius,
+            n_steps=self.n_steps,
+            fraction=fraction,
+        )
+        if self.average == "last" and strength > 0:
+            return last_bound(run, domain, loss, self.radius, strength)
+        if self.average != "uniform" or self.radius is None or strength > 0:
+            raise Unsupported("the bound is for average='uniform' on a ball (radius=...), or 'last' with an L2 penalty")
+        return averaged_bound(run, domain, loss, self.radius)
 
     def path(self, start: Floats, step: float, penalty: Penalty) -> Path:
         """Return a path from here, with these settings' momentum and average."""

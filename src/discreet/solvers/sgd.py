@@ -92,10 +92,10 @@ class StochasticGradientDescent(Descent):
             path.move(v, project(penalty.prox(v - etas[t] * g, float(etas[t])), self.radius))
         return Solution(path.average, self.trace(curator, penalty, path, eta, clip, q * n))
 
-    def bound(self, domain: Domain, loss: Loss, budget: Budget) -> RiskBound:
+    def bound(self, domain: Domain, loss: Loss, budget: Budget, *, penalty: Penalty | None = None) -> RiskBound:
         """Bound the excess risk of this run in expectation, sampling counted (as ``GradientDescent.bound``)."""
         q = self.fraction(domain)
-        return self._bound(domain, loss, budget, self._plan(domain, loss, q), drawn(q))
+        return self._bound(domain, loss, budget, self._plan(domain, loss, q), drawn(q), penalty)
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
