@@ -19,6 +19,19 @@ MUTANTS = (
         "Not equal to tolerance",
     ),
     Mutant(
+        "a target's center that is lost",
+        "A numeric target is centered at the middle of its range, and the intercept does not take the center back.",
+        (
+            Edit(
+                "models/fitting.py",
+                "target_center=target_center, target_scale=target_scale)",
+                "target_scale=target_scale)",
+            ),
+        ),
+        ("tests/models/test_centered_targets.py::test_the_shifted_targets_are_the_same_problem",),
+        "Not equal to tolerance",
+    ),
+    Mutant(
         "a center that is subtracted twice",
         "A row is centered before it is encoded, and then again: every value lands on the end of its range.",
         (
