@@ -31,9 +31,8 @@ Answer = TypeVar("Answer")
 class Curator:
     """Holds the records of one reserved plan. ``PrivateData.open`` makes it; solvers ask it.
 
-    Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. Everything a method returns
-    is noisy and was paid for. A sum's noise is drawn before the records are read. A curator is neither copied
-    nor pickled, and answers only in the process that opened it.
+    Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. All that a method returns is noisy and paid
+    for. A sum's noise is drawn before records are read. It is never copied, and answers in its own process only.
 
     Parameters
     ----------
@@ -73,12 +72,10 @@ class Curator:
         facts: dict[str, Any],
         reservation: Reservation | None = None,
     ) -> None:
-        self.reservation = reservation
-        self.priced = priced
+        self.reservation, self.priced, self._facts = reservation, priced, facts
         self.plan, self.budget, self.noise_multiplier = priced.plan, priced.budget, priced.noise_multiplier
         self._session = Session(engine, domain, self.plan, self.budget, self.noise_multiplier)
         self._session.loss = loss
-        self._facts = facts
 
     @property
     def domain(self) -> Domain:

@@ -63,10 +63,9 @@ class PrivateData:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from discreet import Bounds
     >>> from discreet.curator import PrivateData
-    >>> PrivateData(np.zeros((10, 2)), [0, 1] * 5, Bounds(1.0, classes=(0, 1)), ledger=False).unit
+    >>> PrivateData([[0.0, 0.5]] * 10, [0, 1] * 5, Bounds(1.0, classes=(0, 1)), ledger=False).unit
     'record'
     """
 
@@ -127,23 +126,20 @@ class PrivateData:
             raise Unsupported(PRIVATE_ROWS)  # later, an error would tell that n is not as declared
         if not neighbors.n_is_public:
             return declared
-        if self.unit == "record":
-            n = int(self.__X.shape[0])
-        else:
-            n = len(admission.grouping(self.__persons(), self.__X.shape[0])[1]) - 1
+        n = int(self.__X.shape[0])
+        n = n if self.unit == "record" else len(admission.grouping(self.__persons(), n)[1]) - 1
         if n == 0:
             raise Unsupported("Found array with 0 sample(s) while a minimum of 1 is required.")
         if declared is not None and declared != n:
             raise MissingBounds(
-                "the declared n is not the number of records: correct it, or leave it out (n is public here)"
+                "the declared n is not the number of records: correct it, or leave it out (public here)"
             )
         return n
 
     def domain(self, neighbors: Neighbors, loss: Loss) -> Domain:
         """Return what is public of the records in training coordinates."""
-        bounds = self.scaling.feature_bounds
+        bounds, longest = self.scaling.feature_bounds, self.scaling.row_norm
         implied = math.sqrt(float(np.sum(bounds**2)))
-        longest = self.scaling.row_norm
         if longest is not None:
             implied = min(implied, math.hypot(longest, 1.0) if self.scaling.intercept else longest)
         return Domain(
@@ -183,9 +179,7 @@ class PrivateData:
             return plan
         if isinstance(plan, AdaptivePlan):
             if self.__stream.estimates is not None:
-                raise Unsupported(
-                    "ranges are estimated under a fixed plan: declare them, or use another solver than agd"
-                )
+                raise Unsupported("ranges are estimated under a fixed plan: declare them, or use another solver")
             return plan
         for asked in (self.__stream.estimates, self.__stream.checks):
             if asked is not None:
@@ -360,9 +354,9 @@ class PrivateData:
             return {}
         if self.__stream is not None and self.__stream.elsewhere is not None:
             return dict(self.__stream.elsewhere.kept)
-        n, width = int(self.__X.shape[0]), self.n_columns + self.scaling.intercept
         if self.__storage is None:
-            self.__storage = storage_for(n, width, self.scaling.grid)
+            width = self.n_columns + self.scaling.intercept
+            self.__storage = storage_for(int(self.__X.shape[0]), width, self.scaling.grid)
         return self.__kept_on_disk() if self.__storage.on_disk else {}
 
     def __may_tell(self, neighbors: Neighbors) -> bool:

@@ -6,8 +6,8 @@ from discreet.bounds import Bounds, target_place
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses.base import Loss, loss_of
 from discreet.models.classification import _DPClassifier
+from discreet.models.private_regressor import PrivateRegressor
 from discreet.models.registry import register_model
-from discreet.models.regression import _DPRegressor
 from discreet.penalties.base import Penalty
 from discreet.typing import Floats
 
@@ -79,7 +79,7 @@ class DPClassifier(_DPClassifier):
 
 
 @register_model("regressor")
-class DPRegressor(_DPRegressor):
+class DPRegressor(PrivateRegressor):
     """Linear regression with differential privacy, by any loss of margins and numbers.
 
     Minimizes (1/n) sum of losses + penalty in training coordinates (features and target divided by their declared

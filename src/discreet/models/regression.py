@@ -1,130 +1,20 @@
 """Private regression: least squares, ridge, lasso, elastic net, Huber, Poisson."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from discreet.bounds import Bounds, target_place
 from discreet.errors import MissingBounds
-from discreet.losses import Huber, Poisson, Squared
-from discreet.models.base import DPLinearModel
-from discreet.models.exposure import warn_of_exact_score
-from discreet.models.fitting import declared
-from discreet.models.lazy import lazily
+from discreet.losses import Huber, Poisson
+from discreet.models.private_regressor import PrivateRegressor
 from discreet.models.registry import register_model
 from discreet.penalties import ElasticNet
 from discreet.typing import Floats
 
 
-class _DPRegressor(RegressorMixin, DPLinearModel):
-    def _loss(self, bounds: Bounds) -> Any:
-        return Squared()
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
-        """Fit privately; the charge comes before the first record is read.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Records. Values outside of the declared ranges are clipped; a missing value makes a record null.
-        y : array-like of shape (n_samples,)
-            Targets, clipped to their declared range.
-        groups : array-like of shape (n_samples,), default=None
-            The person behind each row, where a person has several: the guarantee is then for persons.
-        charge_id : str, default=None
-            A name for this fit in the ledger: asked again, it is charged once and gives the same model.
-
-        Returns
-        -------
-        estimator
-            Itself, fitted.
-
-        Raises
-        ------
-        MissingBounds
-            If the ranges of features or target are not declared.
-        BudgetExceeded
-            If the data set's budget in the ledger does not suffice.
-
-        Examples
-        --------
-        >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
-        'person'
-        """
-        self._fit(X, y, groups, *self._facts(), charge_id)
-        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
-        if self.coef_noise_ is not None and self.intercept_noise_ is not None:
-            self.coef_noise_, self.intercept_noise_ = self.coef_noise_[0], self.intercept_noise_[0]
-        return self
-
-    def _facts(self) -> tuple[Bounds, Any]:
-        bounds = declared(self.bounds, target=self.target)
-        if bounds.target is None:
-            raise MissingBounds(
-                "the target's range is not declared: pass target=(low, high), "
-                "from what is publicly known, not from the data"
-            )
-        return bounds, self._loss(bounds)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the exact R^2 on *public* rows; of private rows it releases without noise: ``private_score``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Public records.
-        y : array-like of shape (n_samples,)
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the records.
-
-        Returns
-        -------
-        float
-            R^2.
-
-        Examples
-        --------
-        >>> import warnings
-        >>> with warnings.catch_warnings(action="ignore"):
-        ...     model.score(X, y) <= 1
-        True
-        """
-        warn_of_exact_score()
-        return self._exact_score(X, y, sample_weight)
-
-    def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        return float(super().score(X, y, sample_weight))
-
-    @lazily
-    def predict(self, X: Any) -> Floats:
-        """Return the predicted target of each row, features clipped to their declared ranges.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Records that the caller may see.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Targets.
-
-        Examples
-        --------
-        >>> model.predict(X[:3]).shape
-        (3,)
-        """
-        return self._mean(self._margins(X)[:, 0])
-
-    def _mean(self, margins: Floats) -> Floats:
-        """Return the mean target at these linear predictors."""
-        return margins
-
-
 @register_model("linear")
-class DPLinearRegression(_DPRegressor):
+class DPLinearRegression(PrivateRegressor):
     """Least squares with differential privacy.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 in training coordinates (features and target divided by their
@@ -164,7 +54,7 @@ class DPLinearRegression(_DPRegressor):
 
 
 @register_model("ridge")
-class DPRidge(_DPRegressor):
+class DPRidge(PrivateRegressor):
     """Ridge regression with differential privacy.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 + (alpha/2) ||w||^2 in training coordinates.
@@ -206,7 +96,7 @@ class DPRidge(_DPRegressor):
 
 
 @register_model("lasso")
-class DPLasso(_DPRegressor):
+class DPLasso(PrivateRegressor):
     """Lasso with differential privacy: coefficients that are not needed come back exactly zero.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 + alpha ||w||_1 in training coordinates. ``solver="gcd"`` (greedy) is
@@ -247,7 +137,7 @@ class DPLasso(_DPRegressor):
 
 
 @register_model("elasticnet")
-class DPElasticNet(_DPRegressor):
+class DPElasticNet(PrivateRegressor):
     """Elastic net with differential privacy.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 + alpha (l1_ratio ||w||_1 + (1 - l1_ratio) ||w||^2 / 2) in training coordinates.
@@ -296,7 +186,7 @@ class DPElasticNet(_DPRegressor):
 
 
 @register_model("huber")
-class DPHuberRegressor(_DPRegressor):
+class DPHuberRegressor(PrivateRegressor):
     """Huber regression with differential privacy: squared for residuals within ``width``, linear beyond.
 
     Parameters
@@ -349,7 +239,7 @@ class DPHuberRegressor(_DPRegressor):
 
 
 @register_model("poisson")
-class DPPoissonRegressor(_DPRegressor):
+class DPPoissonRegressor(PrivateRegressor):
     """Poisson regression (log link) with differential privacy, for counts within a declared range.
 
     Minimizes (1/n) sum (exp(m) - y m) + (alpha/2) ||w||^2, m = x.w, with the loss continued linearly
