@@ -118,7 +118,7 @@ MUTANTS = (
         "A range that was not declared is read from y.",
         (
             Edit(
-                "models/regression.py",
+                "models/private_regressor.py",
                 "        self._fit(X, y, groups, *self._facts(), charge_id)\n",
                 "        if self.target is None and declared(self.bounds).target is None:\n"
                 "            self.target = (float(min(y)), float(max(y)))\n"
