@@ -31,8 +31,8 @@ Answer = TypeVar("Answer")
 class Curator:
     """Holds the records of one reserved plan. ``PrivateData.open`` makes it; solvers ask it.
 
-    Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. What a method returns is noisy and paid for.
-    A sum's noise is drawn before records are read. It is never copied, and answers in its own process only.
+    Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. All answers are noisy and were paid for. A
+    sum's noise is drawn before records are read. It is never copied, and answers in its own process only.
 
     Parameters
     ----------
