@@ -28,7 +28,7 @@ MUTANTS = (
         "What a stage releases around an adaptive solver is answered and not charged to the filter.",
         (Edit("curator/session.py", "self.filter.charge(query, self._fixed_rho(release, count))", "pass"),),
         (
-            "tests/solvers/stages/test_adaptive.py::test_a_stage_is_charged_to_the_filter_by_its_shares[whitened-logistic]",
+            "tests/solvers/stages/test_adaptive.py::test_a_stage_is_charged_to_the_filter_by_its_shares[logistic-whitened]",
         ),
         "assert",
     ),

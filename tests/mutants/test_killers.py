@@ -20,7 +20,7 @@ from discreet.curator.records.admission import grouping
 from discreet.errors import LedgerError, MissingBounds
 from discreet.ledger import sqlite
 from discreet.losses import Logistic, Squared
-from discreet.solvers import CoordinateDescent
+from discreet.solvers import CoordinateDescent, OutputPerturbation
 from discreet.solvers.coordinate_geometry import Geometry
 from tests.replaying import window
 
@@ -149,7 +149,7 @@ def test_the_audit_of_a_transcript_refutes_nothing():
 @pytest.mark.thorough
 @pytest.mark.statistical
 def test_the_audit_of_a_model_refutes_nothing():
-    fit, (data, neighbor) = fit_with("output", alpha=0.5), few()
+    fit, (data, neighbor) = fit_with(OutputPerturbation(regularization=0.5), alpha=0.5), few()
     events = fit(*data).certificate_.events
     found = audit.model(fit, data, neighbor, epsilon=1.0, delta=1e-6, runs=200, confidence=SURE, events=events)
     assert not found.refuted, str(found)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from discreet.curator import Groups, Layout
 from discreet.errors import Unsupported
 from discreet.models.scoring.private import private_score
 from discreet.models.scoring.public import public_score
@@ -20,7 +21,6 @@ class TableScores:
     _fitted: Any
     schema_: Schema
     rows: Any
-    coefficients: Any
 
     def private_score(self, data: Any, **settings: Any) -> PrivateScore:
         """Score the model on private rows that it was not fitted on, with noise, for a budget of its own.
@@ -68,14 +68,18 @@ class TableScores:
         return public_score(self._fitted, self.rows(data), **self._grouped(settings))
 
     def _grouped(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings with the features of the column that ``by`` names in its place."""
-        if settings.get("by") is None:
+        """Return the settings with the groups of the column that ``by`` names in its place."""
+        name = settings.get("by")
+        if name is None:
             return settings
-        kind = self.schema_.columns.get(settings["by"])
+        kind = self.schema_.columns.get(name)
         if not isinstance(kind, Boolean | Category):
             raise Unsupported("by must name a category or a yes/no column of the schema")
-        features = [one.name for one in self.coefficients(units="encoded") if one.column == settings["by"]]
-        return {**settings, "by": list(dict.fromkeys(features))[: 1 if isinstance(kind, Boolean) else None]}
+        found = [(j, one.name) for j, one in enumerate(Layout(self.schema_).features) if one.column == name]
+        if isinstance(kind, Boolean):  # encoded as -1 and 1
+            return {**settings, "by": Groups((f"{name} = false", f"{name} = true"), (found[0][0],), 0.0)}
+        columns, names = zip(*found, strict=True)
+        return {**settings, "by": Groups(names, columns, 0.5)}
 
     def report(self, *, title: str | None = None, scores: Sequence[PrivateScore] = ()) -> "ModelReport":
         """Return the report of the model for people: the promise, scores, effects, plan and public facts.
