@@ -159,3 +159,42 @@ def test_a_missing_file_is_one_line(run, command, tmp_path):
 
 def test_an_unknown_command_is_a_usage_error(run):
     assert run("explain").exit_code == 2
+
+
+@pytest.mark.parametrize(("error", "number"), [("KeyboardInterrupt", "SIGINT"), ("SystemExit", "SIGTERM")])
+def test_a_signal_that_a_callback_swallowed_is_heard(error, number):
+    code = f"""
+import functools, signal, sys, time
+from discreet.cli import heard_again
+
+class Swallows:
+    def __del__(self):
+        raise {error}
+
+def end(*_):
+    print("heard")
+    sys.exit(0)
+
+signal.signal(signal.{number}, end)
+sys.unraisablehook = functools.partial(heard_again, sys.unraisablehook)
+Swallows()
+time.sleep(30)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25, check=False)
+    assert (done.stdout, done.stderr) == ("heard\n", "")
+
+
+def test_other_errors_in_callbacks_are_shown_as_ever():
+    code = """
+import functools, sys
+from discreet.cli import heard_again
+
+class Fails:
+    def __del__(self):
+        raise ValueError("as ever")
+
+sys.unraisablehook = functools.partial(heard_again, sys.unraisablehook)
+Fails()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25, check=False)
+    assert "as ever" in done.stderr

@@ -1,7 +1,11 @@
-"""The command line: ``discreet``, one file a command."""
+"""The command line: ``discreet``, one file per command."""
 
 import os
 import signal
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
@@ -16,6 +20,7 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, before[signal.SIGINT])
     end_on_sigterm()
+    sys.unraisablehook = partial(heard_again, sys.unraisablehook)
     try:
         app(prog_name="discreet")
     except KeyboardInterrupt:  # before a command has begun, which says it by itself
@@ -26,3 +31,13 @@ def _leave(number: int, _: Any) -> None:
     """End at once, in one line: while modules are imported, an exception may surface anywhere, and nothing is open."""
     os.write(2, b"discreet: interrupted\n" if number == signal.SIGINT else b"discreet: ended\n")
     os._exit(128 + number)
+
+
+def heard_again(usual: Callable[[Any], None], caught: Any) -> None:
+    """Send a signal again that fell into a callback of Python's own, such as an import's: it would be swallowed."""
+    number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(caught.exc_type)
+    if number is None:
+        return usual(caught)
+    later = threading.Timer(0.01, os.kill, (os.getpid(), number))  # here it would be swallowed, too
+    later.daemon = True
+    later.start()
