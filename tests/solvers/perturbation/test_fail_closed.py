@@ -153,13 +153,21 @@ def test_a_gradient_that_comes_out_exactly_zero_is_a_minimum(kind):
         Problem(0.4, 20),
         Problem(0.5, 19),
         Problem(0.5, 20, clip=0.3),
-        Problem(0.5, 20, row_norm=0.5),
     ],
 )
 def test_objective_perturbation_priced_for_another_problem_is_refused(asked):
     with window() as seen, pytest.raises(PlanViolation, match="priced for another"):
         objective().perturbed_minimizer(asked)
     assert not seen
+
+
+def test_shorter_rows_are_covered_by_the_price_of_longer_ones_and_not_the_other_way_round():
+    shorter = Problem(0.5, 20, row_norm=0.5)
+    with window() as seen:
+        objective().perturbed_minimizer(shorter)
+    assert seen
+    with pytest.raises(PlanViolation, match="priced for another"):
+        objective(problem=shorter).perturbed_minimizer(PROBLEM)
 
 
 def test_objective_perturbation_priced_for_another_loss_is_refused():
