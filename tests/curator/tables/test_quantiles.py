@@ -26,6 +26,7 @@ from discreet.curator.tables.quantiles import (
     tail_noise,
 )
 from discreet.errors import MissingBounds, Unsupported
+from discreet.testing import seeded
 
 LIMITS = [(0, 120), (0, 1e7), (-1e9, 1e9), (1900, 2100), (-5, -4), (0, 1e-9), (-1e308, 1.7e308), (5e7, 5e8), (-1, 1e5)]
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -243,15 +244,16 @@ def test_from_rows_to_ranges(relation):
     trees, budget = [Tree(0, 150), Tree(0, 1e8), Tree(-1e3, 1e3)], Budget(1.0, 1e-6, relation)
     plan = Plan([release := release_for(Plan([Release("noisy_gradient", 10)]), pure=False)])
     blocks = (joint_cells(trees, run) for run in np.array_split(X, 7))
-    found = count_once(
-        plan,
-        budget,
-        calibrate(Plan([Release("noisy_gradient", 10), release]), budget),
-        blocks,
-        size_of(trees),
-        cells_per_record(trees),
-        n=len(X) if relation == "replace_one" else None,
-    )
+    with seeded(0):  # about one fit in 200 finds a range that is far too wide (docs/reference/schema-file.md)
+        found = count_once(
+            plan,
+            budget,
+            calibrate(Plan([Release("noisy_gradient", 10), release]), budget),
+            blocks,
+            size_of(trees),
+            cells_per_record(trees),
+            n=len(X) if relation == "replace_one" else None,
+        )
     for j, (tree, part) in enumerate(zip(trees, split_counts(trees, found.counts), strict=True)):
         low, high = quantile_range(tree, part, found.noise_std, len(X) if relation == "replace_one" else None)
         assert np.mean((X[:, j] < low) | (X[:, j] > high)) < 0.02
