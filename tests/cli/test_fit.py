@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from discreet import DPLogisticRegression, Schema, TableModel
 from discreet.curator.records.machine import available_memory
 from discreet.curator.tables.table_stream import TableStream
 from discreet.models.registry import MODELS
@@ -594,3 +595,39 @@ def test_effects_that_cannot_be_are_refused_before_a_row_is_read(refused, place,
     assert "--inference sandwich" in refused(*FIT, "--out", "new", *LEDGER, "--cov-type", "model")
     assert "must be one of" in refused(*FIT, "--out", "new", *LEDGER, "--inference", "jackknife")
     assert "no standard errors" in refused(*FIT, "--out", "new", *LEDGER, "--model", "svm", "--inference", "sandwich")
+
+
+# --- a start ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", ["model", "model/model.discreet"])
+def test_steps_start_from_a_released_model(ok, place, given):
+    ok(*FIT, "--out", "new", "--start", given, *LEDGER)
+    listed = np.array(certificate(place)["solver"]["start"])
+    assert listed.size == 7  # age, income, two colors, what is neither, smoker, the intercept
+    assert listed.any()
+    assert "start" not in certificate(place, "model")["solver"]
+
+
+def test_ranges_that_are_estimated_take_the_same_start(ok, place):
+    (place / "bought.toml").write_text(BOUGHT)
+    ok("fit", "table.csv", "-s", "bought.toml", "--out", "new", "--start", "model", *LEDGER)
+    assert "start" in certificate(place)["solver"]
+
+
+def test_what_is_no_start_is_refused_before_the_charge(refused, place, unread):
+    before = charges(place / "budget.db")
+    assert "certificate alone" in refused(*FIT, "--out", "new", "--start", "model/certificate.json", *LEDGER)
+    less = SCHEMA.replace("[columns.income]\nrange = [0, 100]\n", "").replace('"visits"', '"visits", "income"')
+    (place / "less.toml").write_text(less)
+    told = refused("fit", "table.csv", "-s", "less.toml", "--out", "new", "--start", "model", *LEDGER)
+    assert "other features" in told
+    told = refused(*FIT, "--out", "new", "--start", "model", "--solver", "objective", *LEDGER)
+    assert "leave start out" in told
+    assert charges(place / "budget.db") == before
+
+
+def test_a_model_without_a_guarantee_is_no_start(refused, place):
+    exact = DPLogisticRegression(epsilon=np.inf, solver="gd", ledger=False)
+    TableModel(Schema.load(place / "schema.toml"), exact, checks=False).fit("table.csv").save("exact")
+    assert "NOT PRIVATE" in refused(*FIT, "--out", "new", "--start", "exact", *LEDGER)

@@ -10,7 +10,7 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.choices import ModelName, SolverName, model_named, show_quote
 from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
-from discreet.cli.inputs import reach
+from discreet.cli.inputs import reach, start_of
 from discreet.cli.memory_check import check_memory
 from discreet.cli.options import (
     AllowLargeDelta,
@@ -56,6 +56,9 @@ def fit(
         str | None, typer.Option(help="With --model classifier or regressor: a registered loss, by its name.")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="A released model (its folder, or a saved one) that steps start from. Free.")
+    ] = None,
     inference: Inference = None,
     cov_type: CovType = None,
     ledger: LedgerAddress = None,
@@ -111,6 +114,8 @@ def fit(
                 "loss": loss, "allow_large_delta": allow_large_delta, **told(inference, cov_type)}  # fmt: skip
     chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
     chosen.checks = checks
+    if start is not None:
+        chosen.estimator.set_params(start=start_of(start, declared))
     with limited(memory, scratch):
         needs = None if cluster else needs_of(declared, source, neighbors)
         if dry_run:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -48,6 +48,24 @@ def model_of(folder: Path) -> "TableModel":
 
     load_plugins()
     return TableModel.load(folder)
+
+
+def start_of(path: Path, declared: "Schema") -> tuple[Any, Any]:
+    """The coefficients and intercept of a released model, to start from: of the same features, and with a guarantee."""
+    from discreet.curator import Layout
+
+    found = read(path)
+    if found.model is None:
+        raise Refused(f"{path}: a start is a model's folder or a saved model, and this holds a certificate alone")
+    if not found.certificate.is_private:
+        raise Refused(f"{path}: a start is declared public, and this model is {found.certificate.stamp}")
+    ours, theirs = (
+        schema and [one.name for one in Layout(schema).features]
+        for schema in (declared, found.table and found.table.schema_)
+    )
+    if theirs is not None and ours != theirs:
+        raise Refused(f"{path}: this model has other features than the schema makes: start from one with the same")
+    return found.model.coef_, found.model.intercept_
 
 
 @dataclass(frozen=True)
