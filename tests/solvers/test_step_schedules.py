@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting.gaussian import mu_of
@@ -104,6 +105,55 @@ def test_the_last_iterate_with_a_penalty_by_hand():
     for wrong in (GradientDescent(50, step_size=2.1), GradientDescent(50, average="suffix")):
         with pytest.raises(Unsupported, match="bound"):
             wrong.bound(DOMAIN, Logistic(), BUDGET, penalty=L2(0.5))
+
+
+def test_a_bound_with_a_probability_by_hand():
+    """Quantiles of the noise's length in place of its mean square, and of the sum that has mean 0."""
+    mu, s = mu_of(1.0, 1e-6), 2 * 2.0 / 2000 / mu_of(1.0, 1e-6)
+    solver = GradientDescent(n_steps=50, radius=2.0, average="uniform", step_size=0.1)
+    found = solver.bound(DOMAIN, Logistic(), BUDGET, confidence=0.9)
+    longest = 50 * s**2 * chi2.isf(0.05, 4 * 50)  # each of 200 numbers has the variance 50 s^2
+    drift = math.sqrt(50) * s * (2 * 2.0 + 0.1 * 2.0) * math.sqrt(2 * math.log(20) / 50)
+    assert found.upper == pytest.approx(4.0 / (2 * 0.1 * 50) + 0.05 * (4.0 + longest / 50) + drift, rel=1e-3)
+    assert found.confidence == 0.9
+    last = GradientDescent(n_steps=50, step_size=0.5).bound(DOMAIN, Logistic(), BUDGET, penalty=L2(0.5), confidence=0.9)
+    c, noise = 1 / 1.25, 2 * 2.0 * math.sqrt(50) / (2000 * mu)
+    kept = 0.25 * sum(c ** (2 * t) for t in range(1, 51)) * noise**2 * chi2.isf(0.1, 4)
+    assert last.upper == pytest.approx(0.75 * (c**50 * 4.0 + math.sqrt(kept)) ** 2, rel=1e-3)
+
+
+def test_other_bounds_hold_with_a_probability_by_markov():
+    half = StochasticGradientDescent(50, radius=2.0, average="uniform", step_size=0.1, sampling_probability=0.5)
+    with pytest.raises(Unsupported, match="with_probability"):
+        half.bound(DOMAIN, Logistic(), BUDGET, confidence=0.9)
+    mean = half.bound(DOMAIN, Logistic(), BUDGET)
+    sure = mean.with_probability(0.9)
+    assert (sure.upper, sure.confidence) == (pytest.approx(10 * mean.upper), 0.9)
+    assert sure.population(2000) > mean.population(2000)
+    for wrong in (lambda: sure.with_probability(0.9), lambda: mean.with_probability(1.0)):
+        with pytest.raises(Unsupported):
+            wrong()
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3])
+def test_runs_exceed_a_bound_with_a_probability_no_more_often(strength):
+    """The recursion in plain numpy, with a linear loss, the worst there is, in a ball or with a penalty."""
+    rng, n, T, p, eta = np.random.default_rng(0), 200, 40, 4, 0.5 if strength else 0.1
+    domain = Domain(np.ones(p), 2.0, n, Neighbors("zero_out"))
+    budget, radius = Budget(1.0, 1e-6, "zero_out"), None if strength else 1.0
+    solver = GradientDescent(T, 2.0, eta, average="last" if strength else "uniform", radius=radius)
+    penalty = L2(strength) if strength else None
+    bound = solver.bound(domain, Logistic(), budget, penalty=penalty, confidence=0.9).upper
+    s = 2.0 * math.sqrt(T) / (n * mu_of(1.0, 1e-6))
+    slope, w = np.array([2.0, 0, 0, 0]), np.zeros((4000, p))
+    total = w.copy()
+    for _ in range(T):
+        w = (w - eta * (slope + s * rng.normal(size=w.shape))) / (1 + eta * strength)
+        w /= np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True)) if radius else 1.0
+        total += w
+    excess = strength / 2 * np.sum((w + slope / strength) ** 2, axis=1) if strength else total @ slope / (T + 1) + 2.0
+    assert np.mean(excess > bound) <= 0.1
+    assert np.mean(excess) > bound / 20  # the test has power: noise of 20 times the size would exceed it
 
 
 def test_sampling_only_adds_to_the_bound():

@@ -1,5 +1,6 @@
 from discreet.accounting.calibration import calibrate as calibrate
 from discreet.accounting.certificate import Certificate as Certificate
+from discreet.accounting.composed_claims import composed_epsilon as composed_epsilon
 from discreet.accounting.loss_variable import PrivacyLoss as PrivacyLoss
 from discreet.accounting.objective_perturbation import Perturbation as Perturbation
 from discreet.accounting.plan import AdaptivePlan as AdaptivePlan
@@ -12,6 +13,7 @@ from discreet.accounting.textbook import advanced_composition as advanced_compos
 from discreet.accounting.textbook import advanced_share as advanced_share
 from discreet.accounting.textbook import basic_composition as basic_composition
 from discreet.accounting.textbook import classical_gaussian as classical_gaussian
+from discreet.accounting.textbook import heterogeneous_composition as heterogeneous_composition
 from discreet.accounting.textbook import lecture_epsilon as lecture_epsilon
 from discreet.accounting.textbook import population_gap as population_gap
 from discreet.accounting.textbook import records_for_uniform_convergence as records_for_uniform_convergence

@@ -67,6 +67,40 @@ def advanced_composition(epsilon: float, delta: float, count: int, slack: float)
     return grown, min(1.0, count * delta + slack)
 
 
+def heterogeneous_composition(claims: Iterable[tuple[float, float]], slack: float) -> tuple[float, float]:
+    """Return what unequal adaptive mechanisms guarantee together (Kairouz, Oh and Viswanath 2015, theorem 3.5).
+
+    sum e_i tanh(e_i / 2) + sqrt(2 ln(1/slack) sum e_i^2), or sum e_i where that is less, at 1 - (1 - slack) prod(1 -
+    d_i): an e-DP mechanism's loss is at most that of randomized response, within +-e with mean e tanh(e/2), and sums of
+    such are concentrated (Azuma). ``composed_epsilon`` has the exact price.
+
+    Parameters
+    ----------
+    claims : iterable of (float, float)
+        Each mechanism's epsilon and delta, equal or not.
+    slack : float
+        What the theorem adds to delta.
+
+    Returns
+    -------
+    (float, float)
+        Epsilon and delta of all.
+
+    Examples
+    --------
+    >>> from discreet.accounting import heterogeneous_composition
+    >>> [round(number, 7) for number in heterogeneous_composition([(0.1, 1e-8)] * 100, 1e-6)]
+    [5.7561055, 2e-06]
+    """
+    listed = list(claims)
+    basic, _ = basic_composition(listed)
+    _require(0 < slack < 1, "the slack lies between 0 and 1")
+    drift = math.fsum(epsilon * math.tanh(epsilon / 2) for epsilon, _ in listed)
+    spread = math.sqrt(2 * math.log(1 / slack) * math.fsum(epsilon**2 for epsilon, _ in listed))
+    kept = math.prod(1.0 - delta for _, delta in listed)
+    return min(basic, drift + spread), 1.0 - (1.0 - slack) * kept
+
+
 def advanced_share(epsilon: float, count: int, slack: float) -> float:
     """Return the epsilon of each of ``count`` mechanisms: epsilon / sqrt(8 T ln(1/slack)), the theorem's corollary.
 

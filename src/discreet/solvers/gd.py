@@ -93,13 +93,21 @@ class GradientDescent(Descent):
             path.move(v, project(penalty.prox(v - etas[t] * g, float(etas[t])), self.radius))
         return Solution(path.average, self.trace(curator, penalty, path, eta, clip, n))
 
-    def bound(self, domain: Domain, loss: Loss, budget: Budget, *, penalty: Penalty | None = None) -> RiskBound:
-        """Bound the excess risk of this run in expectation, for constants as declared.
+    def bound(
+        self,
+        domain: Domain,
+        loss: Loss,
+        budget: Budget,
+        *,
+        penalty: Penalty | None = None,
+        confidence: float | None = None,
+    ) -> RiskBound:
+        """Bound the excess risk of this run, for constants as declared: in expectation, or with ``confidence``.
 
         For steps of one size from 0: averaged on a ball that holds a minimizer, without a penalty
         (``averaged_bound``), or the last iterate with an L2 penalty (``last_bound``).
         """
-        return self._bound(domain, loss, budget, self._plan(domain, loss, 1.0), 1.0, penalty)
+        return self._bound(domain, loss, budget, self._plan(domain, loss, 1.0), 1.0, penalty, confidence)
 
     @classmethod
     def lecture(cls, domain: Domain, loss: Loss, *, n_steps: int, radius: float, budget: Budget) -> Self:

@@ -204,7 +204,14 @@ class Descent:
         return np.asarray(self.step_for(domain, loss) * step_factors(self.step_schedule, self.n_steps))
 
     def _bound(
-        self, domain: Domain, loss: Loss, budget: Budget, plan: Plan, fraction: float, penalty: Penalty | None
+        self,
+        domain: Domain,
+        loss: Loss,
+        budget: Budget,
+        plan: Plan,
+        fraction: float,
+        penalty: Penalty | None,
+        confidence: float | None,
     ) -> RiskBound:
         strength = 0.0 if penalty is None else penalty.strong_convexity
         if self.momentum or self.step_schedule != "constant" or not (penalty is None or penalty.ridge):
@@ -222,10 +229,10 @@ class Descent:
             fraction=fraction,
         )
         if self.average == "last" and strength > 0:
-            return last_bound(run, domain, loss, self.radius, strength)
+            return last_bound(run, domain, loss, self.radius, strength, confidence)
         if self.average != "uniform" or self.radius is None or strength > 0:
             raise Unsupported("the bound is for average='uniform' on a ball (radius=...), or 'last' with an L2 penalty")
-        return averaged_bound(run, domain, loss, self.radius)
+        return averaged_bound(run, domain, loss, self.radius, confidence)
 
     def path(self, start: Floats, step: float, penalty: Penalty) -> Path:
         """Return a path from here, with these settings' momentum and average."""

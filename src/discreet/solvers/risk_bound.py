@@ -1,7 +1,7 @@
 """What theory says of a run before any data is read: ``RiskBound``, and what a model of zeros is certain to have."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,15 @@ class RiskBound:
     confidence: float | None = None
     reach: float | None = None
 
+    def with_probability(self, confidence: float) -> "RiskBound":
+        """Return the bound with a probability in place of an expectation, by Markov's inequality: F - F* >= 0.
+
+        Loose, and true of every bound in expectation; ``bound(..., confidence=...)`` is tighter where a solver has it.
+        """
+        if self.confidence is not None:
+            raise Unsupported("this bound holds with a probability already: ask the solver's bound for another")
+        return replace(self, upper=self.upper / (1.0 - checked(confidence)), confidence=confidence)
+
     def population(self, n: int) -> float:
         """Bound the excess risk on the population, for n independent records: by uniform convergence on the ball.
 
@@ -53,6 +62,13 @@ class RiskBound:
             raise Unsupported("population risk needs a ball that the release is in, and one output: set the radius")
         around = 0.0 if self.confidence is None else 4.0 * population_gap(n, 1, 1.0 - self.confidence)
         return self.upper + self.reach * (2.0 / math.sqrt(n) + around)
+
+
+def checked(confidence: float) -> float:
+    """Return a probability that a bound may be asked to hold with."""
+    if not 0 < confidence < 1:
+        raise Unsupported("confidence must lie between 0 and 1")
+    return confidence
 
 
 def excess_of_zeros(loss: Loss, domain: Domain, diameter: float) -> float:

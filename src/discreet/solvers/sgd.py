@@ -92,10 +92,21 @@ class StochasticGradientDescent(Descent):
             path.move(v, project(penalty.prox(v - etas[t] * g, float(etas[t])), self.radius))
         return Solution(path.average, self.trace(curator, penalty, path, eta, clip, q * n))
 
-    def bound(self, domain: Domain, loss: Loss, budget: Budget, *, penalty: Penalty | None = None) -> RiskBound:
-        """Bound the excess risk of this run in expectation, sampling counted (as ``GradientDescent.bound``)."""
+    def bound(
+        self,
+        domain: Domain,
+        loss: Loss,
+        budget: Budget,
+        *,
+        penalty: Penalty | None = None,
+        confidence: float | None = None,
+    ) -> RiskBound:
+        """Bound the excess risk of this run, sampling counted (as ``GradientDescent.bound``).
+
+        A ``confidence`` is for all records; on samples use ``bound(...).with_probability(...)``.
+        """
         q = self.fraction(domain)
-        return self._bound(domain, loss, budget, self._plan(domain, loss, q), drawn(q), penalty)
+        return self._bound(domain, loss, budget, self._plan(domain, loss, q), drawn(q), penalty, confidence)
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:

@@ -89,6 +89,8 @@ class VarianceReducedDescent:
         The clip in units of a typical row's length, where a stage estimated it.
     relative_step : float, default=1.0
         The step in units of 1 / curvature.
+    calibration : {"tight"}, default="tight"
+        Exact prices. There is no published noise to run: its constants were left open.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class VarianceReducedDescent:
     radius: float | None = None
     relative_clip: float | None = None
     relative_step: float = 1.0
+    calibration: str = "tight"
     name: ClassVar[str] = "svrg"
 
     def __post_init__(self) -> None:
@@ -119,6 +122,8 @@ class VarianceReducedDescent:
         open_settings = ("batch_size", "sampling_probability", "clip", "step_size", "radius", "relative_clip")
         check_positive(self, *open_settings, open_too=True)
         check_positive(self, "anchor_share", "relative_step")
+        if self.calibration != "tight":
+            raise Unsupported("svrg's published noise has unspecified constants, so none can be run: use 'tight'")
         if not self.anchor_share < 1:
             raise Unsupported("anchor_share must lie between 0 and 1")
         if self.average not in ("last", "uniform"):

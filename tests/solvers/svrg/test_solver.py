@@ -224,3 +224,8 @@ def test_a_saved_model_comes_back(tmp_path):
     assert again.certificate_ == model.certificate_
     assert again.certificate_.trace == ()
     again.certificate_.verify()
+
+
+def test_noise_whose_constants_were_left_open_is_refused():
+    with pytest.raises(Unsupported, match="unspecified constants"):
+        VarianceReducedDescent(calibration="paper")
