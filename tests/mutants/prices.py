@@ -24,6 +24,22 @@ MUTANTS = (
         "DID NOT RAISE",
     ),
     Mutant(
+        "Laplace noise for what is bounded in L2",
+        "Sums for effects, bounded in the L2 norm, are answered with Laplace noise, which is priced by the L1 norm.",
+        (
+            Edit(
+                "curator/session.py",
+                '"noisy_score_covariance", "noisy_squared_slopes"), ("additive",)',
+                '"noisy_score_covariance", "noisy_squared_slopes"), _NOISE',
+            ),
+        ),
+        (
+            "tests/curator/test_prices_are_answers.py::"
+            "test_a_sum_is_bounded_in_the_norm_that_its_noise_is_priced_by[noisy_curvature-zero_out-laplace]",
+        ),
+        "assert ratio <= 1",
+    ),
+    Mutant(
         "a stage under a filter for nothing",
         "What a stage releases around an adaptive solver is answered and not charged to the filter.",
         (Edit("curator/session.py", "self.filter.charge(query, self._fixed_rho(release, count))", "pass"),),

@@ -30,6 +30,9 @@ _ANSWERS = {
     "select_": ("exponential", "permute_and_flip", "noisy_max"),
     "sample_": ("additive", "exponential"),
     "perturb_": ("objective",),
+    **dict.fromkeys(  # contributions that are bounded in the L2 norm alone
+        ("noisy_weighted_gradient", "noisy_curvature", "noisy_score_covariance", "noisy_squared_slopes"), ("additive",)
+    ),
 }
 
 
@@ -37,8 +40,9 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
     """Refuse a plan whose price would be of another mechanism than the curator's answer.
 
     Only gradients and their changes draw a sample, so only they may be priced as sampled; sums are answered by added
-    noise and selections by a choice, and may not be priced as each other. A Laplace answer is priced as scalar only
-    where that makes no difference (pure budgets).
+    noise and selections by a choice, and may not be priced as each other. Laplace noise is priced by L1 norms, so that
+    sums whose contributions are bounded in the L2 norm are never planned with it. A Laplace answer is priced as scalar
+    only where that makes no difference (pure budgets).
     """
     for release in plan.releases:
         if isinstance(plan, AdaptivePlan) and (

@@ -3,6 +3,9 @@
 All are sums over records at a released point, in recoded coordinates. ``reach`` is a length: a row of length r counts
 with the weight min(1, (reach / r)^2), a function of its features alone. Where the loss has a slope of at most L, a
 clip of L reach then cuts nothing off, and an equation of weighted gradients stays centered at the model's coefficients.
+
+Contributions are bounded in the L2 norm, so all four are answered with Gaussian noise: pure budgets are refused here,
+releases with Laplace noise when their plan is opened (``session.check_answers_match_prices``).
 """
 
 from __future__ import annotations  # nested functions would build their annotations on every call
