@@ -24,7 +24,9 @@ NAMES = (
     "output_or_objective",
     "two_record_median",
     "clips_of_coordinates",
+    "passes_of_coordinates",
     "greedy_coordinates",
+    "adaptive_descent",
 )
 FRESH = 1_000_000
 """Where the seeds of a check begin."""
@@ -44,6 +46,15 @@ class Claim:
     def value(self, rows: Sequence[Row]) -> float:
         """Return the statistic."""
         return float(self.statistic(rows))
+
+    def error(self, rows: Sequence[Row]) -> float:
+        """Return the statistic's standard error over seeds, by the jackknife: a seed's rows are left out together."""
+        seeds = sorted({row["seed"] for row in rows})
+        if len(seeds) < 2:
+            return math.nan
+        left = [self.value([row for row in rows if row["seed"] != seed]) for seed in seeds]
+        center = sum(left) / len(left)
+        return math.sqrt((len(left) - 1) / len(left) * sum((value - center) ** 2 for value in left))
 
     def holds(self, rows: Sequence[Row]) -> bool:
         """Say whether it is within its limits; a statistic without rows (NaN) is in none."""

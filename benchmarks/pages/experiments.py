@@ -15,6 +15,7 @@ def _section(name: str, rows: Sequence[Row]) -> str:
     lines = [f"### {made.title}", "", made.question, "", f"![{made.title}](figures/{name}.png)", ""]
     lines += ["| claim | statistic | expected | holds |", "|---|---:|---|---|"]
     for claim in made.claims:
-        lines.append(f"| {claim.text} | {claim.value(rows):.3g} | {claim.limits} | {claim.verdict(rows)} |")
+        found = f"{claim.value(rows):.3g} ± {claim.error(rows):.1g}"
+        lines.append(f"| {claim.text} | {found} | {claim.limits} | {claim.verdict(rows)} |")
     runs = len({row["seed"] for row in rows})
-    return "\n".join([*lines, "", f"{len(rows)} fits, {runs} seeds for each point."])
+    return "\n".join([*lines, "", f"{len(rows)} fits, {runs} seeds for each point; ± is a standard error over seeds."])

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from statistics import stdev
 
 import pytest
 from typer.testing import CliRunner
@@ -66,6 +67,14 @@ def test_statistics():
     claim = Claim("text", lambda rows: 2.0, low=1.0)
     assert (claim.limits, claim.verdict(rows)) == ("at least 1", "yes")
     assert Claim("text", lambda rows: math.nan, low=1.0).verdict(rows) == "not run"
+
+
+def test_a_mean_has_the_textbooks_standard_error():
+    values = [1.0, 2.0, 4.0, 9.0]
+    rows = [{"point": {}, "seed": seed, "excess": value} for seed, value in enumerate(values)]
+    claim = Claim("text", lambda some: mean(some, "excess"))
+    assert claim.error(rows) == pytest.approx(stdev(values) / 2)
+    assert math.isnan(claim.error(rows[:1]))
 
 
 def test_the_page_has_every_claim(tmp_path):
