@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from discreet.errors import Unsupported
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.penalties.base import prox_coordinate
+from discreet.penalties.rescaled import Quadratic, parabolas_above
 
 PENALTIES = [
     NoPenalty(),
@@ -198,3 +199,20 @@ def test_penalties_are_values(penalty):
     assert copy.deepcopy(penalty) == penalty
     assert type(copy.copy(penalty)) is type(penalty)
     assert hash(penalty) == hash(copy.copy(penalty))
+
+
+def test_parabolas_touch_a_quadratic_from_above():
+    rng = np.random.default_rng(0)
+    penalty = Quadratic(rng.normal(size=(6, 5)), rng.normal(size=6), 0.7)
+    w, ahead = rng.normal(size=5), 1e-6
+    above = parabolas_above(penalty, w)
+    offset = penalty.value(w) - above.value(w)
+    for _ in range(200):
+        other = w + rng.normal(size=5) * 10.0 ** rng.uniform(-3, 2)
+        assert above.value(other) + offset >= penalty.value(other) * (1 - 1e-12)
+    slopes = [(above.value(w + ahead * e) - above.value(w - ahead * e)) / (2 * ahead) for e in np.eye(5)]
+    np.testing.assert_allclose(slopes, penalty.gradient(w), rtol=1e-6)
+    one_by_one = [prox_coordinate(above, w[j], 0.3, j) for j in range(5)]
+    np.testing.assert_allclose(above.prox(w, 0.3), one_by_one, rtol=1e-12)
+    reached = above.prox(w, 0.3)
+    np.testing.assert_allclose((w - reached) / 0.3, above.slopes + above.curvatures * reached, rtol=1e-9)

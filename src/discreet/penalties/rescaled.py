@@ -63,6 +63,32 @@ def _prox_coordinate(penalty, x, step, j):  # type: ignore[no-untyped-def]
     return prox_coordinate(penalty.penalty, x * unit, step * unit * unit / penalty.weight, j) / unit
 
 
+class _Parts(NamedTuple):
+    slopes: Floats
+    curvatures: Floats
+
+
+class Parabolas(_Parts, Penalty):
+    """psi(v) = sum of slopes_j v_j + curvatures_j v_j^2 / 2: one parabola per coordinate."""
+
+    __slots__ = ()
+    separable = True
+
+    def value(self, w: Floats) -> float:
+        """Return the sum."""
+        return float(self.slopes @ w + 0.5 * (self.curvatures @ np.square(w)))
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        """Return the minimizer, coordinate by coordinate."""
+        return np.asarray((w - step * self.slopes) / (1.0 + step * self.curvatures))
+
+
+@prox_coordinate.of(Parabolas)
+def _prox_parabola(penalty, x, step, j):  # type: ignore[no-untyped-def]
+    k = j % len(penalty.slopes)
+    return (x - step * penalty.slopes[k]) / (1.0 + step * penalty.curvatures[k])
+
+
 class Quadratic(Penalty):
     """psi(v) = (strength/2) ||Q v + c||^2: an L2 penalty on w = Q v + c. Not separable.
 
@@ -95,3 +121,14 @@ class Quadratic(Penalty):
         pull = step * self.strength
         inverse = np.linalg.inv(np.eye(len(self.linear.T)) + pull * (self.linear.T @ self.linear))
         return np.asarray(inverse, dtype=np.float64), pull * (self.linear.T @ self.offset)
+
+
+def parabolas_above(penalty: Penalty, w: Floats) -> Parabolas:
+    """Return the separable quadratic that lies above a quadratic penalty and touches it at w, up to a constant.
+
+    D_j = sum_k |H_jk| makes D - H diagonally dominant, hence positive semidefinite. Descent with it in place of the
+    penalty, made again at each point reached, never goes up, and rests at the same optimum.
+    """
+    assert penalty.hessian is not None
+    curvatures = np.abs(penalty.hessian).sum(axis=1)
+    return Parabolas(penalty.gradient(w) - curvatures * w, curvatures)

@@ -9,6 +9,7 @@ where a filter is needed, and spend 97 % on choosing steps; in the authors' code
                  if alpha > 0: w <- w - alpha S/||S||
                  else: measure again with gamma rho_g more, and average in proportion to precision; rho_g grows
         every tau rounds: alpha_max <- (1 + eta) max of the steps taken
+    the last w, or the mean of the last half of them
 
 Released: gradients and choices, in a number that the run finds out. Privacy: a zCDP filter (``zcdp_filter.py``):
 no answer is given that would cross the total, so the run is total-zCDP whatever it decides. Cost: one pass per
@@ -112,6 +113,9 @@ class AdaptiveDescent:
         How steps are chosen; the second is the paper's Laplace noise.
     papers_total : bool, default=False
         Take the total rho from the textbook's conversion, as the paper does; it is less.
+    average : {"last", "tail"}, default="last"
+        Whether a run ends at its last iterate (the paper's) or at the mean of the last half of them, in which the noise
+        of the last few gradients averages out. Without noise it is the last.
 
     Examples
     --------
@@ -138,11 +142,14 @@ class AdaptiveDescent:
     radius: float | None = None
     selection: str = "exponential"
     papers_total: bool = False
+    average: str = "last"
     name: ClassVar[str] = "agd"
 
     def __post_init__(self) -> None:
         if self.selection not in ("exponential", "noisy_max"):
             raise Unsupported("selection must be exponential or noisy_max")
+        if self.average not in ("last", "tail"):
+            raise Unsupported("a run ends at its last iterate or the mean of its last half: average='last' or 'tail'")
         check_counts(self, "n_rounds", "n_step_sizes", "adjust_every")
         check_positive(
             self, "gradient_rho", "choice_rho", "clip", "loss_bound", "relative_clip", "radius", open_too=True
@@ -206,6 +213,7 @@ class AdaptiveDescent:
         limit, fixed = self.loss_limit(curator.domain, curator.loss), sum(map(_share, curator.plan.releases))
         rho, choice_rho = self.rhos(curator.plan.total(curator.budget) * (1.0 - fixed))  # what a stage leaves
         w, largest, taken = curator.domain.starting_point, self.largest_step, [0.0]
+        path = [w]
         rounds = chain(progress(range(self.n_rounds)), count(self.n_rounds))
         with suppress(BudgetExceeded):  # the filter's refusal is the end of the run
             for t in islice(rounds, MOST_ROUNDS):
@@ -224,11 +232,13 @@ class AdaptiveDescent:
                         largest *= self.shrink
                         S = S.merged(_measured(curator, w, clip, self.growth * S.rho))
                 w, rho = points[chosen], S.rho
+                path.append(w)
                 taken.append(float(alphas[chosen]))
                 largest = self._adjusted(largest, taken, t + 1)
                 if largest < NO_STEP:
                     break
-        return Solution(w)
+        averaged = self.average == "tail" and curator.budget.is_private
+        return Solution(np.mean(path[len(path) // 2 :], axis=0) if averaged else w)
 
     def _steps(self, largest: float) -> Floats:
         """Return the lengths to choose among, 0 first."""
@@ -259,13 +269,13 @@ class AdaptiveDescent:
         There, 200 rounds up to steps that move a margin of a typical row by 2: fewer and more expensive rounds were
         worse on three public data sets (credit default, bank marketing, electricity): steepest descent needs many.
         """
-        from discreet.solvers.gradient_defaults import rounds_for, staged
+        from discreet.solvers.gradient_defaults import rounds_for, staged, wider_clip
 
         def in_rounds(steps: GradientDescent) -> Solver:
-            clip = 2.0 * steps.relative_clip if steps.relative_clip is not None else None
-            return cls(n_rounds=rounds_for(domain, budget), relative_clip=clip, largest_step=1.0)
+            clip = wider_clip(steps, domain, loss, budget)
+            return cls(n_rounds=rounds_for(domain, budget), relative_clip=clip, largest_step=1.0, average="tail")
 
-        plain = cls(largest_step=2.0 / default_rules.typical_row_norm(domain))
+        plain = cls(largest_step=2.0 / default_rules.typical_row_norm(domain), average="tail")
         return staged(domain, loss, penalty, budget, in_rounds) or plain
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:

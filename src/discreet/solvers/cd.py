@@ -9,6 +9,8 @@ Sources: Mangold, Bellet, Salmon & Tommasi, ICML 2022 (and CAp 2021). With M_j-s
 
 Released: T K noisy sums of one gradient entry, each (1/z)-Gaussian-DP whatever j is drawn, since the noise
 is in proportion to C_j. Privacy: sqrt(T K)/z-Gaussian-DP exactly; the law of j is irrelevant, being public.
+A quadratic penalty that is not separable, as L2 in whitened coordinates, is followed by parabolas above it, one per
+coordinate, which touch it where a pass begins: post-processing.
 Cost: one pass over one column per step. Wins where coordinates differ in scale: its noise is measured in the
 coordinates' own units, so no feature pays for another.
 Utility (convex, T = 1): E F - F* <= p V / K + ||sigma||^2_{M^-1}, V = ||w0 - w*||_M^2 / 2 + F(w0) - F*; with the best K
@@ -16,8 +18,9 @@ Utility (convex, T = 1): E F - F* <= p V / K + ||sigma||^2_{M^-1}, V = ||w0 - w*
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -30,6 +33,7 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty, prox_coordinate
+from discreet.penalties.rescaled import parabolas_above
 from discreet.solvers import coordinate_defaults, default_rules
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.coordinate_bounds import Coordinates, lower_order, randomized_bound
@@ -155,7 +159,7 @@ class CoordinateDescent:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List T K coordinate sums, squared norms where the smoothness is estimated, a count where n is private."""
-        if not penalty.separable:
+        if not penalty.separable and penalty.hessian is None:
             raise Unsupported("coordinate methods need a separable penalty: none, L1, L2, elastic net or a box")
         if domain.n_outputs > 1:
             raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
@@ -192,9 +196,12 @@ class CoordinateDescent:
             picks.append(self._picks(curator, M, K))  # j of each inner step
             theta, mean = w_bar, np.zeros_like(w_bar)
             for part in progress.parts(range(t * K, (t + 1) * K), T * K):  # of the inner loop, k < K
-                # for each k in it: g = noisy entry j at theta, over n;  theta_j <- prox(theta_j - gamma_j g)
-                theta, average = self._run(problem, theta, picks[t][part.start - t * K : part.stop - t * K])
-                mean += average * (len(part) / K)
+                for first, last in _cut(part.start - t * K, part.stop - t * K, K if penalty.separable else M.size):
+                    if not penalty.separable and first % M.size == 0:
+                        problem = replace(problem, penalty=parabolas_above(penalty, theta))
+                    # for each k in it: g = noisy entry j at theta, over n;  theta_j <- prox(theta_j - gamma_j g)
+                    theta, average = self._run(problem, theta, picks[t][first:last])
+                    mean += average * ((last - first) / K)
             w_bar = mean if self.average == "uniform" else theta
         inside = penalty.prox(w_bar, 0.0)  # a box's ends need not lie on the weights' grid; moves nothing else
         if self.adaptive is not None:
@@ -317,14 +324,15 @@ class CoordinateDescent:
             few = cls(1, 2 * domain.n_features, geometry, weak**2, schedule="cyclic", average=average)
             return Declared(few, constant=max(0.5, 1.0 / weak))
         geometry = Geometry(relative_clip=coordinate_defaults.coordinate_clip(domain, loss, budget))
-        count, rounds = coordinate_defaults.passes(domain, loss, budget), 1 if loss.task == "classification" else 2
+        count = coordinate_defaults.passes(domain, loss, penalty, budget)
+        rounds = 1 if loss.task == "classification" else 2
         made = cls(
             n_outer=rounds,
             n_inner=count // rounds * domain.n_features,
             geometry=geometry,
             relative_step=coordinate_defaults.step_length(domain, loss, budget),
             schedule="cyclic",
-            average="uniform" if rounds == 2 and penalty.ridge else "last",  # a mean of iterates has no exact zeros
+            average="uniform" if penalty.ridge else "last",  # a mean of iterates has no exact zeros
         )
         return coordinate_defaults.staged(made, domain, loss, penalty)
 
@@ -366,6 +374,11 @@ class CoordinateDescent:
     def audit_case(cls) -> AuditCase:
         """Take five short steps."""
         return AuditCase(cls(n_outer=1, n_inner=5, geometry=Geometry(clip=CANARY_CLIP), relative_step=SHORT_STEP))
+
+
+def _cut(first: int, last: int, every: int) -> Iterator[tuple[int, int]]:
+    """Cut a part of the inner loop at the multiples of ``every``."""
+    return pairwise([first, *range((first // every + 1) * every, last, every), last])
 
 
 def prox_one(penalty: Penalty, x: float, step: float, j: int) -> float:

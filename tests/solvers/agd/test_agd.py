@@ -119,6 +119,14 @@ def test_zero_is_among_the_steps_of_every_grid(settings):
         w = points[1]
 
 
+def test_a_run_ends_at_its_last_point_or_at_the_mean_of_the_last_half():
+    given = {"gradients": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]], "choices": [20, 10, 5]}
+    last, script = run(**given)
+    np.testing.assert_array_equal(last, script.points[2][5])
+    mean, _ = run(**given, solver=paperlike(average="tail"))
+    np.testing.assert_allclose(mean, (script.points[1][10] + script.points[2][5]) / 2)
+
+
 def test_the_measured_gradient_keeps_its_length():
     """When 0 wins, the second sum is averaged with the first as it was, in proportion to precision."""
     first, second, third = [1000.0, 0.0, 0.0], [0.0, 5500.0, 0.0], [0.0, 0.0, 77.0]
@@ -325,7 +333,7 @@ BAD = [
     {"clip": "1"}, {"loss_bound": math.nan}, {"loss_bound": -3.0}, {"selection": "laplace"},
     {"selection": None}, {"gradient_rho": 0.0}, {"choice_rho": math.nan}, {"choice_rho": -1.0},
     {"growth": None}, {"largest_step": None}, {"adjustment": None}, {"shrink": 0.0}, {"shrink": math.nan},
-    {"shrink": -1.0}, {"shrink": "a"}, {"shrink": 1.5},
+    {"shrink": -1.0}, {"shrink": "a"}, {"shrink": 1.5}, {"average": "uniform"}, {"average": None},
 ]  # fmt: skip
 
 

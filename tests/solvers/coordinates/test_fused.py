@@ -10,8 +10,10 @@ from discreet.curator.lattice.lattice import COARSE, weight_scale
 from discreet.losses import Logistic, Squared
 from discreet.penalties import L1, L2, Box, ElasticNet, NoPenalty
 from discreet.penalties.base import prox_coordinate
+from discreet.penalties.rescaled import Quadratic
 from discreet.solvers import CoordinateDescent, Geometry
 from discreet.solvers.base import UNWATCHED, Watched
+from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.coordinates.tables import LOSSES, RELATIONS, csr, drawn, gradients, one_stream, opened
 
@@ -144,6 +146,19 @@ def test_the_mean_is_of_the_iterates_after_each_step(inner, progress):
     np.testing.assert_allclose(solved, np.mean(iterates, axis=0), atol=1e-6)
     last = CoordinateDescent(n_inner=inner, geometry=Geometry(clip=clip), average="last")
     assert last.solve(opened(X, y, Squared(), gradients(inner)), L2(0.05)).coefficients.shape == (3,)
+
+
+@pytest.mark.parametrize("inner", [3, 7, 50])
+def test_a_penalty_that_is_not_separable_is_followed_alike_whether_or_not_somebody_watches(inner):
+    rng = np.random.default_rng(0)
+    X, y = drawn(Squared(), 80, 3)
+    penalty = Quadratic(rng.normal(size=(3, 3)), rng.normal(size=3), 0.5)
+    solver = CoordinateDescent(n_inner=inner, geometry=Geometry(clip=10.0), schedule="cyclic", average="last")
+    found = []
+    for progress in (UNWATCHED, Watched(lambda done, total: None)):
+        with seeded(0):
+            found.append(solver.solve(opened(X, y, Squared(), gradients(inner)), penalty, progress).coefficients)
+    np.testing.assert_array_equal(*found)
 
 
 def spied(curator):

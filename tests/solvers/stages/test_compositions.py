@@ -215,6 +215,21 @@ def test_without_noise_a_composition_reaches_the_optimum(small_table, inner, aro
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("strength", [1e-4, 0.05, 1.0])
+@pytest.mark.parametrize("name", ["logistic", "ridge"])
+def test_coordinate_steps_follow_an_l2_penalty_into_whitened_coordinates(small_table, name, strength):
+    """It is not separable there: parabolas above it, renewed each pass, lead to the same optimum."""
+    facts = {"bounds": 1.0, "epsilon": math.inf, "delta": 1e-6, "neighbors": "zero_out", "alpha": strength}
+    if name == "logistic":
+        made, y, facts = DPLogisticRegression, small_table.signs, {**facts, "classes": (-1, 1)}
+    else:
+        made, y, facts = DPRidge, small_table.numbers, {**facts, "target": (-1.0, 1.0)}
+    best = made(solver="gd", **facts).fit(small_table.X, y)
+    model = made(solver=Whitened(LIMIT["cd"], floor=1e-9), **facts).fit(small_table.X, y)
+    found, expected = (np.append(np.ravel(m.coef_), m.intercept_) for m in (model, best))
+    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize(
     ("inner", "penalty"),
     [
@@ -318,7 +333,7 @@ REFUSED = {
     "a stage in a stage": (Standardized(Whitened(GradientDescent())), Logistic(), NoPenalty(), "iterative"),
     "counts": (Standardized(GradientDescent()), Poisson(2.0), NoPenalty(), "gd"),
     "corners, whitened": (Whitened(GradientDescent()), Logistic(), L1(0.1), "Standardized"),
-    "coordinates, whitened": (Whitened(CoordinateDescent()), Logistic(), L2(0.1), "Standardized"),
+    "greedy, whitened": (Whitened(GreedyCoordinateDescent()), Logistic(), L2(0.1), "Standardized"),
     "groups": (Standardized(GradientDescent()), Logistic(), GroupL2(0.1, ((0, 1),)), "separable"),
     "Newton for classes": (Whitened(NewtonDescent()), Logistic(), NoPenalty(), "GradientDescent"),
     "Newton alone": (NewtonDescent(), Squared(), NoPenalty(), "Whitened"),
