@@ -265,6 +265,19 @@ MUTANTS = (
         "assert ratio_squared(vector, [0] * len(vector), found) <= 1",
     ),
     Mutant(
+        "couplings of classes beyond their limit",
+        "A record's Hessian of several classes counts in full, however long its row is.",
+        (
+            Edit(
+                "curator/kernels/class_effects.py",
+                "bound_vector(found, int64(facts[i, 2]), False, whole)",
+                "bound_vector(found, int64(1) << 30, False, whole)",
+            ),
+        ),
+        ("tests/curator/queries/test_class_effects.py::test_no_point_and_no_clip_breaks_the_bound[noisy_curvature]",),
+        "a compiled kernel disagrees with its source",
+    ),
+    Mutant(
         "squared residuals beyond their limit",
         "The size of residuals counts an outlier in full.",
         (

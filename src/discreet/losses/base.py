@@ -8,6 +8,10 @@ The kernels are dispatched on the loss's class, in plain Python and inside compi
     about the least loss of a record with this target, so that what is above it is not negative: mostly 0.
 ``values(loss, margins, target)``, ``derivatives(loss, margins, target, out)``
     of any number of outputs: the loss, and its gradient in the margins, which are arrays of length K.
+``couplings(loss, margins, target, room, out)``
+    of several outputs whose loss a common shift of all margins does not change: what couples outputs k < l, in the
+    order (0, 1), (0, 2), ..., (1, 2), ... The Hessian in the margins is the sum of couplings times
+    (e_k - e_l) (e_k - e_l)^T. For intervals; ``room`` is for K numbers.
 ``slopes_in_decimals(loss, margins, target)``
     that gradient once more, to the precision of the current decimal context: for the minimizer's last resort.
 
@@ -33,6 +37,7 @@ curvature = scalar_function("curvature")
 least = scalar_function("least")
 values = scalar_function("values")
 derivatives = scalar_function("derivatives")
+couplings = scalar_function("couplings")
 
 _FLAT = Decimal(10_000)
 """Beyond this an exponential is taken as at it: e^-10000 is smaller than any error that is counted."""
@@ -85,6 +90,8 @@ class Loss:
         Whether sigmoid(margin) is the predicted probability of the positive class.
     movable_target : bool
         Whether the loss depends on margin - target alone, so that targets may be centered and scaled.
+    softmax_link : bool
+        Whether softmax(margins) are the predicted probabilities of the classes; ``couplings`` is then defined.
     margin_name : str
         What the margin is called where coefficients are explained.
 
@@ -105,6 +112,7 @@ class Loss:
     nonnegative = False
     log_link = False
     sigmoid_link = False
+    softmax_link = False
     movable_target = False
     margin_name = "the prediction"
 

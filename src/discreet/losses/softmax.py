@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 from discreet.errors import Unsupported
 from discreet.losses.base import (
     Loss,
+    couplings,
     derivatives,
     exp_in_decimals,
     least,
@@ -31,6 +32,11 @@ class Softmax(_Fields, Loss):
     <= 2 (1 - p_y)**2. The Hessian is diag(p) - p p^T; v^T H v is the variance of v under p, at most
     (max v - min v)**2 / 4 <= ||v||**2 / 2. In one entry: |p_k - [k = y]| <= 1 and p_k (1 - p_k) <= 1/4.
 
+    The Hessian is also the sum over k < l of p_k p_l (e_k - e_l) (e_k - e_l)^T. The couplings a_kl = p_k p_l have a
+    norm of at most 1/4. With s = sum p_k**2: sum_{k<l} a_kl = (1 - s) / 2, so sum a_kl**2 <= (1 - s)**2 / 4, at most
+    1/16 where s >= 1/2. Else 2 sum a_kl**2 = s**2 - sum p_k**4 <= s**2 - s**3 (the mean of p_k**3 under p is at least
+    the cube of that of p_k), which increases up to s = 2/3: at most 1/8, its value at s = 1/2. Two classes reach it.
+
     Parameters
     ----------
     n_classes : int
@@ -51,6 +57,7 @@ class Softmax(_Fields, Loss):
     entry_smoothness = 0.25
     nonnegative = True
     proven = True
+    softmax_link = True
     perturbation_slopes = "softmax"
     margin_name = "log-odds"
 
@@ -101,6 +108,16 @@ def _derivatives(loss, margins, target, out):  # type: ignore[no-untyped-def]
     for k in range(margins.shape[0]):
         # comparing, rather than indexing by the target, keeps an impossible target inside the array
         out[k] = quotient(out[k], total) - (1.0 if k == target else 0.0)
+
+
+@couplings.of(Softmax)
+def _couplings(loss, margins, target, room, out):  # type: ignore[no-untyped-def]
+    derivatives(loss, margins, -1.0, room)  # no class: the probabilities alone
+    e = 0
+    for k in range(margins.shape[0]):
+        for other in range(k + 1, margins.shape[0]):
+            out[e] = room[k] * room[other]
+            e += 1
 
 
 @slopes_in_decimals.register

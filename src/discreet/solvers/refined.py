@@ -2,8 +2,8 @@
 
     v = what the inner solver found, in whitened coordinates z of unshrunk rows;    weight_i = min(1, (R / ||z_i||)^2)
     M = (1/n) [ sum_i weight_i z_i z_i^T + noise ];    V diag(l) V^T = .6 sup f'' (M + edge of its noise)
-    for t < T:  q = V^T (1/n) [ sum_i weight_i f'_i z_i + noise ]
-                v <- v - V diag( x / (l x + s^2) ) q
+    for t < T:  q = V^T (1/n) [ sum_i weight_i z_i f'_i^T + noise ] E
+                v <- v - V [ x / (l x + s^2) * q ] E^T + b (v - the last v)
 
 The inner solver clips gradients and shrinks rows, which biases its coefficients. Here a row's weight depends on its
 features alone, and no gradient is clipped: a slope of at most L and a weight of (R / ||z||)^2 make contributions of at
@@ -11,6 +11,11 @@ most L R. So the equation is centered at the model's coefficients (Mallows), and
 the objective. The weighted Hessian is nowhere above sup f'' (M + edge), so a step overshoots the minimizer by at most
 .7 of the way in any direction: steps do not diverge, whatever the table is. x is the prior variance under which the
 noisy q is likely (``newton.filter_weights``): where q is noise nothing moves, and the inner solver's coefficients stay.
+E is 1 for one output. For K outputs, v and f' have K columns and E is an orthonormal basis of contrasts, (K, K - 1): a
+common shift of all margins changes no probability, so that what q says of it is noise alone: v adds up to 0 over the
+classes. sup f'' is then the largest eigenvalue of the Hessian in the margins. K classes share the curvature, which is
+mostly far below that, about 2 / K of it: momentum b makes steps 1 / (1 - b) times as long where it is. On a quadratic
+they contract for every b (heavy ball: a step times the curvature is at most 1.7, below 2 (1 + b)).
 Numbers and their reasons: ``whitened_classes``.
 
 Privacy
@@ -48,7 +53,7 @@ from discreet.solvers.base import (
 from discreet.solvers.center_and_scale import affine, knows_covariance, noise_of, shares_to_noise
 from discreet.solvers.registry import register_part
 from discreet.solvers.stage import COUNT_SHARE, Counted, Estimate, quadratic, release_weight
-from discreet.solvers.uncertainty.stage_noise import DirectionsTrace, RefinedTrace
+from discreet.solvers.uncertainty.stage_noise import DirectionsTrace, RefinedTrace, left_of_start
 from discreet.solvers.whitened import Whitened
 from discreet.typing import Floats
 
@@ -71,13 +76,15 @@ class Refined:
     Parameters
     ----------
     solver : Solver
-        Where to start: ``Whitened`` gradient steps, for a loss with one output and a bounded slope.
+        Where to start: ``Whitened`` gradient steps, for classes and a loss with a bounded slope.
     n_steps : int, default=8
         Gradients to release.
     reach : float, default=1.25
         Rows longer than this many typical ones count less.
     start_share : float, default=0.5
         Share of mu^2 for the inner solver and the second moment; the steps get the rest.
+    heavy_ball : float, default=0.0
+        The part of the last step that is repeated: its momentum.
 
     Examples
     --------
@@ -90,6 +97,7 @@ class Refined:
     n_steps: int = 8
     reach: float = 1.25
     start_share: float = 0.5
+    heavy_ball: float = 0.0
     name: ClassVar[str] = "refined"
 
     def __post_init__(self) -> None:
@@ -97,13 +105,15 @@ class Refined:
         check_positive(self, "reach")
         if not 0 < self.start_share < 1:
             raise Unsupported("shares of the budget lie between 0 and 1")
+        if not 0 <= self.heavy_ball < 1:
+            raise Unsupported("heavy_ball must be a weight in [0, 1)")
         if not isinstance(self.solver, Whitened):
             raise Unsupported("refined steps start from whitened ones: use Refined(Whitened(...))")
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the inner solver's releases with one more second moment, and the steps with the rest of mu^2."""
-        if loss.n_outputs > 1 or loss.task != "classification" or not math.isfinite(loss.lipschitz):
-            raise Unsupported("refined steps are for losses of two classes: use Whitened(...) alone for others")
+        if loss.task != "classification" or not math.isfinite(loss.lipschitz):
+            raise Unsupported("refined steps are for losses of classes: use Whitened(...) alone for others")
         inner = self.solver.plan(domain, loss, penalty)
         asked = [
             replace(release, count=release.count + (release.query == "noisy_second_moment"))
@@ -129,6 +139,8 @@ class Refined:
         curator.recode(recoding)
         v = recoding.recoded(found.coefficients)
         assert v is not None
+        basis = contrasts(loss.n_outputs) if v.ndim == 2 else np.ones((1, 1))
+        v = v @ basis @ basis.T if v.ndim == 2 else v
         inside = quadratic(penalty, recoding, admitted) if penalty.strong_convexity > 0 else NoPenalty()
         steep = STEEPNESS * loss.smoothness
         hessian = inside.hessian
@@ -137,15 +149,19 @@ class Refined:
         safe = np.maximum(values, 0.0) + above
         clip = loss.lipschitz * reach
         noise = noise_of(curator, "noisy_weighted_gradient", clip, float(curator.budget.neighbors.sum_factor)) / n
-        used = []
+        used, last = [], v
         for _ in progress(range(self.n_steps)):
             g = curator.noisy_weighted_gradient(v, clip=clip, reach=reach) / n
-            q = vectors.T @ (g if hessian is None else g + inside.gradient(v))
-            used.append(newton.filter_weights(q, safe, noise, steep * edge + above))
-            v = v - vectors @ (used[-1] * q)
-        curved = np.where(values >= steep * edge, values, 0.0)
-        steps = DirectionsTrace.of_steps(vectors, used, curved, noise, 1.0)
-        kept = np.prod([1.0 - curved * weights for weights in used], axis=0)
+            g = g if hessian is None else g + inside.gradient(v)
+            q = vectors.T @ g.reshape(len(g), -1) @ basis
+            weights = newton.filter_weights(q.ravel(), np.repeat(safe, q.shape[1]), noise, steep * edge + above)
+            step = vectors @ (weights.reshape(q.shape) * q) @ basis.T
+            v, last = v - step.reshape(v.shape) + self.heavy_ball * (v - last), v
+            used.append(np.sqrt(np.mean(np.square(weights.reshape(q.shape)), axis=1)))
+        bend = min(1.0, 1.0 / (loss.n_outputs * loss.smoothness)) if v.ndim == 2 else 1.0  # K classes share it
+        curved = np.where(values >= steep * edge, bend * values, 0.0)
+        steps = DirectionsTrace.of_steps(vectors, used, curved, noise, 1.0, self.heavy_ball)
+        kept = left_of_start(used, curved, self.heavy_ball)
         trace = RefinedTrace(found, steps, kept, affine(recoding, admitted)[0])
         return Solution(recoding.coefficients(v), trace, found.estimate)
 
@@ -160,6 +176,12 @@ class Refined:
         """Return its public settings and the inner solver's, for the certificate."""
         own = {name: value for name, value in asdict(self).items() if name != "solver"}
         return {"name": self.name, **own, "solver": self.solver.settings()}
+
+
+def contrasts(outputs: int) -> Floats:
+    """Return an orthonormal basis of the vectors that add up to 0, (K, K - 1): Helmert's."""
+    columns = [np.append(np.ones(k), -k) / math.sqrt(k * (k + 1)) for k in range(1, outputs)]
+    return np.column_stack([np.pad(column, (0, outputs - len(column))) for column in columns])
 
 
 def _second_moment(curator: "Curator", recoding: Recoding, n: float) -> tuple[Floats, float]:

@@ -78,7 +78,12 @@ def breadth(domain: Domain, budget: Budget) -> float:
     if not budget.is_private:
         return math.inf
     mu = mu_of(budget.epsilon, budget.delta)
-    return math.sqrt(count_of(domain) / domain.n_features) * mu / budget.neighbors.sum_factor
+    return math.sqrt(count_of(domain) / columns_of(domain)) * mu / budget.neighbors.sum_factor
+
+
+def columns_of(domain: Domain) -> float:
+    """Return p, for K outputs p K / 2: as with two classes, where entries of slopes are about sqrt(1 / K) each."""
+    return domain.n_features * max(1.0, domain.n_outputs / 2.0)
 
 
 def sharpness(domain: Domain, budget: Budget) -> float:
@@ -86,14 +91,15 @@ def sharpness(domain: Domain, budget: Budget) -> float:
     if not budget.is_private:
         return math.inf
     mu, factor = mu_of(budget.epsilon, budget.delta), math.sqrt(budget.neighbors.sum_factor)
-    return float(count_of(domain) * mu / (factor * domain.n_features**1.5))
+    return float(count_of(domain) * mu / (factor * columns_of(domain) ** 1.5))
 
 
 def steadiness(domain: Domain, budget: Budget) -> float:
     """Return how little one step's noise moves a typical row's margin, infinite without privacy."""
     if not budget.is_private:
         return math.inf
-    return count_of(domain) * mu_of(budget.epsilon, budget.delta) / (budget.neighbors.sum_factor * domain.n_features)
+    mu = mu_of(budget.epsilon, budget.delta)
+    return count_of(domain) * mu / (budget.neighbors.sum_factor * columns_of(domain))
 
 
 def settling_for(domain: Domain) -> int:

@@ -12,17 +12,19 @@ from __future__ import annotations  # nested functions would build their annotat
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.curator.engines.base import ExactSum, LocalEngine, unit_bounds
+from discreet.curator.engines.base import ExactSum, LocalEngine, coefficient_limits, unit_bounds
 from discreet.curator.engines.dense import DenseEngine
+from discreet.curator.kernels import class_effects
 from discreet.curator.kernels import effects as kernels
-from discreet.curator.kernels.gradients import gradient_over_tiles
+from discreet.curator.kernels.gradients import gradient_over_rows, gradient_over_tiles
 from discreet.curator.kernels.moments import outer_sums
+from discreet.curator.known_answers.class_effects import check_class_kernels
 from discreet.curator.known_answers.effects import check_effect_kernels
-from discreet.curator.lattice.lattice import ROOT_TWO, Unit, Weights, place_weights
+from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, ROOT_TWO, Unit, Weights, place_weights
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers
@@ -56,20 +58,40 @@ class EffectQuery(ExactSum):
         return np.asarray(engine.weights * np.square(np.minimum(1.0, self.reach / r)))
 
     def _facts(self, engine: LocalEngine, limits: Floats) -> tuple[Floats, Integers, float]:
-        if not isinstance(engine, DenseEngine) or len(self.weights.integers) != 1:
-            raise Unsupported("effects are estimated for dense records and one output")
+        if not isinstance(engine, DenseEngine):
+            raise Unsupported("effects are estimated for dense records")
         facts = np.column_stack([engine.records.targets, self.row_weights(engine), limits])
-        return facts, self.weights.integers[0].astype(np.int64), self.weights.margin_scale(engine.grid)
+        w = self.weights.integers.astype(np.int64)
+        return facts, w if self._several else w[0], self.weights.margin_scale(engine.grid)
+
+    @property
+    def _several(self) -> bool:
+        return len(self.weights.integers) > 1
 
 
 @dataclass(frozen=True)
 class WeightedGradientQuery(EffectQuery):
-    """The sum of weighted gradients c x, |c| ||x|| <= B; ``scale`` as in ``GradientQuery``."""
+    """The sum of weighted gradients c x^T, ||c|| ||x|| <= B; ``scale`` as in ``GradientQuery``."""
 
     def over(self, engine: LocalEngine) -> Integers:
-        """Return the exact sum in lattice steps."""
-        if not isinstance(engine, DenseEngine) or len(self.weights.integers) != 1:
-            raise Unsupported("effects are estimated for dense records and one output")
+        """Return the exact sum in lattice steps, (p,) or (K, p)."""
+        if not isinstance(engine, DenseEngine):
+            raise Unsupported("effects are estimated for dense records")
+        return self._over_rows(engine) if self._several else self._over_tiles(engine)
+
+    def _over_rows(self, engine: DenseEngine) -> Integers:
+        limits, w = coefficient_limits(engine.records.norms, engine.records.shares, self.bound), self.weights.integers
+        facts = np.column_stack([engine.records.targets, self.row_weights(engine), limits])
+        point = (w, self.weights.margin_scale(engine.grid), self.scale, False, self.loss)
+
+        def part(first: int, last: int) -> Integers:
+            out, cut = np.zeros(w.shape, dtype=np.int64), slice(first, last)
+            gradient_over_rows(engine.rows[cut], facts[cut], np.arange(last - first), *point, out)
+            return out
+
+        return engine.workers.sum(part, len(facts), len(facts) * w.size)
+
+    def _over_tiles(self, engine: DenseEngine) -> Integers:
         tiles, w = engine.tiles, self.weights.integers[0]
         limits, weights = tiles.limits.of(self.bound, False), engine.tiled(self.row_weights(engine))
         point = (w, self.weights.margin_scale(engine.grid), self.scale, self.loss)
@@ -85,16 +107,20 @@ class WeightedGradientQuery(EffectQuery):
 
 @dataclass(frozen=True)
 class CurvatureQuery(EffectQuery):
-    """The sum of c x x^T with c >= 0 a row's weighted curvature and c ||x||^2 <= B."""
+    """The sum of c x x^T with c >= 0 a row's weighted curvature (couplings) and ||c|| ||x||^2 <= B."""
 
     def over(self, engine: LocalEngine) -> Integers:
-        """Return the exact sum in lattice steps, (p, p)."""
+        """Return the exact sum in lattice steps, (p, p); for several outputs one such matrix for each pair of them."""
         _check_bound(self.bound)
         squared = np.square(np.minimum(engine.records.norms, _LONGEST))
         limits = np.where(squared > 0, unit_bounds(self.bound, engine.records) // np.maximum(squared, 1), 0)
+        if self._several:  # so that squares of coefficients fit 64 bits
+            limits = np.minimum(limits, COEFFICIENT_LIMIT)
         facts, w, margin = self._facts(engine, limits.astype(np.float64))
         rows = engine.records.rows
         assert rows is not None
+        if self._several:
+            return self._of_pairs(engine, rows, facts, (w, margin, self.scale, self.loss))
 
         def part(first: int, last: int) -> Integers:
             out, cut = np.zeros((w.size, w.size), dtype=np.int64), slice(first, last)
@@ -105,29 +131,46 @@ class CurvatureQuery(EffectQuery):
 
         return engine.workers.sum(part, len(rows), rows.size * w.size)
 
+    def _of_pairs(self, engine: LocalEngine, rows: Integers, facts: Floats, point: tuple[Any, ...]) -> Integers:
+        (outputs, p), pairs = point[0].shape, math.comb(len(point[0]), 2)
+
+        def part(first: int, last: int) -> Integers:
+            out = np.zeros((pairs, p, p), dtype=np.int64)
+            for begin in range(first, last, _UNITS):
+                cut = slice(begin, min(last, begin + _UNITS))
+                coefficients = np.empty((pairs, cut.stop - begin), dtype=np.int64)
+                class_effects.coupling_coefficients(rows[cut], facts[cut], *point, coefficients)
+                for one, total in zip(coefficients, out, strict=True):
+                    outer_sums(rows[cut], one, total)
+            return out
+
+        return engine.workers.sum(part, len(rows), rows.size * outputs * p)
+
 
 @dataclass(frozen=True)
 class ScoreQuery(EffectQuery):
     """The sum over records (persons) of s s^T, s a unit's whole score, of norm at most the root of B.
 
-    ``scale`` is steps of s per unit of weighted slope times row, in units of the grid.
+    ``scale`` is steps of s per unit of weighted slope times row, in units of the grid. With K outputs s has K p
+    entries, output by output.
     """
 
     def over(self, engine: LocalEngine) -> Integers:
-        """Return the exact sum in lattice steps, (p, p)."""
+        """Return the exact sum in lattice steps, (K p, K p)."""
         _check_bound(self.bound)
         records = engine.records
         facts, w, margin = self._facts(engine, np.zeros(records.n_rows))
         assert records.rows is not None
         starts = np.arange(records.n_rows + 1, dtype=np.int64) if records.starts is None else records.starts
         rows, limit = records.rows, math.isqrt(self.bound)
+        scores_of = class_effects.class_scores if self._several else kernels.unit_scores
 
         def part(first: int, last: int) -> Integers:
             out = np.zeros((w.size, w.size), dtype=np.int64)
             for begin in range(first, last, _UNITS):
                 end = min(last, begin + _UNITS)
                 scores, some = np.empty((end - begin, w.size), dtype=np.int32), starts[begin : end + 1]
-                kernels.unit_scores(rows, facts, some, w, margin, self.scale, self.loss, limit, scores)
+                scores_of(rows, facts, some, w, margin, self.scale, self.loss, limit, scores)
                 outer_sums(scores, np.ones(len(scores), dtype=np.int64), out)
             return out
 
@@ -136,7 +179,7 @@ class ScoreQuery(EffectQuery):
 
 @dataclass(frozen=True)
 class SlopeQuery(EffectQuery):
-    """The sum of squared slopes, each at most B, a person's k rows B // k each."""
+    """The sum of squared slopes (of norms, for several outputs), each at most B, a person's k rows B // k each."""
 
     def over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum in lattice steps, an array of one number."""
@@ -144,10 +187,11 @@ class SlopeQuery(EffectQuery):
         facts, w, margin = self._facts(engine, limits.astype(np.float64))
         rows = engine.records.rows
         assert rows is not None
+        total = class_effects.squared_slopes_sum if self._several else kernels.squared_slope_sum
 
         def part(first: int, last: int) -> Integers:
             cut = slice(first, last)
-            return np.array([kernels.squared_slope_sum(rows[cut], facts[cut], w, margin, self.scale, self.loss)])
+            return np.array([total(rows[cut], facts[cut], w, margin, self.scale, self.loss)])
 
         return engine.workers.sum(part, len(rows), rows.size)
 
@@ -159,7 +203,8 @@ def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: 
     -------
     Sensitivity: as ``noisy_gradient``. A row's weight depends on that row and on ``reach`` alone and multiplies its
     coefficient c before the executed clip |c| <= B // r, r >= ||x|| (a person's k rows (B // k) // r); a null record
-    contributes 0. B under ``zero_out`` and ``add_remove``, 2 B under ``replace_one``, whatever the weights are.
+    contributes 0. Several outputs: c is a vector of integers with ||c|| <= B // r, checked in integers, and
+    ||c x^T||_F = ||c|| ||x||. B under ``zero_out`` and ``add_remove``, 2 B under ``replace_one``, whatever the weights.
     Mechanism: sum + round(2^m N(0, I)).
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, clip and reach depend on public and released values only.
@@ -168,11 +213,15 @@ def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: 
     drawn = session.noise(release, unit, w.size)
     query = WeightedGradientQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 1))
     exact = session.engine.total(query)
-    return np.asarray(session.release(release, unit, exact, exact + drawn) * unit.step, dtype=np.float64)
+    released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape)) * unit.step
+    return np.ascontiguousarray(released.T, dtype=np.float64).reshape(w.shape)
 
 
 def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float) -> Floats:
     """Return the sum of the weighted losses' Hessians at ``w``, symmetric, each within a Frobenius norm of ``clip``.
+
+    For K outputs one matrix A_kl for each pair k < l, (K (K - 1) / 2, p, p): the Hessian is the sum of
+    (e_k - e_l) (e_k - e_l)^T (x) A_kl (``losses.base``), and ``clip`` bounds a record's matrices together.
 
     Privacy
     -------
@@ -180,19 +229,24 @@ def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float) -
     whatever the loss returns, and ||x x^T||_F = ||x||^2; a person's k rows B // k each; a null record 0. So B under
     ``zero_out`` and ``add_remove``. Under ``replace_one`` contributions P and Q are positive semidefinite, so
     <P, Q> >= 0 and ||P - Q||^2 <= ||P||^2 + ||Q||^2 <= 2 B^2: sqrt(2) B.
-    Mechanism: sum + round(2^m N(0, I)) with p^2 independent entries; making the noisy matrix symmetric is
-    post-processing. The sum is exact (``kernels/moments.py``).
+    Several outputs: a record contributes c_e x x^T for each pair e, integers c_e >= 0 with ||c|| <= B // r^2, checked
+    in integers: sum_e ||c_e x x^T||^2 = ||c||^2 ||x||^4 <= B^2, and <P, Q> = sum_e c_e c'_e (x.x')^2 >= 0. The same.
+    Mechanism: sum + round(2^m N(0, I)) with p^2 independent entries (for each pair); making the noisy matrix symmetric
+    is post-processing. The sum is exact (``kernels/moments.py``).
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, clip and reach depend on public and released values only.
     """
     release, unit = _asked(session, "noisy_curvature", w, clip, reach, _root_two(session))
-    drawn = session.noise(release, unit, w.size**2)
+    pairs = 1 if w.ndim == 1 else math.comb(w.shape[1], 2)
+    drawn = session.noise(release, unit, pairs * len(w) ** 2)
     query = CurvatureQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 2))
     return _symmetric(session, release, unit, session.engine.total(query), drawn)
 
 
 def noisy_score_covariance(session: Session, w: Floats, *, clip: float, reach: float) -> Floats:
     """Return the sum over records (persons) of s s^T, s the weighted gradient at ``w``, within a norm of ``clip``.
+
+    For K outputs s has K p entries, output by output; the proof is the same.
 
     Privacy
     -------
@@ -232,13 +286,15 @@ def noisy_squared_slopes(session: Session, w: Floats, *, clip: float) -> float:
 
 def _asked(session: Session, query: str, w: Floats, clip: float, reach: float, factor: object) -> tuple[Release, Unit]:
     """Check what is asked, spend, and return the release's lattice."""
-    if w.shape != session.domain.shape or w.ndim != 1:
-        raise PlanViolation(f"weights must have shape {session.domain.shape}, of one output")
+    if w.shape != session.domain.shape:
+        raise PlanViolation(f"weights must have shape {session.domain.shape}")
+    if w.ndim != 1 and query != "noisy_weighted_gradient" and not session.loss.softmax_link:
+        raise Unsupported("curvatures and scores of several outputs are estimated for the softmax loss")
     if session.budget.is_pure or session.engine.is_sparse:
         raise Unsupported("effects are estimated of dense records, with a delta above 0")
     if not reach > 0:
         raise PlanViolation("reach is a length: give a positive number")
-    check_effect_kernels(session.loss)
+    (check_effect_kernels if w.ndim == 1 else check_class_kernels)(session.loss)
     release = session.spend(query, clip)
     return release, session.unit(release, clip, factor)  # type: ignore[arg-type]
 
@@ -260,7 +316,7 @@ def _root_two(session: Session) -> object:
 def _symmetric(session: Session, release: Release, unit: Unit, exact: Integers, drawn: Integers) -> Floats:
     noisy = exact + drawn.reshape(exact.shape)
     whole = session.release(release, unit, exact, noisy, factor=_root_two(session)) * unit.step  # type: ignore[arg-type]
-    return np.asarray(whole + whole.T) / 2.0
+    return np.asarray(whole + np.swapaxes(whole, -1, -2)) / 2.0
 
 
 def _check_bound(bound: int) -> None:

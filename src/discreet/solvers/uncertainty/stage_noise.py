@@ -29,16 +29,24 @@ class DirectionsTrace:
 
     @classmethod
     def of_steps(
-        cls, vectors: Floats, weights: Sequence[Floats], curved: Floats, noise: float, clip: float
+        cls,
+        vectors: Floats,
+        weights: Sequence[Floats],
+        curved: Floats,
+        noise: float,
+        clip: float,
+        momentum: float = 0.0,
     ) -> "DirectionsTrace":
         """Return the noise of steps ``- weights q``, q with noise of deviation ``noise`` times ``clip``.
 
-        A step forgets ``curved`` times its weights of the noise that was there.
+        A step forgets ``curved`` times its weights of the noise that was there, and repeats ``momentum`` of the last.
         """
-        variances = np.zeros(len(vectors))
+        variances = shared = before = np.zeros(len(vectors))
         for used in weights:
-            variances = (1.0 - curved * used) ** 2 * variances + (used * noise * clip) ** 2
-        return cls(vectors, variances)
+            stays, old = 1.0 - curved * used + momentum, variances
+            variances = stays**2 * old - 2.0 * stays * momentum * shared + momentum**2 * before
+            variances, shared, before = variances + (used * noise * clip) ** 2, stays * old - momentum * shared, old
+        return cls(vectors, np.maximum(variances, 0.0))
 
     def deviations(self) -> Floats:
         """Return the deviation of each coordinate."""
@@ -114,6 +122,14 @@ class CalibratedTrace:
         return None if before is None else np.hypot(self.share * before, taken_back(units, np.square(self.added)))
 
 
+def left_of_start(weights: Sequence[Floats], curved: Floats, momentum: float) -> Floats:
+    """Return what such steps leave of a distance at the start, in each direction."""
+    now = before = np.ones(len(curved))
+    for used in weights:
+        now, before = (1.0 - curved * used) * now + momentum * (now - before), now
+    return now
+
+
 @dataclass(frozen=True)
 class RefinedTrace:
     """A run that was then refined by steps along orthogonal directions, after which ``kept`` of it is left in each.
@@ -133,7 +149,7 @@ class RefinedTrace:
             return None
         squares = np.square(self.linear @ self.steps.vectors)
         left = (squares @ np.square(self.kept)) / np.maximum(squares.sum(axis=1), 1e-300)
-        return np.asarray(np.sqrt(np.square(before) * left + squares @ self.steps.variances))
+        return np.asarray(np.sqrt(np.square(before).T * left + squares @ self.steps.variances)).T
 
 
 def _steps(trace: DescentTrace, length: float) -> Steps:
