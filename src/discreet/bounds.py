@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet.budget import Neighbors
-from discreet.errors import MissingBounds
+from discreet.errors import MissingBounds, Unsupported
 from discreet.typing import Floats
 
 Range = tuple[float, float]
@@ -203,6 +203,20 @@ def target_place(ends: Range, *, moves: bool) -> tuple[float, float]:
         middle = low + (high - low) / 2.0
         return middle, max(high - middle, middle - low)
     return 0.0, max(abs(low), abs(high)) or 1.0
+
+
+def refuse_negative_counts(ends: Range) -> None:
+    """Refuse a range with negative numbers for counts: the bound on a Poisson loss's slope is for targets from 0 on."""
+    if ends[0] < 0:
+        raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
+
+
+def refuse_other_classes(classes: Sequence[Any] | None, n_outputs: int) -> None:
+    """Refuse a loss for another number of classes than is declared: the bound on its slope is for its own alone."""
+    if classes is not None and len(classes) != max(2, n_outputs):
+        raise Unsupported(
+            "a loss of one margin is for two classes, one of several outputs for as many: declare as many classes"
+        )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from discreet.budget import Budget, InvalidBudget
 from discreet.curator.private_data import PrivateData
 from discreet.errors import DiscreetError, MissingBounds, Unsupported
 from discreet.ledger import Ledger
-from discreet.losses import Logistic
+from discreet.losses import Huber, Logistic, Poisson, Softmax, Squared
+from discreet.losses.base import derivative
 from discreet.scale import limited
 
 
@@ -109,3 +110,34 @@ def test_memory_that_runs_out_does_not_tell_a_private_number(monkeypatch):
                 opened(10).noisy_gradient(np.zeros(3), clip=0.5)
         assert "123456789012" not in str(told.value)
         assert told.value.__context__ is None
+
+
+@pytest.mark.parametrize(("loss", "count"), [(Logistic(), 3), (Logistic(), 40), (Softmax(3), 2), (Softmax(3), 4)])
+def test_a_loss_for_other_classes_than_are_declared_is_refused(loss, count):
+    """The 40th of two classes would pull 79 times as much as a logistic slope is bounded by."""
+    data = PrivateData(np.ones((2, 1)), np.zeros(2), Bounds(1.0, classes=tuple(range(count))), ledger=False)
+    with pytest.raises(Unsupported, match="declare as many"):
+        data.open(price_plan(Plan([Release("noisy_minimizer", 1)]), Budget(1.0, 1e-6)), loss)
+
+
+RANGES = [(0.0, 3.0), (-3.0, 3.0), (-50.0, 1.0), (2.0, 9.0), (-9.0, -2.0), (0.0, 0.0), (1000.0, 1004.0)]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("ends", RANGES, ids=str)
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Poisson(1.0), Poisson(4.0)], ids=str)
+def test_the_bound_on_slopes_holds_for_every_target_that_is_admitted(loss, ends):
+    """One-shot solvers' sensitivities rest on it: a loss whose bound does not hold in a range refuses that range."""
+    data = PrivateData(np.ones((2, 1)), np.ones(2), Bounds(1.0, target=ends), ledger=False)
+    try:
+        domain = data.domain(Budget(1.0).neighbors, loss)
+    except MissingBounds:
+        assert loss.log_link
+        assert ends[0] < 0
+        return
+    assert domain.target_range is not None
+    assert max(map(abs, domain.target_range)) <= domain.target_bound
+    most = loss.lipschitz_for(domain.target_bound, 4.0)
+    for target in np.linspace(*domain.target_range, 5):
+        for margin in np.linspace(-4.0, 4.0, 33):
+            assert abs(derivative(loss, margin, target)) <= most * (1 + 1e-12)

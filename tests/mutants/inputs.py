@@ -6,6 +6,33 @@ _REPLAY = "tests/privacy/test_replay.py::test_every_fit_replays"
 
 MUTANTS = (
     Mutant(
+        "a stream's labels as they are",
+        "A position that is no class stays a target: its slope is as large as the position.",
+        (
+            Edit(
+                "curator/records/admission.py",
+                "np.where((y >= 0) & (y < self.n_classes) & (y == np.floor(y)), y, np.nan)",
+                "np.where(y == y, y, np.nan)",
+            ),
+        ),
+        ("tests/curator/records/test_stream.py::test_a_position_of_no_class_makes_its_record_null[2.0]",),
+        "Arrays are not equal",
+    ),
+    Mutant(
+        "negative counts",
+        "Poisson losses take targets below 0, where their slopes are steeper than the bound that noise is scaled by.",
+        (
+            Edit(
+                "curator/private_data.py", "            refuse_negative_counts(self.bounds.target)", "            pass"
+            ),
+        ),
+        (
+            "tests/curator/test_private_data.py::"
+            "test_the_bound_on_slopes_holds_for_every_target_that_is_admitted[Poisson(limit=1.0)-(-3.0, 3.0)]",
+        ),
+        "<= most",
+    ),
+    Mutant(
         "a center that is lost",
         "Features are centered at the middle of their range, and the intercept does not take the center back.",
         (
@@ -37,8 +64,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/records/admission.py",
-                "        return np.asarray(block - self.center) if self.center.any() else block\n",
-                "        return np.asarray(block - 2.0 * self.center) if self.center.any() else block\n",
+                "            return np.asarray(block - self.center)\n",
+                "            return np.asarray(block - 2.0 * self.center)\n",
             ),
         ),
         ("tests/models/test_centered_ranges.py::test_the_shifted_table_is_the_same_problem",),

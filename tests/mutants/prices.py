@@ -29,8 +29,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/session.py",
-                '"noisy_score_covariance", "noisy_squared_slopes"), ("additive",)',
-                '"noisy_score_covariance", "noisy_squared_slopes"), _NOISE',
+                '**dict.fromkeys(_IN_L2, ("additive",)),',
+                "**dict.fromkeys(_IN_L2, _NOISE),",
             ),
         ),
         (

@@ -14,6 +14,7 @@ from discreet.curator.private_data import PrivateData
 from discreet.errors import DiscreetError, MissingBounds, Unsupported
 from discreet.losses import Logistic, Softmax, Squared
 from discreet.models import DPLinearRegression, DPLogisticRegression
+from discreet.models.scoring import private_score
 from tests.equivalence.reference import measure
 
 SECRET, WORD = 987654321.25, "SECRETVALUE"
@@ -211,3 +212,28 @@ def test_what_is_missing_is_named_with_what_to_write(name):
     with pytest.raises(DiscreetError, match=remedy) as refusal:
         model.fit(np.full((3, 2), SECRET), np.array([SECRET, 1, 0]))
     assert not leaks(texts(refusal.value))
+
+
+# ---------------------------------------------------------------------- numbers that overflow, in silence
+
+FARTHEST = np.finfo(float).max
+
+
+@pytest.mark.parametrize("cell", [-FARTHEST, FARTHEST])
+def test_a_cell_that_overflows_when_it_is_centered_shows_nothing(cell):
+    """Ranges that leave out 0 are centered; the largest double less their middle is no double."""
+    far = Bounds([(1e300, 2e300), (-2e300, -1e300)], classes=(0, 1))
+    with silence():
+        found = measure(np.array([[1.5e300, -1.5e300], [cell, cell]]), [1, 1], far, Logistic())
+    assert np.abs(found.exact).max() <= 2 * found.unit.bound
+
+
+def test_a_score_that_overflows_shows_nothing():
+    X, y = np.full((300, 2), 0.5), np.linspace(0, 1, 300)
+    known = Bounds(1e200, target=(0.0, 1.0))
+    with warnings.catch_warnings(action="ignore"):  # of the fit, in ranges of this size: whatever the cells are
+        model = DPLinearRegression(1.0, 1e-6, bounds=known, solver="gd").fit(X, y)
+    model.coef_ = np.array([1e200, -1e200])
+    X[0] = 1e200
+    with silence():
+        assert private_score(model, X, y, epsilon=1.0, delta=1e-6).metric == "r2"

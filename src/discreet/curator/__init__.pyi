@@ -28,6 +28,7 @@ from discreet.curator.observer import Observer as Observer
 from discreet.curator.observer import current_observer as current_observer
 from discreet.curator.observer import observe as observe
 from discreet.curator.private_data import PrivateData as PrivateData
+from discreet.curator.queries.minimizers import ONE_ROW as ONE_ROW
 from discreet.curator.queries.minimizers import STEPS_NEED_N as STEPS_NEED_N
 from discreet.curator.queries.minimizers import Problem as Problem
 from discreet.curator.queries.sampling import LEAST_ACCEPTANCE as LEAST_ACCEPTANCE

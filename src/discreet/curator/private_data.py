@@ -12,7 +12,7 @@ import numpy as np
 from discreet.accounting.cell_counts import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, require_priced
-from discreet.bounds import Bounds, Domain, Moments, target_place
+from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts, refuse_other_classes, target_place
 from discreet.budget import Neighbors
 from discreet.curator.claims import Claim, promise
 from discreet.curator.curator import Curator
@@ -304,30 +304,26 @@ class PrivateData:
         with settled(None if charged else reservation):
             opened = OpenedPlan(priced, domain.n)
             engine = within_memory(lambda: self.__admitted(loss, reservation, opened))
-        return Curator(
-            engine,
-            domain,
-            loss,
-            priced=priced,
-            facts=self.facts(priced),
-            reservation=reservation,
-        )
+        return Curator(engine, domain, loss, priced=priced, facts=self.facts(priced), reservation=reservation)
 
     def target_place(self, loss: Loss) -> tuple[float, float]:
         """Return a numeric target's center and scale by its declared range, (0, 1) where the link is a logarithm."""
         if loss.task == "classification" or loss.log_link:
             return 0.0, 1.0
-        return target_place(self.__target_range(), moves=loss.movable_target and self.scaling.intercept)
+        return target_place(self.__target_range(loss), moves=loss.movable_target and self.scaling.intercept)
 
-    def __target_range(self) -> tuple[float, float]:
+    def __target_range(self, loss: Loss) -> tuple[float, float]:
         if self.bounds.target is None:
             raise MissingBounds("the target's range is not declared: write Bounds(..., target=(low, high))")
+        if loss.log_link:
+            refuse_negative_counts(self.bounds.target)
         return self.bounds.target
 
     def __scaled_target_range(self, loss: Loss) -> tuple[float, float] | None:
         if loss.task == "classification":
+            refuse_other_classes(self.bounds.classes, loss.n_outputs)
             return None
-        low, high = self.__target_range()
+        low, high = self.__target_range(loss)
         center, scale = self.target_place(loss)
         return (low - center) / scale, (high - center) / scale
 
@@ -344,9 +340,9 @@ class PrivateData:
 
     def __target_scaling(self, loss: Loss) -> admission.TargetScaling:
         if loss.task == "classification":
-            return admission.TargetScaling(signed=loss.n_outputs == 1)
+            return admission.TargetScaling(signed=loss.n_outputs == 1, n_classes=max(2, loss.n_outputs))
         center, scale = self.target_place(loss)
-        return admission.TargetScaling(self.__target_range(), scale, center=center)
+        return admission.TargetScaling(self.__target_range(loss), scale, center=center)
 
     def __kept(self, neighbors: Neighbors) -> dict[str, Any]:
         """Return where encoded rows will be kept and in how many parts, decided once, where that tells no private n."""

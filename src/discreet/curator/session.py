@@ -26,13 +26,13 @@ from discreet.typing import Integers
 
 _SAMPLED = ("noisy_gradient", "noisy_gradient_change")
 _NOISE = ("additive", "laplace")
+_IN_L2 = ("noisy_weighted_gradient", "noisy_curvature", "noisy_score_covariance", "noisy_squared_slopes")
+"""Sums of contributions that are bounded in the L2 norm alone."""
 _ANSWERS = {
     "select_": ("exponential", "permute_and_flip", "noisy_max"),
     "sample_": ("additive", "exponential"),
     "perturb_": ("objective",),
-    **dict.fromkeys(  # contributions that are bounded in the L2 norm alone
-        ("noisy_weighted_gradient", "noisy_curvature", "noisy_score_covariance", "noisy_squared_slopes"), ("additive",)
-    ),
+    **dict.fromkeys(_IN_L2, ("additive",)),
 }
 
 
@@ -54,6 +54,8 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
         allowed = next((some for start, some in _ANSWERS.items() if release.query.startswith(start)), _NOISE)
         if release.mechanism not in allowed:
             raise PlanViolation(f"{release.query} is answered by one of {', '.join(allowed)}: plan one of these")
+        if release.query in _IN_L2 and budget.is_pure:
+            raise Unsupported("effects are estimated with Gaussian noise, which needs a delta above 0: leave delta out")
         if release.query.startswith("sample_") and release.mechanism == "additive" and budget.is_pure:
             raise Unsupported(
                 "a draw with an L2 penalty or regularization is Gaussian DP, never pure: set a delta, pass candidates, "

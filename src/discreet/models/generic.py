@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from discreet.bounds import Bounds, target_place
-from discreet.errors import MissingBounds, Unsupported
+from discreet.bounds import Bounds, refuse_negative_counts, target_place
+from discreet.errors import Unsupported
 from discreet.losses.base import Loss, loss_of
 from discreet.models.classification import _DPClassifier
 from discreet.models.private_regressor import PrivateRegressor
@@ -136,8 +136,8 @@ class DPRegressor(PrivateRegressor):
         if loss.task != "regression" or loss.n_outputs != 1:
             raise Unsupported("this loss is for classes: use DPClassifier")
         assert bounds.target is not None
-        if loss.log_link and bounds.target[0] < 0:
-            raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
+        if loss.log_link:
+            refuse_negative_counts(bounds.target)
         _, scale = target_place(bounds.target, moves=self.fit_intercept)
         return loss.with_target_scale(scale) if loss.movable_target else loss
 

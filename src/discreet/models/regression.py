@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bounds import Bounds, target_place
-from discreet.errors import MissingBounds
+from discreet.bounds import Bounds, refuse_negative_counts, target_place
 from discreet.losses import Huber, Poisson
 from discreet.models.private_regressor import PrivateRegressor
 from discreet.models.registry import register_model
@@ -288,8 +287,7 @@ class DPPoissonRegressor(PrivateRegressor):
 
     def _loss(self, bounds: Bounds) -> Any:
         assert bounds.target is not None
-        if bounds.target[0] < 0:
-            raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
+        refuse_negative_counts(bounds.target)
         return Poisson(self.limit)
 
     def __sklearn_tags__(self) -> Any:

@@ -73,13 +73,13 @@ def inferring(
     """Return a solver that refines what ``solver`` finds and estimates its covariance; refuse what cannot be."""
     from discreet.solvers.refined import Refined  # here: a fit imports no solver but its own
     from discreet.solvers.sandwich import Sandwich
-    from discreet.solvers.standardized import Standardized
+    from discreet.solvers.stage import Stage
     from discreet.solvers.whitened import LENGTHS, Whitened
 
     if inference not in INFERENCES:
         raise Unsupported(f"inference must be one of {', '.join(INFERENCES)}, or None")
-    if isinstance(solver, Refined | Standardized):  # one refinement is enough; inference estimates scales itself
-        solver = solver.solver
+    if isinstance(solver, Refined) or (isinstance(solver, Stage) and not isinstance(solver, Whitened)):
+        solver = solver.solver  # one refinement is enough; inference estimates scales itself
     if isinstance(solver, Whitened) and solver.relative_row_norm is not None:
         narrow = min(solver.relative_row_norm, START_ROW)
         solver = replace(solver, relative_row_norm=narrow, lengths=min(solver.lengths, LENGTHS))

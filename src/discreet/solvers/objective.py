@@ -24,7 +24,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator import Problem
+from discreet.curator import ONE_ROW, Problem
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness
@@ -86,6 +86,8 @@ class ObjectivePerturbation(OneShot):
             raise Unsupported(
                 "objective perturbation fixes its regularization in proportion to n beforehand: declare Bounds(n=...)"
             )
+        if domain.grouped:
+            raise Unsupported(ONE_ROW)
         problem = self.problem(self.strength(penalty), domain.n)
         problem.check_curvature(loss, domain)
         return self._plan(domain, loss, problem)

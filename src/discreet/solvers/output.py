@@ -88,6 +88,7 @@ class OutputPerturbation(OneShot):
         """List one noisy point, and a noisy count where n is private."""
         problem = self.problem(self.strength(penalty), domain.n or 1)
         problem.bound_for(loss, domain)  # refuses what has none
+        problem.objective(loss, domain)  # refuses clips of several outputs
         if self.n_steps is None:
             problem.check_curvature(loss, domain)
         if self.n_steps is not None and not domain.neighbors.n_is_public:

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
-from discreet.accounting.plan import Plan, Release
+from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.bounds import Domain
 from discreet.curator import Recoding
 from discreet.errors import Unsupported
@@ -115,6 +115,8 @@ class Refined:
         if loss.task != "classification" or not math.isfinite(loss.lipschitz):
             raise Unsupported("refined steps are for losses of classes: use Whitened(...) alone for others")
         inner = self.solver.plan(domain, loss, penalty)
+        if isinstance(inner, AdaptivePlan):
+            raise Unsupported("refined steps start from a solver with a fixed plan: use gd, sgd or svrg in Whitened")
         asked = [
             replace(release, count=release.count + (release.query == "noisy_second_moment"))
             for release in inner.releases

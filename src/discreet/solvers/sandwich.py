@@ -35,9 +35,9 @@ from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_r
 from discreet.solvers.center_and_scale import Target, affine, estimate_target, shares_to_noise
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.refinement import STEEPEST, STEEPEST_LOGISTIC, Refinement, skewness, unshrunk
-from discreet.solvers.registry import register_part
+from discreet.solvers.registry import filled, register_part
 from discreet.solvers.sandwich_rules import LEAST_SETTLING, Limits, leading_for, limits_for, refusal, settling_for
-from discreet.solvers.stage import ASKED, COUNT_SHARE, Counted, release_weight
+from discreet.solvers.stage import ASKED, COUNT_SHARE, Counted, Stage, release_weight
 from discreet.solvers.whitened import Whitened
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class Sandwich:
             raise Unsupported(reason)
         return replace(
             self,
+            solver=filled(self.solver, domain, loss, penalty, budget),
             limits=limits_for(domain, loss, budget) if self.limits is None else self.limits,
             n_leading=leading_for(loss) if self.n_leading is None else self.n_leading,
             n_settling=settling_for(domain) if self.n_settling is None else self.n_settling,
@@ -149,6 +150,8 @@ class Sandwich:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the inner solver's releases with its share, the stage's own, and the steps with the rest."""
+        if isinstance(self.solver, Stage) and not isinstance(self.solver, Whitened):
+            raise Unsupported("inference starts from Whitened(...), or from a solver in declared coordinates")
         inner = self.solver.plan(domain, loss, penalty)
         own = self._own(domain, loss)
         asked = [release for release in inner.releases if release.query != "noisy_count"]

@@ -121,6 +121,8 @@ class Stage(ABC):
     name: ClassVar[str]
     asked: ClassVar[tuple[str, ...]] = ASKED
     takes_public_moments: ClassVar[bool] = False
+    gives_moments: ClassVar[bool] = False
+    """Whether a solver that takes a second moment as its Hessian can run here."""
 
     @abstractmethod
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
@@ -165,7 +167,13 @@ class Stage(ABC):
         return [replace(release, clip=None) for release in plan.releases if release.query != "noisy_count"]
 
     def _check(self, domain: Domain, loss: Loss, penalty: Penalty) -> None:
-        """Refuse losses whose targets cannot follow a row that is shrunk."""
+        """Refuse losses whose targets cannot follow a row that is shrunk, and solvers that cannot run in here."""
+        if isinstance(self.solver, Stage):
+            raise Unsupported(
+                "a stage runs an iterative solver on recoded records, no stage: use gd, sgd, svrg, cd or gcd in it"
+            )
+        if getattr(self.solver, "takes_moments", False) and not self.gives_moments:
+            raise Unsupported(f"{self.solver.name} steps need a second moment: run them in Whitened(...)")
         if loss.task == "regression" and not loss.movable_target:
             raise Unsupported(f"recoded coordinates know no {type(loss).__name__} loss: use solver='gd'")
 

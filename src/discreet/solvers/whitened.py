@@ -119,6 +119,7 @@ class Whitened(Stage):
     least_scale: float = LEAST_SCALE
     name: ClassVar[str] = "whitened"
     takes_public_moments: ClassVar[bool] = True
+    gives_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive(self, "floor", "lengths", "least_scale")

@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
+from discreet.accounting import Plan, Release, price_plan
 from discreet.bounds import Bounds
+from discreet.budget import Budget
+from discreet.curator import PrivateData, Problem
 from discreet.curator.records import admission, stream
 from discreet.curator.records.stream import Block, RecordStream, admit_stream
+from discreet.losses import Logistic
+from tests.replaying import window
 
 N, P = 61, 5
 
@@ -46,3 +51,21 @@ def test_pieces_and_orders_give_the_integers_of_arrays(values, order, size, monk
     for name in ("rows", "targets", "norms"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     np.testing.assert_array_equal(seen, X)
+
+
+@pytest.mark.parametrize("position", [-1.0, 0.5, 2.0, 40.0, 1e300, np.inf, np.nan])
+def test_a_position_of_no_class_makes_its_record_null(position):
+    """A loss's slope is bounded for declared classes alone: one minimizer must not feel a label of 40."""
+    X, at = np.ones((4, P)), []
+    for label in (position, np.nan):
+        data = PrivateData(Blocks(X, np.array([label, 0.0, 1.0, 1.0]), 3, "C"), None, Bounds(1.0, classes=(0, 1)))
+        priced = price_plan(Plan([Release("noisy_minimizer", 1)]), Budget(1.0, 1e-6, "zero_out"))
+        with window() as seen:
+            data.open(priced, Logistic()).noisy_minimizer(Problem(regularization=1.0, n=4))
+        at.append(seen[0].exact)
+    np.testing.assert_array_equal(*at)
+
+
+def test_positions_of_several_classes():
+    placed = admission.TargetScaling(n_classes=3).placed(np.array([0.0, 2.0, 3.0, -1.0, 1.5, np.nan]))
+    np.testing.assert_array_equal(placed, [0.0, 2.0, np.nan, np.nan, np.nan, np.nan])

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from discreet.curator.metrics import (
     accuracy,
     balanced_accuracy,
@@ -46,6 +48,7 @@ def measure_private(
     A stream names its own persons; ``reservation`` is what its features are shown to the ledger under.
     """
     kind = METRICS[metric]
-    rows, persons = read(model, X, y, partial(kind.row_values, model), reservation, groups)
-    noisy.groups = noisy.groups if persons is None else persons
-    return kind.measure(model, rows, noisy, level, () if groups is None else groups.names)
+    with np.errstate(all="ignore"):  # a product that overflows would warn, and a warning is an answer
+        rows, persons = read(model, X, y, partial(kind.row_values, model), reservation, groups)
+        noisy.groups = noisy.groups if persons is None else persons
+        return kind.measure(model, rows, noisy, level, () if groups is None else groups.names)

@@ -4,8 +4,8 @@ All are sums over records at a released point, in recoded coordinates. ``reach``
 with the weight min(1, (reach / r)^2), a function of its features alone. Where the loss has a slope of at most L, a
 clip of L reach then cuts nothing off, and an equation of weighted gradients stays centered at the model's coefficients.
 
-Contributions are bounded in the L2 norm, so all four are answered with Gaussian noise: pure budgets are refused here,
-releases with Laplace noise when their plan is opened (``session.check_answers_match_prices``).
+Contributions are bounded in the L2 norm, so all four are answered with Gaussian noise: plans with Laplace noise are
+refused before they are charged (``session.check_answers_match_prices``).
 """
 
 from __future__ import annotations  # nested functions would build their annotations on every call
@@ -290,8 +290,8 @@ def _asked(session: Session, query: str, w: Floats, clip: float, reach: float, f
         raise PlanViolation(f"weights must have shape {session.domain.shape}")
     if w.ndim != 1 and query != "noisy_weighted_gradient" and not session.loss.softmax_link:
         raise Unsupported("curvatures and scores of several outputs are estimated for the softmax loss")
-    if session.budget.is_pure or session.engine.is_sparse:
-        raise Unsupported("effects are estimated of dense records, with a delta above 0")
+    if session.engine.is_sparse:
+        raise Unsupported("effects are estimated of dense records")
     if not reach > 0:
         raise PlanViolation("reach is a length: give a positive number")
     (check_effect_kernels if w.ndim == 1 else check_class_kernels)(session.loss)

@@ -48,6 +48,10 @@ STEPS_NEED_N = (
     "gradient steps contract only where n is the number of records, which is private under add_remove: use the exact "
     "minimizer, or another relation"
 )
+ONE_ROW = (
+    "objective perturbation is proven for one row per person, since a person's several rows have no common direction: "
+    "use solver='output' or 'gd', or aggregate the rows"
+)
 
 
 @dataclass(frozen=True)
@@ -286,10 +290,7 @@ def perturbed_minimizer(session: Session, problem: Problem) -> Floats:
     loss = session.loss
     domain, bound = session.domain, problem.bound_for(loss, session.domain)
     if session.engine.is_grouped:
-        raise Unsupported(
-            "objective perturbation is proven for one row per person, since a person's several rows have no common "
-            "direction: use solver='output' or 'gd', or aggregate the rows"
-        )
+        raise Unsupported(ONE_ROW)
     problem.check_curvature(loss, domain)
     needed = problem.perturbation_for(loss, domain)
     inside, outside = session.spend("perturb_objective"), session.spend("perturbed_minimizer")

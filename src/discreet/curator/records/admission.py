@@ -51,7 +51,10 @@ class Scaling:
 
     def centered(self, block: Floats) -> Floats:
         """Return rows with the center subtracted; as they are, without a copy, where there is none."""
-        return np.asarray(block - self.center) if self.center.any() else block
+        if not self.center.any():
+            return block
+        with np.errstate(all="ignore"):  # a cell that overflows would warn, and a warning is an answer
+            return np.asarray(block - self.center)
 
     @property
     def ranges(self) -> Floats:
@@ -69,10 +72,12 @@ class TargetScaling:
     scale: float = 1.0
     signed: bool = False
     center: float = 0.0
+    n_classes: int = 2
 
     def placed(self, y: Floats) -> Floats:
-        """Return positions of classes, or numbers, in training coordinates; NaN stays."""
-        if self.range is None:
+        """Return positions of classes, or numbers, in training coordinates; NaN stays, and is what no class has."""
+        if self.range is None:  # a stream's positions are whatever its maker wrote
+            y = np.where((y >= 0) & (y < self.n_classes) & (y == np.floor(y)), y, np.nan)
             return 2.0 * y - 1.0 if self.signed else y
         finite = np.isfinite(y)
         return np.where(finite, (np.clip(np.where(finite, y, 0.0), *self.range) - self.center) / self.scale, np.nan)

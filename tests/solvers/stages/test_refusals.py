@@ -1,0 +1,112 @@
+"""A composition that cannot be run is refused before anything is charged: what is opened is answered."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from discreet import Bounds, DPLinearRegression, DPLogisticRegression
+from discreet.curator import PrivateData
+from discreet.errors import Unsupported
+from discreet.solvers import (
+    AdaptiveDescent,
+    CoordinateDescent,
+    Declared,
+    ExponentialMechanism,
+    GradientDescent,
+    GreedyCoordinateDescent,
+    NewtonDescent,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Refined,
+    Sandwich,
+    ShrunkenDescent,
+    Standardized,
+    StochasticGradientDescent,
+    VarianceReducedDescent,
+    Whitened,
+)
+from tests.testing.small_fits import prices_remembered
+
+N = 400
+INNER = {
+    "gd": GradientDescent(n_steps=2),
+    "sgd": StochasticGradientDescent(n_steps=2, sampling_probability=0.5),
+    "svrg": VarianceReducedDescent(n_epochs=2, n_inner=2),
+    "agd": AdaptiveDescent(n_rounds=3),
+    "cd": CoordinateDescent(n_inner=3),
+    "gcd": GreedyCoordinateDescent(n_steps=2),
+    "newton": NewtonDescent(n_steps=2),
+    "shrunken": ShrunkenDescent(2),
+    "objective": ObjectivePerturbation(regularization=0.2, clip=0.5, row_norm=1.0),
+    "output": OutputPerturbation(regularization=0.2, clip=0.5, row_norm=1.0),
+    "output, steps": OutputPerturbation(n_steps=3, clip=0.5, row_norm=1.0),
+    "exponential": ExponentialMechanism(regularization=0.2, radius=3.0),
+}
+AROUND = {
+    "alone": lambda solver: solver,
+    "whitened": Whitened,
+    "standardized": Standardized,
+    "declared": Declared,
+    "refined": lambda solver: Refined(Whitened(solver), n_steps=2),
+    "sandwich": Sandwich,
+    "sandwich, whitened": lambda solver: Sandwich(Whitened(solver)),
+    "sandwich, declared": lambda solver: Sandwich(Declared(solver)),
+    "declared, standardized": lambda solver: Declared(Standardized(solver)),
+    "standardized, whitened": lambda solver: Standardized(Whitened(solver)),
+}
+MODELS = {
+    "logistic": (DPLogisticRegression, {"classes": (0, 1)}),
+    "softmax": (DPLogisticRegression, {"classes": (0, 1, 2)}),
+    "linear": (DPLinearRegression, {"target": (-2.0, 2.0)}),
+}
+KINDS = {
+    "plain": {},
+    "private n": {"neighbors": "add_remove"},
+    "persons": {},
+    "pure": {"delta": 0.0},
+    "sparse": {},
+    "no intercept": {"fit_intercept": False},
+    "start": {"start": (np.zeros(3), 0.0)},
+    "moments": {"public_moments": (np.zeros(3), np.eye(3) / 3)},
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap_prices():
+    with prices_remembered():
+        yield
+
+
+def table(model):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (N, 3))
+    score = X @ [1.0, -1.0, 0.5] + rng.normal(0, 0.3, N)
+    return X, np.clip(score, -2, 2) if model == "linear" else np.digitize(score, [0.0, 0.5][: 1 + (model == "softmax")])
+
+
+@pytest.mark.few(24)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("inner", INNER)
+def test_what_is_opened_is_answered(monkeypatch, inner, around, model, kind):
+    opened, opening = [], PrivateData.open
+
+    def spy(self, *args, **words):
+        opened.append(opening(self, *args, **words))
+        return opened[-1]
+
+    monkeypatch.setattr(PrivateData, "open", spy)
+    (made, facts), (X, y) = MODELS[model], table(model)
+    X = sparse.csr_array(X) if kind == "sparse" else X
+    if kind == "start" and model == "softmax":
+        return
+    try:
+        settings = {"delta": 1e-6, "bounds": Bounds(1.0, **facts), "solver": AROUND[around](INNER[inner])}
+        fitted = made(300.0, **settings | KINDS[kind]).fit(
+            X, y, groups=np.arange(N) // 2 if kind == "persons" else None
+        )
+    except Unsupported:
+        assert not opened, "refused after the charge"
+        return
+    assert np.isfinite(fitted.coef_).all()
