@@ -83,6 +83,7 @@ def inferring(
     if isinstance(solver, Whitened) and solver.relative_row_norm is not None:
         narrow = min(solver.relative_row_norm, START_ROW)
         solver = replace(solver, relative_row_norm=narrow, lengths=min(solver.lengths, LENGTHS))
+        solver = replace(solver, target_rounds=0, calibrate_predictions=0.0)  # refined slopes have no such bias
     return Sandwich(solver, cov_type).filled(domain, loss, penalty, budget)
 
 

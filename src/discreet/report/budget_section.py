@@ -30,7 +30,7 @@ QUERIES = {
     "noisy_score_covariance": "how much the effects vary from sample to sample",
     "noisy_squared_slopes": "how large the residuals are",
     "noisy_target_moments": "how the columns go with the target",
-    "noisy_share_within": "how many rows are of ordinary length",
+    "noisy_share_within": "how many rows lie within a window",
     "noisy_squared_norms": "how large the columns are",
     "noisy_count": "how many rows there are",
     "noisy_counts": "where the values of columns with a private range lie",

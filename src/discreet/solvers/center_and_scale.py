@@ -184,11 +184,11 @@ class Target:
 
 def target_releases(loss: Loss, share: float | None) -> tuple[Release, ...]:
     """Plan a numeric target's two moments, where the loss lets it move; None: a share of 0.05."""
-    part = _target_share(loss, share)
+    part = share_of_target(loss, share)
     return (Release("noisy_target_moments", 1, relative_noise=shares_to_noise(part)),) if part else ()
 
 
-def _target_share(loss: Loss, share: float | None) -> float:
+def share_of_target(loss: Loss, share: float | None) -> float:
     if not loss.movable_target:
         return 0.0
     return TARGET_SHARE if share is None else share
@@ -228,10 +228,12 @@ def standard_rows(
     target_share: float | None,
     lengths: float = 1.0,
     least_scale: float = LEAST_SCALE,
+    target: Target | None = None,
 ) -> StandardRows:
-    """Estimate target, centers and scales, in this order; rows are shrunk to a norm, or to typical ``lengths``."""
+    """Estimate target (unless given), centers and scales; rows are shrunk to a norm, or to typical ``lengths``."""
     admitted, quiet = curator.domain, curator.noise_multiplier == 0
-    target = estimate_target(curator, n) if _target_share(curator.loss, target_share) else Target()
+    if target is None:
+        target = estimate_target(curator, n) if share_of_target(curator.loss, target_share) else Target()
     found = estimate_features(curator, n, least_scale)
     features = math.sqrt(found.square_length)
     if relative_row_norm is not None:

@@ -70,7 +70,7 @@ def calibrate(
     ``middle`` and ``spread`` are the margins' mean and deviation, ``deviation`` that of the noise in a sum of
     contributions of norm 1; ``fraction`` is the probability with which a record joins the sum.
     """
-    two = _coordinates(recoding, v, middle, spread)
+    two = coordinates(recoding, v, middle, spread)
     curator.recode(two, once=True)
     theta = SHARE * np.array([spread, middle])
     noise, sampled = deviation * REACH / (fraction * n), SLOPE * math.sqrt((1.0 - fraction) / (fraction * n))
@@ -91,7 +91,7 @@ def calibrate(
 
 def usual(recoding: Recoding, v: Floats, middle: float, spread: float) -> Floats:
     """Return coefficients in admitted coordinates with margins as clipping usually leaves them: post-processing."""
-    return _coordinates(recoding, v, middle, spread).coefficients(np.array([SHARE * spread, unclipped(middle)]))
+    return coordinates(recoding, v, middle, spread).coefficients(np.array([SHARE * spread, unclipped(middle)]))
 
 
 def unclipped(margin: float) -> float:
@@ -100,7 +100,7 @@ def unclipped(margin: float) -> float:
     return math.copysign(math.log(0.5 / rarer), margin)
 
 
-def _coordinates(recoding: Recoding, v: Floats, middle: float, spread: float) -> Recoding:
+def coordinates(recoding: Recoding, v: Floats, middle: float, spread: float) -> Recoding:
     """The map to (u, 1): no row is shrunk before it has become two numbers."""
     direction = v if recoding.matrix is None else recoding.matrix @ v
     matrix = np.column_stack([direction / spread, np.zeros(len(direction))])

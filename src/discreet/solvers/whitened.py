@@ -11,11 +11,12 @@ recoding. Utility: how badly the declared ranges fit hardly matters. Numbers and
 Privacy
 -------
 Relation and sensitivity: those of ``standardized``, and ``noisy_second_moment`` (B, sqrt(2) B under ``replace_one``),
-proven at the curator. Mechanism: Gaussian noise (discrete Laplace for pure budgets). Event: one ``Gaussian`` each, with
-their shares of mu^2; the inner solver's events with the rest; ``calibrate_probabilities`` adds one more of the inner
-solver's noisy gradients, on records recoded by released values. Conditions: those of ``stage``. Public moments are
-constants, as in ``standardized``; with a public covariance the second moment is not released either,
-for classes (``knows_covariance``).
+proven at the curator; ``noisy_share_within`` and ``noisy_coordinate_gradient`` (B, 2 B) in place of a target's moments
+where it is searched for. Mechanism: Gaussian noise (discrete Laplace for pure budgets). Event: one ``Gaussian`` each,
+with their shares of mu^2; the inner solver's events with the rest; ``calibrate_probabilities`` and
+``calibrate_predictions`` add one more of the inner solver's noisy gradients, on records recoded by released values.
+Conditions: those of ``stage``. Public moments are constants, as in ``standardized``; with a public covariance the
+second moment is not released either, for classes (``knows_covariance``).
 """
 
 import math
@@ -40,15 +41,18 @@ from discreet.solvers.center_and_scale import (
     longer_in_l1,
     noise_of,
     public_second_moment,
+    share_of_target,
     shares_to_noise,
     standard_rows,
     target_releases,
 )
 from discreet.solvers.declared import Declared
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.probability_calibration import calibrate, usual
+from discreet.solvers.prediction_calibration import calibrate_numbers
+from discreet.solvers.probability_calibration import Calibrated, calibrate, usual
 from discreet.solvers.registry import SHORT_STEP, AuditCase, register
 from discreet.solvers.stage import Estimate, SecondMoment, Stage, check_shares, quadratic
+from discreet.solvers.target_search import search_releases, search_target
 from discreet.solvers.uncertainty.stage_noise import CalibratedTrace
 from discreet.solvers.uncertainty.traces import Noise
 from discreet.solvers.uncertainty.whitened_noise import Spectrum, margins_of
@@ -99,6 +103,12 @@ class Whitened(Stage):
         Rows that stay standardized are shrunk to this times their typical length.
     least_scale : float, default=0.1
         The smallest scale of a feature, in units of its declared range.
+    target_rounds : int, default=0
+        Look so often for a numeric target's center and scale (``target_search``); 0: take its two moments over the
+        declared range.
+    calibrate_predictions : float, default=0.0
+        Release one gradient more after Newton steps, clipped at so many deviations of the target, which brings
+        predictions back to its mean (``prediction_calibration``): with an intercept, and no penalty or L2. 0: none.
 
     Examples
     --------
@@ -117,6 +127,8 @@ class Whitened(Stage):
     calibrate_probabilities: bool | Literal["usual"] = True
     lengths: float = LENGTHS
     least_scale: float = LEAST_SCALE
+    target_rounds: int = 0
+    calibrate_predictions: float = 0.0
     name: ClassVar[str] = "whitened"
     takes_public_moments: ClassVar[bool] = True
     gives_moments: ClassVar[bool] = True
@@ -126,6 +138,10 @@ class Whitened(Stage):
         check_positive(self, "constant", "relative_row_norm", open_too=True)
         if not isinstance(self.calibrate_probabilities, bool) and self.calibrate_probabilities != "usual":
             raise Unsupported("calibrate_probabilities must be True, False or 'usual'")
+        if self.target_rounds and not self._stays_standardized:
+            raise Unsupported("a target is searched for before Newton steps only: use Whitened(NewtonDescent(...))")
+        if self.target_rounds < 0 or self.target_rounds % 4 or not 0 <= self.calibrate_predictions < math.inf:
+            raise Unsupported("target_rounds is 0 or a multiple of 4, calibrate_predictions a clip, or 0")
         check_shares(self.mean_share, self.scale_share, self.moment_share, target=self.target_share)
 
     @property
@@ -143,10 +159,20 @@ class Whitened(Stage):
         features = feature_releases(domain, mean=self.mean_share, scale=self.scale_share)
         moment = Release("noisy_second_moment", 1, relative_noise=shares_to_noise(self.moment_share))
         return (
-            *target_releases(loss, self.target_share),
+            *self._target_releases(domain, loss),
             *features,
             *(() if knows_covariance(domain, loss) else (moment,)),
         )
+
+    def _target_releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
+        """List looks for a numeric target, where an intercept can follow it, or its two moments."""
+        share = share_of_target(loss, self.target_share)
+        if self._searches(domain, loss):
+            return search_releases(share, self.target_rounds)
+        return target_releases(loss, share)
+
+    def _searches(self, domain: Domain, loss: Loss) -> bool:
+        return self.target_rounds > 0 and domain.intercept and share_of_target(loss, self.target_share) > 0
 
     def _inner_plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         try:
@@ -163,6 +189,7 @@ class Whitened(Stage):
         """Return the inner solver's releases, with one gradient more where probabilities are calibrated."""
         asked = super()._inner(domain, loss, penalty)
         more = self.calibrate_probabilities is True and self._calibrates(domain, loss, asked)
+        more = more or self._calibrates_numbers(domain, penalty)
         return [replace(r, count=r.count + (more and r.query == "noisy_gradient")) for r in asked]
 
     def _calibrates(self, domain: Domain, loss: Loss, asked: list[Release] | tuple[Release, ...]) -> bool:
@@ -170,12 +197,18 @@ class Whitened(Stage):
         steps = any(r.query == "noisy_gradient" and r.count for r in asked)
         return bool(self.calibrate_probabilities) and domain.intercept and loss.sigmoid_link and steps
 
+    def _calibrates_numbers(self, domain: Domain, penalty: Penalty) -> bool:
+        """Say whether predictions are brought back to the target's mean: those of Newton steps, without corners."""
+        return self.calibrate_predictions > 0 and self._stays_standardized and domain.intercept and penalty.ridge
+
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Estimate centers, scales and the second moment."""
         admitted, quiet = curator.domain, curator.noise_multiplier == 0
+        searches = self._searches(admitted, curator.loss)
         rows = standard_rows(
             curator, n, constant=self.constant, relative_row_norm=self.relative_row_norm,
             target_share=self.target_share, least_scale=self.least_scale,
+            target=search_target(curator, n, self.target_rounds) if searches else None,
         )  # fmt: skip
         recoding, public = rows.recoding, knows_covariance(admitted, curator.loss)
         curator.recode(recoding, once=True)
@@ -227,17 +260,25 @@ class Whitened(Stage):
         """Map the solution back; with one more gradient, bring its margins back to scale."""
         done = super()._finished(curator, penalty, estimate, found, n, admitted)
         quiet = curator.noise_multiplier == 0
+        if not quiet and estimate.moment is not None and self._calibrates_numbers(admitted, penalty):
+            noise = Noise.of(curator, "noisy_gradient").deviation()
+            v, clip = found.coefficients, self.calibrate_predictions
+            moved = calibrate_numbers(curator, estimate.recoding, v, estimate.moment, penalty, n, clip, noise)
+            return self._calibrated(moved, done, estimate)
         if quiet or estimate.spectrum is None or not self._calibrates(admitted, curator.loss, curator.plan.releases):
             return done
-        assert done.trace is not None
         margins = margins_of(estimate.spectrum, found.coefficients)
         if self.calibrate_probabilities == "usual":
             return replace(done, coefficients=usual(estimate.recoding, found.coefficients, *margins))
         noise = Noise.of(curator, "noisy_gradient").deviation()
         fraction = planned(curator, "noisy_gradient").sampling_numerator / SAMPLING_DENOMINATOR
         calibrated = calibrate(curator, estimate.recoding, found.coefficients, *margins, penalty, n, noise, fraction)
-        trace = CalibratedTrace(done.trace, calibrated.share, calibrated.deviations)
-        return Solution(calibrated.coefficients, trace, estimate)
+        return self._calibrated(calibrated, done, estimate)
+
+    @staticmethod
+    def _calibrated(moved: Calibrated, before: Solution, estimate: Estimate) -> Solution:
+        assert before.trace is not None
+        return Solution(moved.coefficients, CalibratedTrace(before.trace, moved.share, moved.deviations), estimate)
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:

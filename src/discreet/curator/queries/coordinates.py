@@ -81,7 +81,8 @@ class ShareQuery(ExactSum):
         else:
             assert isinstance(engine, DenseEngine)
             column = np.ascontiguousarray(engine.rows[:, j])
-            margins = engine.rows.astype(np.int64) @ entry.w.astype(np.int64)
+            used = np.flatnonzero(entry.w)  # often the constant alone: no copy of the table then
+            margins = engine.rows[:, used].astype(np.int64) @ entry.w[used].astype(np.int64)
         signs = unit_bounds(int(entry.bounds[0]), records) * (records.norms > 0)
         facts, out = (records.targets, signs, entry.margin_scale), np.zeros(1, dtype=np.int64)
         kernels.within_sum(column, margins, *facts, self.threshold, entry.loss, out)
