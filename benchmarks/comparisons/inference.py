@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ ESTIMATORS = {
     "logistic": DPLogisticRegression,
     "linear": DPLinearRegression,
     "ridge": DPRidge,
-    "huber": DPHuberRegressor,
+    "huber": partial(DPHuberRegressor, width=WIDTH),
     "poisson": DPPoissonRegressor,
 }
 SAVE_EVERY = 20

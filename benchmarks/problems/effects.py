@@ -118,7 +118,7 @@ def targets(rng: np.random.Generator, X: Array, model: str, data: str) -> Array:
 ROWS_PER_PERSON = 4
 TARGETS = (-12.0, 12.0)
 WIDTH = 2.4
-"""Of Huber's loss: a tenth of the target's range, the default."""
+"""Of Huber's loss: a tenth of the target's range, about two deviations of the errors."""
 
 
 def source_of(design: Design, folder: Path | None) -> Source:

@@ -263,7 +263,7 @@ class Curator:
         """
         return self._ask(moments.noisy_target_moments, n=n)
 
-    def noisy_weighted_gradient(self, w: Floats, *, clip: float, reach: float) -> Floats:
+    def noisy_weighted_gradient(self, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
         """Return the SUM of gradients at ``w``, rows beyond ``reach`` counting less, each clipped, plus noise.
 
         Privacy
@@ -271,18 +271,18 @@ class Curator:
         Gaussian noise on an integer sum; a record contributes at most ``clip``. Proof:
         ``queries.effects.noisy_weighted_gradient``.
         """
-        return self._ask(effect_queries.noisy_weighted_gradient, w, clip=clip, reach=reach)
+        return self._ask(effect_queries.noisy_weighted_gradient, w, clip=clip, reach=reach, slack=slack)
 
-    def noisy_curvature(self, w: Floats, *, clip: float, reach: float) -> Floats:
+    def noisy_curvature(self, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
         """Return the SUM of the weighted Hessians at ``w``, each within a Frobenius norm of ``clip``, plus noise.
 
         Privacy
         -------
         Gaussian noise on an integer sum of positive semidefinite matrices. Proof: ``queries.effects.noisy_curvature``.
         """
-        return self._ask(effect_queries.noisy_curvature, w, clip=clip, reach=reach)
+        return self._ask(effect_queries.noisy_curvature, w, clip=clip, reach=reach, slack=slack)
 
-    def noisy_score_covariance(self, w: Floats, *, clip: float, reach: float) -> Floats:
+    def noisy_score_covariance(self, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
         """Return the SUM over records (persons) of s s^T, s the weighted gradient at ``w``, ||s||^2 <= clip, noisy.
 
         Privacy
@@ -290,7 +290,7 @@ class Curator:
         Gaussian noise on an integer sum of positive semidefinite matrices. Proof:
         ``queries.effects.noisy_score_covariance``.
         """
-        return self._ask(effect_queries.noisy_score_covariance, w, clip=clip, reach=reach)
+        return self._ask(effect_queries.noisy_score_covariance, w, clip=clip, reach=reach, slack=slack)
 
     def noisy_squared_slopes(self, w: Floats, *, clip: float) -> float:
         """Return the SUM of squared slopes of the loss at ``w``, each at most ``clip``, plus noise.

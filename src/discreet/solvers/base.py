@@ -40,7 +40,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -105,8 +105,8 @@ class Trace(Protocol):
         ...
 
 
-MATRICES = ("covariance", "privacy", "metric", "blind", "design")
-FIGURES = ("wobble", "mean_curvature", "steps", "deviation", "count")
+MATRICES = ("covariance", "privacy", "metric", "blind", "design", "bias")
+FIGURES = ("wobble", "mean_curvature", "steps", "deviation", "count", "reach")
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,8 @@ class Effects:
     variance is, in units of its privacy part, and ``mean_curvature`` the mean of the loss's curvature; ``steps`` tells
     how far the averaged steps went each, in units of the mean's deviation; ``deviation`` is a residual's, and ``count``
     the number of records as far as it is public.
+    ``reach`` says beyond how many typical lengths rows count less, 0 where none do (declared ranges have no room);
+    ``bias`` is the part of ``covariance`` that allows for what weights do to long columns where the model is wrong.
     ``draws`` are errors of a parametric bootstrap, one row per simulated table, and in the last column its standard
     errors over the fit's own.
     """
@@ -134,6 +136,12 @@ class Effects:
     deviation: float = 1.0
     count: float = 0.0
     draws: Floats | None = None
+    reach: float = 0.0
+    bias: Floats = None  # type: ignore[assignment]  # stands for zeros
+
+    def __post_init__(self) -> None:
+        if self.bias is None:
+            object.__setattr__(self, "bias", np.zeros_like(self.covariance))
 
     def through(self, units: Floats) -> "Effects":
         """Return the same for coefficients that are multiplied by ``units``, or mapped by a matrix."""
@@ -149,10 +157,10 @@ class Effects:
     @classmethod
     def from_dict(cls, stored: Mapping[str, object]) -> "Effects":
         """Return what ``to_dict`` was made of."""
-        covariance, privacy, metric, blind, design = (np.array(stored[name], dtype=np.float64) for name in MATRICES)
+        matrices: dict[str, Any] = {name: np.array(stored[name], dtype=np.float64) for name in MATRICES}
         draws = None if stored.get("draws") is None else np.array(stored["draws"], dtype=np.float64)
-        wobble, curvature, steps, deviation, count = (float(str(stored[name])) for name in FIGURES)
-        return cls(covariance, privacy, metric, blind, design, wobble, curvature, steps, deviation, count, draws)
+        figures: dict[str, Any] = {name: float(str(stored[name])) for name in FIGURES}
+        return cls(**matrices, **figures, draws=draws)
 
 
 @dataclass(frozen=True)

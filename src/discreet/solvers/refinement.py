@@ -15,14 +15,16 @@ overshoot.
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.bounds import Domain
 from discreet.curator import Recoding
 from discreet.solvers.base import Effects
 from discreet.solvers.center_and_scale import Target, noise_of
-from discreet.solvers.sandwich_rules import COUNT_CURVATURE
+from discreet.solvers.sandwich_rules import COUNT_CURVATURE, SLACK
 from discreet.solvers.stage import Estimate
 from discreet.solvers.whitened import REACH, whitening
 from discreet.typing import Floats
@@ -31,9 +33,12 @@ if TYPE_CHECKING:
     from discreet.curator import Curator
     from discreet.solvers.sandwich import Sandwich
 
-VISIBLE = 2.0
+MOST_CORNERED = 12
+"""Of more columns the corners are too many to look at."""
+VISIBLE = 1.5
 """A direction is visible where the Hessian's eigenvalue is above this many edges of its noise. With 3, a rare cell of
-10,000 rows was hidden in 91 to 100 % of fits of numbers at epsilon 1; with 2 in none, and 96 % of intervals covered."""
+10,000 rows was hidden in 91 to 100 % of fits of numbers at epsilon 1; with 2 in none, and 96 % of intervals covered.
+On bank marketing (epsilon 1, ``replace_one``) 2 hid 23 % of effects, 1.5 11 % and 1 4 %; 93, 94 and 94 % covered."""
 STEADY = 0.2
 """The scores' covariance is clipped as wide as keeps its noise below this part of a typical variance."""
 LEAST_SCORE = 3.0
@@ -48,6 +53,10 @@ EVALUATED = 0.41
 """The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
 LONG = 1.5
 """Short steps divide by this many mean curvatures."""
+ALLOWED = 1.5
+"""Sampling deviations that are allowed for the bias of a column whose declared range goes far beyond the reach; less
+where it goes not so far. On bank marketing (epsilon 1, ``replace_one``) a call's duration was 1.4 to 1.7 of them off:
+84 % of its intervals covered without this, 95 % with it, on other tables."""
 LOGISTIC_SLOPE = 0.4
 """About the deviation of a logistic slope."""
 
@@ -65,20 +74,35 @@ def unshrunk(estimate: Estimate, target: Target | None) -> tuple[Recoding, float
     return replace(recoding, matrix=matrix, row_norm=math.inf, reach=REACH * length), length
 
 
+def longest_row(linear: Floats, domain: Domain) -> float:
+    """Return the length of the longest whitened row that declared ranges have room for: one of their corners.
+
+    Rows beyond it there are none, so a longer reach would be noise for nothing: one column from 18 to 110 and one of
+    two values, 20,000 rows, epsilon 1: standard errors over plain ones 1.5 without this, 1.2 with it.
+    """
+    if domain.ranges is None or len(domain.ranges) > MOST_CORNERED:
+        return math.inf
+    corners = np.array(list(product(*domain.ranges)))
+    rows = np.column_stack([corners, np.ones(len(corners))]) if domain.intercept else corners
+    return float(np.linalg.norm(rows @ linear, axis=1).max())
+
+
 @dataclass(frozen=True)
 class Refinement:
-    """One run: what was planned, who answers, and a typical row's length; ``counts`` is the law of a count."""
+    """One run: what was planned, who answers, a typical row's length and the longest; ``counts``: a count's law."""
 
     plan: "Sandwich"
     curator: "Curator"
     n: float
     length: float
+    longest: float = math.inf
     counts: Target | None = None
 
     @property
-    def _reach(self) -> float:
+    def reach(self) -> float:
+        """The length up to which rows count in full."""
         assert self.plan.limits is not None
-        return min(self.plan.limits.reach * self.length, self.curator.domain.row_norm)
+        return min(self.plan.limits.reach * self.length, self.longest, self.curator.domain.row_norm)
 
     def _noise(self, query: str, clip: float, *, positive: bool = False) -> float:
         """Return the deviation of an answer's noise; sums of positive semidefinite matrices move by less."""
@@ -102,18 +126,18 @@ class Refinement:
     def _curvature(self, v: Floats) -> tuple[Floats, float]:
         """Return the noisy Hessian at ``v`` and the deviation of its noise."""
         top = self.curator.loss.smoothness if self.counts is None else COUNT_CURVATURE * max(self.counts.center, 1e-3)
-        clip = top * self._reach**2
-        found = self.curator.noisy_curvature(v, clip=clip, reach=self._reach)
+        clip = top * self.reach**2
+        found = self.curator.noisy_curvature(v, clip=clip, reach=self.reach, slack=SLACK)
         return found, self._noise("noisy_curvature", clip, positive=True)
 
     def _gradient(self, v: Floats, clip: float) -> Floats:
-        return self.curator.noisy_weighted_gradient(v, clip=clip, reach=self._reach)
+        return self.curator.noisy_weighted_gradient(v, clip=clip, reach=self.reach, slack=SLACK)
 
     def effects(self, v: Floats, linear: Floats) -> tuple[Floats, Effects]:
         """Take the steps from ``v``; return their mean, and its covariance after the map ``linear``."""
         assert self.plan.limits is not None
         deviation = LOGISTIC_SLOPE if self.curator.loss.sigmoid_link else self._slopes(v)
-        clip = min(self.plan.limits.slope * deviation, self.curator.loss.lipschitz) * self._reach
+        clip = min(self.plan.limits.slope * deviation, self.curator.loss.lipschitz) * self.reach
         for _ in range(self.plan.n_leading or 0):
             assert self.counts is not None, "only counts have a typical curvature"
             v = v - self._gradient(v, clip) / (LONG * self.n * max(self.counts.center, 1e-3))
@@ -151,6 +175,7 @@ class Refinement:
             steps=float(np.linalg.norm(drift)) / max(spread_of_mean, 1e-300),
             deviation=deviation,
             count=self.n,
+            reach=self.reach / self.length if self.reach < self.longest else 0.0,
         )
 
     def _scores(self, v: Floats, hessian: Floats, deviation: float) -> tuple[Floats, float]:
@@ -161,15 +186,34 @@ class Refinement:
         if self.plan.cov_type == "model":
             return model, 0.0
         unit = self._noise("noisy_score_covariance", 1.0, positive=True)
-        widest = (min(self.plan.limits.slope * deviation, loss.lipschitz) * self._reach) ** 2
+        widest = (min(self.plan.limits.slope * deviation, loss.lipschitz) * self.reach) ** 2
         steady = STEADY * self.n * deviation**2 / unit if unit else math.inf
         clip = min(widest, max(steady, (LEAST_SCORE * deviation * self.length) ** 2))
-        found = self.curator.noisy_score_covariance(v, clip=clip, reach=self._reach)
+        found = self.curator.noisy_score_covariance(v, clip=clip, reach=self.reach, slack=SLACK)
         values, vectors = np.linalg.eigh(model)
         root = (vectors * np.sqrt(values)) @ vectors.T
         back = (vectors / np.sqrt(values)) @ vectors.T
         ratios, axes = np.linalg.eigh(back @ found @ back)
         return root @ (axes * np.maximum(ratios, 0.1)) @ axes.T @ root, unit * clip
+
+
+def within_reach(effects: Effects, domain: Domain, reach: float) -> Floats:
+    """Return how far columns go in rows that count in full: to the ends of their ranges, or to ``reach`` deviations.
+
+    A whitened row is at least as long as each of its columns in deviations. The metric's inverse is the second moment.
+    """
+    second, bounds = np.linalg.pinv(effects.metric), domain.feature_bounds
+    if not domain.intercept:
+        return np.minimum(bounds, reach * np.sqrt(np.maximum(np.diag(second), 0.0)))
+    variance = np.diag(second) - np.square(second[-1]) / max(float(second[-1, -1]), 1e-300)
+    return np.append(np.minimum(bounds, reach * np.sqrt(np.maximum(variance, 0.0)))[:-1], bounds[-1])
+
+
+def allowance(effects: Effects, bounds: Floats, ends: Floats) -> Effects:
+    """Return effects with a deviation for what weights may do to columns that go farther than rows count in full."""
+    beyond = ALLOWED * (1.0 - np.minimum(1.0, ends / np.maximum(bounds, 1e-300)))
+    bias = np.diag(np.square(beyond) * np.maximum(np.diag(effects.covariance - effects.privacy), 0.0))
+    return replace(effects, covariance=effects.covariance + bias, bias=bias)
 
 
 def skewness(effects: Effects, bounds: Floats, kept: int, steepest: float) -> Effects:

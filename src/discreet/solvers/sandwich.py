@@ -1,10 +1,11 @@
 """Refine a solver's coefficients for a population, and estimate their covariance: inference, as a stage after a solver.
 
-    v0 = what the inner solver found, in whitened coordinates z of unshrunk rows;  weight_i = min(1, (R / ||z_i||)^2)
+    v0 = what the inner solver found, in whitened coordinates z of unshrunk rows;  r = ||z_i||
+    weight_i = min(1, R / r, 1.5 (R / r)^2)
     H  = sum_i weight_i f''_i z_i z_i^T + noise                                                   at v0, floored
     for t < T:  v <- v - step_t H^{-1} [ sum_i clip(weight_i f'_i z_i) + noise ];    the last k steps: 1, 1/2, ..., 1/k
     S  = sum_i s_i s_i^T + noise, s_i = weight_i f'_i z_i at v, a person's rows added up first  ("robust", "cluster")
-    cov(v) = H^{-1} [ S + (sigma^2 / k) I + (s_H^2 / 2) (||d||^2 I + d d^T) ] H^{-1}
+    cov(v) = H^{-1} [ S + (sigma^2 / k) I + (s_H^2 / 2) (||d||^2 I + d d^T) ] H^{-1} + what weights may bias
 
 Weights depend on the features alone, so that for losses with a bounded slope (logistic, Huber) the equation is centered
 at the coefficients of the model (Mallows), and no gradient is clipped. Averaged chord steps tend to the root whatever H
@@ -34,9 +35,26 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.center_and_scale import Target, affine, estimate_target, shares_to_noise
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.refinement import STEEPEST, STEEPEST_LOGISTIC, Refinement, skewness, unshrunk
+from discreet.solvers.refinement import (
+    STEEPEST,
+    STEEPEST_LOGISTIC,
+    Refinement,
+    allowance,
+    longest_row,
+    skewness,
+    unshrunk,
+    within_reach,
+)
 from discreet.solvers.registry import filled, register_part
-from discreet.solvers.sandwich_rules import LEAST_SETTLING, Limits, leading_for, limits_for, refusal, settling_for
+from discreet.solvers.sandwich_rules import (
+    LEAST_SETTLING,
+    SLACK,
+    Limits,
+    leading_for,
+    limits_for,
+    refusal,
+    settling_for,
+)
 from discreet.solvers.stage import ASKED, COUNT_SHARE, Counted, Stage, release_weight
 from discreet.solvers.whitened import Whitened
 
@@ -68,7 +86,7 @@ class Sandwich:
     n_kept : int, default=9
         The last steps, of lengths 1, 1/2, ..., which average their noise.
     n_settling : int or None, default=None
-        Steps before these; None: 3 to 6, by n.
+        Steps before these; None: 2 to 5, by n.
     limits : Limits or None, default=None
         How far rows and slopes count in full; None: by public signal.
 
@@ -81,8 +99,8 @@ class Sandwich:
 
     solver: Solver
     cov_type: str = "robust"
-    start_share: float = 0.20
-    curvature_share: float = 0.15
+    start_share: float = 0.12
+    curvature_share: float = 0.18
     covariance_share: float = 0.06
     slope_share: float = 0.03
     n_leading: int | None = None
@@ -179,12 +197,16 @@ class Sandwich:
         curator.recode(recoding, loss=loss.with_target_scale(recoding.target_scale) if loss.movable_target else None)
         linear, offset = affine(recoding, admitted)
         counts = target if loss.log_link else None
-        run = Refinement(self.settled, curator, n, length, counts)
+        unit = recoding.target_scale  # of coefficients
+        run = Refinement(self.settled, curator, n, length, longest_row(linear / unit, admitted), counts)
         v, effects = run.effects(np.asarray(np.linalg.solve(linear, found.coefficients - offset)), linear)
-        effects = replace(effects, deviation=effects.deviation * recoding.target_scale)
+        effects = replace(effects, deviation=effects.deviation * unit)
+        bounds = admitted.feature_bounds
+        ends = within_reach(effects, admitted, run.reach * unit) if math.isfinite(loss.lipschitz) else bounds
+        effects = allowance(effects, bounds, ends)
         if loss.log_link or loss.sigmoid_link:
-            steepest = STEEPEST if loss.log_link else STEEPEST_LOGISTIC
-            effects = skewness(effects, admitted.feature_bounds, self.n_kept, steepest)
+            far = np.minimum(bounds, SLACK * ends)  # beyond, weights fall with the square
+            effects = skewness(effects, far, self.n_kept, STEEPEST if loss.log_link else STEEPEST_LOGISTIC)
         return Solution(linear @ v + offset, None, estimate, effects)
 
     @property

@@ -39,14 +39,14 @@ CLIPS = {"logistic": 0.05, "squared": 0.05, "huber": 0.05, "poisson": 0.05}
 SHEAR = Recoding(np.zeros(P), np.ones(P), 1.0, math.inf, np.array([[1.0, 0.5, 0], [0, 1, 0.2], [0.3, 0, 1]]))
 
 
-def words_of(query, clip=0.05, reach=0.9):
-    return {"clip": clip} if query == "noisy_squared_slopes" else {"clip": clip, "reach": reach}
+def words_of(query, clip=0.05, reach=0.9, slack=1.0):
+    return {"clip": clip} if query == "noisy_squared_slopes" else {"clip": clip, "reach": reach, "slack": slack}
 
 
-def asked(query, X, y, *, loss=None, clip=0.05, reach=0.9, w=POINT, **facts):
+def asked(query, X, y, *, loss=None, clip=0.05, reach=0.9, slack=1.0, w=POINT, **facts):
     curator = opened(X, y, [query], loss=loss, **facts)
     with window() as seen:
-        getattr(curator, query)(w, **words_of(query, clip, reach))
+        getattr(curator, query)(w, **words_of(query, clip, reach, slack))
     return seen[0]
 
 
@@ -62,10 +62,11 @@ def contribution(query, rows, *, label=1, persons=False, relation="zero_out", **
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("layout", ["dense", "recoded", "persons", "recoded persons"])
+@pytest.mark.parametrize("layout", ["dense", "recoded", "persons", "recoded persons", "recoded slack"])
 def test_neighbors_move_a_sum_up_to_the_bound_and_not_beyond(query, relation, layout):
     rng = np.random.default_rng(3)
     facts = {"recoding": SHEAR if "recoded" in layout else None, "persons": "persons" in layout}
+    facts["slack"] = 1.5 if "slack" in layout else 1.0
     facts["clip"] = 1e-4 if facts["persons"] else 0.05  # so that each of a person's rows would reach the bound
     rows = [*pool(P, rng, spread=9)]
     if facts["persons"]:
@@ -126,35 +127,37 @@ def made(n=300, seed=0, groups=None, loss=None):
     return records_of(X, rng.choice([-1.0, 1.0], n), groups=groups, intercept=False, loss=loss)[0]
 
 
-def by_hand(records, loss, w, reach):
+def by_hand(records, loss, w, reach, slack):
     """Each row's integers, length, weight and share, and its slope and curvature at the point."""
     rows = dense_of(records).astype(float)
     shares = np.ones(len(rows)) if records.shares is None else records.shares.astype(float)
-    weights = np.minimum(1.0, reach / np.maximum(records.norms, 1)) ** 2 / shares
+    r = np.maximum(records.norms, 1)
+    weights = np.minimum(np.minimum(1.0, reach / r), slack * (reach / r) ** 2) / shares
     margins = rows @ w / records.grid.one
     t = records.targets
     s = 1 / (1 + np.exp(t * margins))
     return rows, weights, shares, -t * s, s * (1 - s)
 
 
+@pytest.mark.parametrize("slack", [1.0, 1.5])
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_sums_are_what_they_say(grouped, threads):
+def test_sums_are_what_they_say(grouped, threads, slack):
     """Against plain arithmetic, up to half a lattice step per row."""
     groups = np.random.default_rng(1).integers(0, 60, 300) if grouped else None
     records, loss, reach, bound = made(groups=groups), Logistic(), 15000.0, 1 << 40
     point = place_weights(POINT, records.grid)
     engine = engine_for(records, threads=threads)
-    rows, weights, _, slopes, bends = by_hand(records, loss, POINT, reach)
+    rows, weights, _, slopes, bends = by_hand(records, loss, POINT, reach, slack)
     one = float(records.grid.one)
-    gradient = effects.WeightedGradientQuery(point, loss, bound, 2.0**20, reach).over(engine)
+    gradient = effects.WeightedGradientQuery(point, loss, bound, 2.0**20, reach, slack).over(engine)
     np.testing.assert_allclose(gradient / 2**20, (slopes * weights) @ rows, rtol=1e-4, atol=1.0)
-    hessian = effects.CurvatureQuery(point, loss, bound, 1000.0, reach).over(engine)
+    hessian = effects.CurvatureQuery(point, loss, bound, 1000.0, reach, slack).over(engine)
     np.testing.assert_allclose(hessian / 1000.0, (rows.T * (bends * weights)) @ rows, rtol=0.02, atol=one**2 / 20)
     units = records.starts if records.starts is not None else np.arange(len(rows) + 1)
     scores = np.add.reduceat(rows * (slopes * weights)[:, None], units[:-1], axis=0)
     scale = (1 << 19) / (2 * one)
-    covariance = effects.ScoreQuery(point, loss, bound, scale, reach).over(engine)
+    covariance = effects.ScoreQuery(point, loss, bound, scale, reach, slack).over(engine)
     np.testing.assert_allclose(covariance / scale**2, scores.T @ scores, rtol=1e-3, atol=one)
     size = effects.SlopeQuery(point, loss, bound, 1e6).over(engine)
     alive = records.norms > 0

@@ -1,8 +1,9 @@
 """What intervals for a population's effects need: weighted gradients, curvature, scores' covariance, slopes' size.
 
 All are sums over records at a released point, in recoded coordinates. ``reach`` is a length: a row of length r counts
-with the weight min(1, (reach / r)^2), a function of its features alone. Where the loss has a slope of at most L, a
-clip of L reach then cuts nothing off, and an equation of weighted gradients stays centered at the model's coefficients.
+with the weight min(1, reach / r, slack (reach / r)^2), a function of its features alone. Where the loss has a slope of
+at most L, a clip of L reach then cuts nothing off, and an equation of weighted gradients stays centered at the model's
+coefficients. Curvatures of at most K add at most K slack reach^2.
 
 Contributions are bounded in the L2 norm, so all four are answered with Gaussian noise: plans with Laplace noise are
 refused before they are charged (``session.check_answers_match_prices``).
@@ -41,7 +42,7 @@ _UNITS = 4096
 
 @dataclass(frozen=True)
 class EffectQuery(ExactSum):
-    """Sums at a point: which weights, which loss, on which lattice; ``reach`` in units of the grid.
+    """Sums at a point: which weights, which loss, on which lattice; ``reach`` in units of the grid, and its slack.
 
     ``bound`` is B; ``scale`` is lattice steps per unit of what is summed, in units of the grid.
     """
@@ -51,11 +52,12 @@ class EffectQuery(ExactSum):
     bound: int
     scale: float
     reach: float = math.inf
+    slack: float = 1.0
 
     def row_weights(self, engine: LocalEngine) -> Floats:
-        """Return each row's weight, a person's k rows a k-th each: min(1, (reach / r)^2), r >= its length."""
-        r = np.maximum(engine.records.norms, 1).astype(np.float64)
-        return np.asarray(engine.weights * np.square(np.minimum(1.0, self.reach / r)))
+        """Return each row's weight, r >= its length; a person's k rows a k-th each."""
+        part = np.minimum(1.0, self.reach / np.maximum(engine.records.norms, 1).astype(np.float64))
+        return np.asarray(engine.weights * part * np.minimum(1.0, self.slack * part))
 
     def _facts(self, engine: LocalEngine, limits: Floats) -> tuple[Floats, Integers, float]:
         if not isinstance(engine, DenseEngine):
@@ -196,28 +198,28 @@ class SlopeQuery(EffectQuery):
         return engine.workers.sum(part, len(rows), rows.size)
 
 
-def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: float) -> Floats:
+def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
     """Return the sum of gradients at ``w``, weighted by their rows' lengths, each clipped, plus noise.
 
     Privacy
     -------
-    Sensitivity: as ``noisy_gradient``. A row's weight depends on that row and on ``reach`` alone and multiplies its
-    coefficient c before the executed clip |c| <= B // r, r >= ||x|| (a person's k rows (B // k) // r); a null record
-    contributes 0. Several outputs: c is a vector of integers with ||c|| <= B // r, checked in integers, and
+    Sensitivity: as ``noisy_gradient``. A row's weight depends on that row, ``reach`` and ``slack`` alone; it multiplies
+    its coefficient c before the executed clip |c| <= B // r, r >= ||x|| (a person's k rows (B // k) // r); a null
+    record contributes 0. Several outputs: c is a vector of integers with ||c|| <= B // r, checked in integers, and
     ||c x^T||_F = ||c|| ||x||. B under ``zero_out`` and ``add_remove``, 2 B under ``replace_one``, whatever the weights.
     Mechanism: sum + round(2^m N(0, I)).
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
-    Conditions: w, clip and reach depend on public and released values only.
+    Conditions: w, clip, reach and slack depend on public and released values only.
     """
     release, unit = _asked(session, "noisy_weighted_gradient", w, clip, reach, session.factor)
     drawn = session.noise(release, unit, w.size)
-    query = WeightedGradientQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 1))
+    query = WeightedGradientQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 1), slack)
     exact = session.engine.total(query)
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape)) * unit.step
     return np.ascontiguousarray(released.T, dtype=np.float64).reshape(w.shape)
 
 
-def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float) -> Floats:
+def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
     """Return the sum of the weighted losses' Hessians at ``w``, symmetric, each within a Frobenius norm of ``clip``.
 
     For K outputs one matrix A_kl for each pair k < l, (K (K - 1) / 2, p, p): the Hessian is the sum of
@@ -234,16 +236,16 @@ def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float) -
     Mechanism: sum + round(2^m N(0, I)) with p^2 independent entries (for each pair); making the noisy matrix symmetric
     is post-processing. The sum is exact (``kernels/moments.py``).
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
-    Conditions: w, clip and reach depend on public and released values only.
+    Conditions: w, clip, reach and slack depend on public and released values only.
     """
     release, unit = _asked(session, "noisy_curvature", w, clip, reach, _root_two(session))
     pairs = 1 if w.ndim == 1 else math.comb(w.shape[1], 2)
     drawn = session.noise(release, unit, pairs * len(w) ** 2)
-    query = CurvatureQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 2))
+    query = CurvatureQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 2), slack)
     return _symmetric(session, release, unit, session.engine.total(query), drawn)
 
 
-def noisy_score_covariance(session: Session, w: Floats, *, clip: float, reach: float) -> Floats:
+def noisy_score_covariance(session: Session, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
     """Return the sum over records (persons) of s s^T, s the weighted gradient at ``w``, within a norm of ``clip``.
 
     For K outputs s has K p entries, output by output; the proof is the same.
@@ -257,12 +259,12 @@ def noisy_score_covariance(session: Session, w: Floats, *, clip: float, reach: f
     Mechanism: sum + round(2^m N(0, I)) with p^2 independent entries; making the noisy matrix symmetric is
     post-processing. Entries of s s^T are integers of at most B <= 2^40, so sums are exact (``kernels/moments.py``).
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
-    Conditions: w, clip and reach depend on public and released values only. ``clip`` bounds ||s||^2.
+    Conditions: w, clip, reach and slack depend on public and released values only. ``clip`` bounds ||s||^2.
     """
     release, unit = _asked(session, "noisy_score_covariance", w, clip, reach, _root_two(session))
     drawn = session.noise(release, unit, w.size**2)
     scale = math.isqrt(unit.bound) / (math.sqrt(clip) * session.engine.grid.one)
-    query = ScoreQuery(*_point(session, w), unit.bound, scale, reach * session.engine.grid.one)
+    query = ScoreQuery(*_point(session, w), unit.bound, scale, reach * session.engine.grid.one, slack)
     whole = unit.bound / math.isqrt(unit.bound) ** 2
     return _symmetric(session, release, unit, session.engine.total(query), drawn) * whole
 

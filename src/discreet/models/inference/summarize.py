@@ -7,6 +7,7 @@ import numpy as np
 from discreet.errors import Unsupported
 from discreet.models.inference.summary import HIDDEN, Summary
 from discreet.schema.columns import Category, Number
+from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 INTERCEPT = "intercept"
 FAR_OUT = 4.0
 """Rows that are longer than so many typical ones are few: weights beyond it are not spoken of."""
+TOLD, NAMED = 0.02, 4
+"""A part of a variance that allows for bias is spoken of from here on, of at most so many effects by name."""
 FARTHEST = 1.5
 """Averaged steps that went this many standard errors each have not arrived: noise alone takes them .6 at most."""
 
@@ -49,7 +52,9 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     values = np.append(np.ravel(model.coef_), np.ravel(model.intercept_) if model.fit_intercept else [])
     names, units = _arrays(model) if schema is None else _columns(schema, fit_intercept=model.fit_intercept)
     assert model.effects_ is not None
-    made = Summary(tuple(names), units @ values, model.effects_.through(units), _facts(model), _ratio(model), level)
+    effects = model.effects_.through(units)
+    facts = {**_facts(model), **_bias(names, effects)}
+    made = Summary(tuple(names), units @ values, effects, facts, _ratio(model), level)
     metric, blind = made.effects.metric, made.effects.blind
     slopes = range(len(names) - bool(model.fit_intercept and len(names) > 1))
     if all(blind[j, j] > HIDDEN * metric[j, j] for j in slopes):
@@ -160,16 +165,23 @@ def _facts(model: Any) -> dict[str, str]:
         "covariance": f"{model.cov_type}: sampling and privacy noise, {how}",
         "guarantee": budget,
         "target": "the population's unpenalized coefficients, for records clipped to their declared ranges",
-        **_weights(certificate.solver),
+        **_weights(model.effects_.reach),
     }
 
 
-def _weights(settings: Any) -> dict[str, str]:
-    """Say which rows count less than others, where these are many."""
-    limits = settings.get("limits") if isinstance(settings, dict) else None
-    if limits is None or not limits["reach"] < FAR_OUT:
+def _bias(names: list[str], effects: Effects) -> dict[str, str]:
+    """Name the effects whose standard errors allow for what weights may do to them."""
+    parts = np.diag(effects.bias) / np.maximum(np.diag(effects.covariance), 1e-300)
+    longest = [name for name, part in sorted(zip(names, parts, strict=True), key=lambda pair: -pair[1]) if part > TOLD]
+    if not longest:
         return {}
-    said = (
-        f"rows beyond {limits['reach']:.2g} typical lengths count less: the target is weighted where the model is wrong"
-    )
-    return {"weights": said}
+    more = f" and {len(longest) - NAMED} more" if len(longest) > NAMED else ""
+    return {"bias": f"allowed for in se: ranges far beyond most rows ({', '.join(longest[:NAMED])}{more})"}
+
+
+def _weights(reach: float) -> dict[str, str]:
+    """Say which rows count less than others, where these are many."""
+    if not 0 < reach < FAR_OUT:
+        return {}
+    told = f"rows beyond {reach:.2g} typical lengths count less: the target is weighted where the model is wrong"
+    return {"weights": told}
