@@ -321,7 +321,8 @@ class CoordinateDescent:
         if weak < 1:
             geometry = Geometry(relative_clip=default_rules.TYPICAL_RMS * loss.typical_slope(domain.target_bound))
             average = "uniform" if penalty.ridge else "last"
-            few = cls(1, 2 * domain.n_features, geometry, weak**2, schedule="cyclic", average=average)
+            step = min(weak**2, coordinate_defaults.step_length(domain, budget))
+            few = cls(1, 2 * domain.n_features, geometry, step, schedule="cyclic", average=average)
             return Declared(few, constant=max(0.5, 1.0 / weak))
         geometry = Geometry(relative_clip=coordinate_defaults.coordinate_clip(domain, loss, budget))
         count = coordinate_defaults.passes(domain, loss, penalty, budget)
@@ -330,7 +331,7 @@ class CoordinateDescent:
             n_outer=rounds,
             n_inner=count // rounds * domain.n_features,
             geometry=geometry,
-            relative_step=coordinate_defaults.step_length(domain, loss, budget),
+            relative_step=coordinate_defaults.step_length(domain, budget),
             schedule="cyclic",
             average="uniform" if penalty.ridge else "last",  # a mean of iterates has no exact zeros
         )

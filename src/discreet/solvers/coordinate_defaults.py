@@ -19,19 +19,20 @@ zeros, J / 33 within [4, 35] and the last; numbers 24 (J / 85)^(1/3) within [10,
 Rows are shrunk at 1.5 sqrt(p) standard deviations
     Coordinates are clipped one by one, so shrinking rows saves no noise: at their typical length it tripled the excess
     on even columns at epsilon 1 and 4.
-Steps of cd for numbers: (K / 4)^2 / M_j where K = n mu / (a p) is below 4
+Steps of cd: (K / 4)^2 / M_j where K = n mu / (a p) is below 4
     What is left of the noise is clip^2 passes / K^2 of the target's variance with whole steps (800 x 1000 at epsilon 4:
-    R^2 -74).
+    R^2 -74). Labels with an L1 penalty, excess of which 1 is a model without columns, four fits: 1,000 x 100 at K = 1.2
+    / 4.2 1.63 / .32 with whole steps, .92 / .32 so; madelon at K = .6 / 2.0 3.5 / 1.25 and 1.01 / .80.
 Steps of gcd: 0.85 J within [8, 200], half of the budget for choices
     80 at J = 85, 200 above. Shares of 0.2 and 0.5 differ by less than noise.
 ``relative_clip`` 0.5 (J / 85)^0.45 within [0.4, 1.6], for numbers 0.4 (J / 85)^0.35 within [0.4, 2.5]
     In root mean squares of a column, times the slope: clips that hardly bite where there is signal for them.
 ``Declared`` below J = 10 (cd) and J = 40 (gcd)
-    cd: two passes of steps that are (J / 10)^2 as long as bounds allow. gcd: 0.4 (n mu / a)^(2/3) steps, the order of
-    the theory, with 0.65 of the budget for choices and a clip of 0.5 (numbers: 0.3) root mean squares; M_j start from
-    what columns that are all alike would have, and double where a step was too long. On sparse problems (replace_one),
-    epsilon 1 / 4: 800 x 100, accuracy .85 / .92 (declared M_j: .83 / .81; standardized .67 / .89; gd .62 / .76);
-    800 x 1000, lasso, R^2 .04 / .93 (.00 / .13; .00 / .38; -.04 / .00).
+    cd: two passes of steps that are at most (J / 10)^2 as long as bounds allow, and shorter where K says so. gcd: 0.4
+    (n mu / a)^(2/3) steps, the order of the theory, with 0.65 of the budget for choices and a clip of 0.5 (numbers:
+    0.3) root mean squares; M_j start from what columns that are all alike would have, and double where a step was too
+    long. On sparse problems (replace_one), epsilon 1 / 4: 800 x 100, accuracy .85 / .92 (declared M_j: .83 / .81;
+    standardized .67 / .89; gd .62 / .76); 800 x 1000, lasso, R^2 .04 / .93 (.00 / .13; .00 / .38; -.04 / .00).
 Pure budgets, and losses whose targets cannot be recoded
     Declared smoothness, no stage.
 """
@@ -44,7 +45,7 @@ from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
 from discreet.solvers.declared import is_wide
-from discreet.solvers.public_signal import signal
+from discreet.solvers.public_signal import clarity, signal
 from discreet.solvers.stage import Stage
 
 LEAST_SIGNAL, GREEDY_SIGNAL = 10.0, 40.0
@@ -73,10 +74,9 @@ def passes(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> int:
     return int(min(35, max(4, round(found / 33.0))))
 
 
-def step_length(domain: Domain, loss: Loss, budget: Budget) -> float:
-    """Return gamma of cd: shorter steps for numbers where a coordinate has little signal of its own."""
-    own = signal(domain, budget) / math.sqrt(domain.n_features)
-    return 1.0 if loss.task == "classification" else min(1.0, (own / 4.0) ** 2)
+def step_length(domain: Domain, budget: Budget) -> float:
+    """Return gamma of cd: shorter steps where a coordinate has little signal of its own."""
+    return min(1.0, (clarity(domain, budget) / 4.0) ** 2)
 
 
 def greedy_steps(domain: Domain, budget: Budget) -> int:

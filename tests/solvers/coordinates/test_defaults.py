@@ -45,6 +45,29 @@ def test_more_signal_makes_more_steps_and_wider_clips(solver):
     assert clips == sorted(clips)
 
 
+def test_steps_are_short_where_a_coordinate_has_little_signal_of_its_own():
+    """K = 4 and more: whole steps, for labels and numbers alike."""
+    for loss, penalty in ((Logistic(), L1(0.1)), (Squared(), L1(0.1)), (Logistic(), NoPenalty())):
+        steps = [
+            CoordinateDescent.defaults(domain_of(n), loss, penalty, Budget(1.0, 1e-6)).solver.relative_step
+            for n in (200, 600, 10**4)
+        ]
+        assert steps == sorted(steps)
+        assert steps[0] < 0.1 < steps[1] < steps[2] == 1.0
+
+
+def test_an_l1_penalty_on_wide_noise_is_no_worse_than_no_columns():
+    rng = np.random.default_rng(0)
+    X, y = np.clip(rng.normal(size=(1600, 160)), -4, 4), rng.integers(0, 2, 1600)
+    for seed in range(3):
+        with seeded(seed):
+            model = DPLogisticRegression(
+                1.0, 1e-6, bounds=[(-4, 4)] * 160, classes=(0, 1), penalty="l1", alpha=1e-3, solver="cd"
+            ).fit(X, y)
+        margins = model.decision_function(X)
+        assert np.mean(np.logaddexp(0.0, margins) - y * margins) < 1.03 * math.log(2.0)
+
+
 def sparse_problem(n=1000, p=200, seed=0):
     rng = np.random.default_rng(seed)
     X = np.clip(rng.normal(size=(n, p)), -4, 4)
