@@ -15,7 +15,7 @@ def _section(name: str, rows: Sequence[Row]) -> str:
     lines = [f"### {made.title}", "", made.question, "", f"![{made.title}](figures/{name}.png)", ""]
     lines += ["| claim | statistic | expected | holds |", "|---|---:|---|---|"]
     for claim in made.claims:
-        found = f"{claim.value(rows):.3g} ± {claim.error(rows):.1g}"
+        found = f"{claim.value(rows):.3g} ± {round(claim.error(rows), 12):.2g}"
         lines.append(f"| {claim.text} | {found} | {claim.limits} | {claim.verdict(rows)} |")
     runs = len({row["seed"] for row in rows})
     return "\n".join([*lines, "", f"{len(rows)} fits, {runs} seeds for each point; ± is a standard error over seeds."])
