@@ -90,7 +90,7 @@ class StageTrace:
         if isinstance(trace, DirectionsTrace):
             return trace.through(affine(self.recoding, self.admitted)[0])
         if isinstance(trace, DescentTrace):
-            steps = _steps(trace, 1.0 if self.spectrum is None else self.spectrum.length)
+            steps = steps_of(trace, 1.0 if self.spectrum is None else self.spectrum.length)
             if self.spectrum is not None and self.loss.task == "classification" and steps.deviation > 0:
                 return deviations(self.spectrum, affine(self.recoding, self.admitted)[0], self.loss, v, steps)
             variances = np.full(v.shape, steps.deviation**2 * float(steps.gain(0.0)[0]))
@@ -152,7 +152,7 @@ class RefinedTrace:
         return np.asarray(np.sqrt(np.square(before).T * left + squares @ self.steps.variances)).T
 
 
-def _steps(trace: DescentTrace, length: float) -> Steps:
+def steps_of(trace: DescentTrace, length: float) -> Steps:
     """Return the steps as the model of the margins takes them: without a penalty's pull, which shrinks."""
     deviation = trace.step * trace.clip * trace.noise.deviation() / trace.count
     return Steps(trace.momenta, trace.averages, trace.step, deviation, trace.clip / length)
