@@ -14,6 +14,7 @@ from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers import Declared, Whitened
 from discreet.solvers.gradient_defaults import rounds_for, sampling_for
+from discreet.solvers.public_signal import clarity
 from discreet.testing import seeded
 
 NAMES = ("gd", "sgd", "svrg", "agd")
@@ -54,6 +55,15 @@ def test_declared_coordinates_elsewhere(name, facts):
     if name == "agd" and ("penalty" in facts or facts.get("budget") == Budget(1.0, 0.0)):
         pytest.skip("agd knows L2 penalties and approximate budgets only")
     assert made(name, **facts).name == name
+
+
+@pytest.mark.parametrize("name", ["gd", "sgd"])
+def test_steps_are_short_where_corners_meet_few_rows_per_column(name):
+    found = [made(name, domain(n=n), penalty=L1(0.1)).step_size for n in (100, 300, 20_000)]
+    assert found == sorted(found)
+    for n, step in zip((100, 300), found, strict=False):
+        assert step == pytest.approx(found[2] * (clarity(domain(n=n), Budget(1.0, 1e-6, "zero_out")) / 4) ** 2)
+    assert made(name, domain(n=50_000), penalty=L1(0.1)).step_size == found[2]
 
 
 def test_sampling_noise_is_a_quarter_of_the_privacy_noise():

@@ -26,7 +26,6 @@ from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, public_count
-from discreet.solvers.default_rules import step_count
 from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 from discreet.solvers.risk_bound import RiskBound
@@ -127,13 +126,10 @@ class GradientDescent(Descent):
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Run in estimated coordinates (``gradient_defaults``); in declared ones with Nesterov's momentum.
+        """Run in estimated coordinates (``gradient_defaults``); in declared ones with Nesterov's momentum."""
+        from discreet.solvers.gradient_defaults import staged, unstaged
 
-        That is free and makes T steps travel as far as T^2 / 4 plain ones.
-        """
-        from discreet.solvers.gradient_defaults import staged
-
-        plain = cls(n_steps=step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
+        plain = unstaged(domain, loss, penalty, budget)
         return staged(domain, loss, penalty, budget, lambda steps: steps) or plain
 
     @classmethod

@@ -24,7 +24,6 @@ from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, check_positive, public_count
 from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
-from discreet.solvers.default_rules import step_count
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
@@ -114,7 +113,7 @@ class StochasticGradientDescent(Descent):
 
         Without noise these are all records.
         """
-        from discreet.solvers.gradient_defaults import sampling_for, staged
+        from discreet.solvers.gradient_defaults import sampling_for, staged, unstaged
 
         if domain.n is None:
             raise Unsupported(
@@ -125,8 +124,7 @@ class StochasticGradientDescent(Descent):
         def sampled(steps: GradientDescent) -> Solver:
             return cls(**vars(steps), sampling_probability=sampling_for(domain, budget, steps.n_steps))
 
-        plain = GradientDescent(step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
-        return staged(domain, loss, penalty, budget, sampled) or sampled(plain)
+        return staged(domain, loss, penalty, budget, sampled) or sampled(unstaged(domain, loss, penalty, budget))
 
     @classmethod
     def audit_case(cls) -> AuditCase:
