@@ -1,4 +1,4 @@
-"""``python -m benchmarks accuracy|audits|consistency|coordinates|experiments|inference|scale|solvers|speed|tuned``."""
+"""``python -m benchmarks`` accuracy, audits, consistency, coordinates, experiments, inference, scale, solvers, ... (-h)."""
 
 import typer
 
@@ -12,6 +12,7 @@ from benchmarks.commands.scale import scale
 from benchmarks.commands.solvers import solvers
 from benchmarks.commands.speed import speed
 from benchmarks.commands.tuned import tuned
+from benchmarks.commands.wide import wide
 from discreet.cli.errors import OneLineErrors
 
 app = typer.Typer(
@@ -21,7 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Accuracy and speed, on synthetic data and on public tables: run the documentation's comparisons again.",
 )
-for command in (accuracy, audits, consistency, coordinates, experiments, inference, scale, solvers, speed, tuned):
+for command in (accuracy, audits, consistency, coordinates, experiments, inference, scale, solvers, speed, tuned, wide):
     app.command()(command)
 
 if __name__ == "__main__":

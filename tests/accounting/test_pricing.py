@@ -86,6 +86,15 @@ def test_mixed_round_trip(plan):
     assert 1 - 1e-3 <= spent <= 1
 
 
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("neighbors", "q"), [("zero_out", 0.9), ("replace_one", 0.3)])
+def test_a_budget_beyond_what_tests_refute_has_a_noise(neighbors, q):
+    """Lower bounds end at a few hundred, where doubles do: the search for the noise must not wait for more."""
+    plan, budget = steps(40, q), Budget(1000.0, 1e-6, neighbors)
+    spent = price(plan, calibrate(plan, budget), 1e-6, neighbors)
+    assert 1000.0 * (1 - 1e-3) <= spent <= 1000.0
+
+
 def test_monotone():
     z, plan = 1.0, steps(200, 0.01)
     base = price(plan, z, 1e-5)

@@ -34,7 +34,8 @@ GREEDY = "greedy steps fail least where there is little signal"
 PROXIMAL = "a proximal step follows a penalty that is not smooth"
 ONE = "one release is cheapest where noise is pure"
 FULL = "full batches have the least noise per pass"
-WIDE = "second moments would not fit"
+NOISY = "more steps, since second moments are noisy"
+FEW = "an L1 penalty: greedy steps find the few columns that matter"
 
 SMOOTH = (NoPenalty(), L2(0.1))
 SEPARABLE = (L1(0.1), ElasticNet(0.1, 0.1), Box(-1.0, 1.0))
@@ -78,25 +79,45 @@ def test_numbers_with_signal(loss):
     for penalty in (*SMOOTH, *SEPARABLE):
         for facts in (
             {},
-            {"p": 400},
+            {"p": 60},
             {"relation": "replace_one"},
             {"relation": "add_remove", "n": None},
             {"delta": 0.0},
+            {"delta": 0.0, "n": 10**6, "p": 400},
         ):
             assert chosen(loss, penalty, **facts) == line("whitened", ESTIMATE)
 
 
 @pytest.mark.parametrize("loss", NUMBERS)
-@pytest.mark.parametrize("facts", [{"n": 100}, {"sparse": True}, {"p": 3000}])
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+def test_second_moments_with_less_signal_than_entries_are_not_leaned_on(loss, relation):
+    """Right below n mu / a = p^2 many steps, or greedy ones for an L1 penalty; right above, Newton's."""
+    p, factor = 100, 2.0 if relation == "replace_one" else 1.0
+    n = math.ceil(factor * p**2 / mu_of(1.0, 1e-6))
+    for penalty in SMOOTH:
+        assert chosen(loss, penalty, n=n - 1, p=p, relation=relation) == line("gd", NOISY)
+        assert chosen(loss, penalty, n=n, p=p, relation=relation) == line("whitened", ESTIMATE)
+    for penalty in (L1(0.1), ElasticNet(0.1, 0.1)):
+        assert chosen(loss, penalty, n=n - 1, p=p, relation=relation) == line("gcd", FEW)
+        assert chosen(loss, penalty, n=n, p=p, relation=relation) == line("whitened", ESTIMATE)
+    assert chosen(loss, Box(-1.0, 1.0), n=n - 1, p=p, relation=relation) == line("whitened", ESTIMATE)
+
+
+@pytest.mark.parametrize("loss", NUMBERS)
+@pytest.mark.parametrize("facts", [{"n": 150}, {"sparse": True}, {"p": 3000}])
 def test_numbers_with_a_separable_penalty_where_the_shape_is_not_seen(loss, facts):
     for penalty in SEPARABLE:
         assert chosen(loss, penalty, **facts) == line("gcd", GREEDY)
+    assert chosen(loss, L1(0.1), n=100) == line("gcd", FEW)
 
 
 def test_penalties_that_are_not_smooth():
     for loss in CLASSES:
         for penalty in (*SEPARABLE, *OTHER):
-            for facts in ({}, {"n": 100}, {"sparse": True, "delta": 0.0}, {"delta": 0.0}):
+            greedy = loss.n_outputs == 1 and penalty.l1_l2 is not None
+            for facts in ({}, {"n": 100}):
+                assert chosen(loss, penalty, **facts) == (line("gcd", FEW) if greedy else line("gd", PROXIMAL))
+            for facts in ({"sparse": True, "delta": 0.0}, {"delta": 0.0}):
                 assert chosen(loss, penalty, **facts) == line("gd", PROXIMAL)
         for penalty in SEPARABLE:  # rows of their typical length follow what is separable
             for facts in ({"sparse": True}, {"p": rules.WIDEST + 1}):
@@ -109,17 +130,16 @@ def test_penalties_that_are_not_smooth():
                 assert chosen(loss, penalty, **facts) == line("gd", PROXIMAL)
 
 
-def test_an_l1_penalty_and_few_rows_per_column_are_for_greedy_steps():
-    reason = "an L1 penalty and few rows per column: greedy steps find the few that matter"
-    for loss in (Logistic(), Squared(), Huber(0.3)):
+def test_an_l1_penalty_of_classes_is_for_greedy_steps_where_rows_are_few_or_the_signal_is_clear():
+    for loss in (Logistic(), SmoothedHinge(0.5)):
         for penalty in (L1(0.1), ElasticNet(0.1, 0.1)):
-            assert chosen(loss, penalty, n=900, p=100) == line("gcd", reason)
-            assert chosen(loss, penalty, n=1100, p=100)[1] != line("gcd", reason)[1]
-            assert chosen(loss, penalty, n=900, p=100, delta=0.0)[1] != line("gcd", reason)[1]
-            assert chosen(loss, penalty, n=900, p=100, epsilon=100.0)[1] != line("gcd", reason)[1]
-            assert chosen(loss, penalty, n=None, p=100, relation="add_remove")[1] != line("gcd", reason)[1]
+            assert chosen(loss, penalty, n=2400, p=100) == line("gcd", FEW)
+            assert chosen(loss, penalty, n=2600, p=100, epsilon=0.1) == line("gd", PROXIMAL)  # J = 8
+            assert chosen(loss, penalty, n=20_000, p=100) == line("gcd", FEW)  # J = 400
+            assert chosen(loss, penalty, n=900, p=100, epsilon=100.0) == line("gcd", FEW)
+            assert chosen(loss, penalty, n=900, p=100, delta=0.0) == line("gd", PROXIMAL)
         for penalty in (*SMOOTH, Box(-1.0, 1.0)):
-            assert chosen(loss, penalty, n=900, p=100)[1] != line("gcd", reason)[1]
+            assert chosen(loss, penalty, n=900, p=100)[0] != "gcd"
 
 
 def test_pure_budgets():
@@ -133,11 +153,18 @@ def test_pure_budgets():
 
 
 def test_numbers_whose_second_moments_do_not_fit():
+    """Steps in rows of typical length; shrunken ones where there is too little signal for them."""
+    budget = Budget(1.0, 1e-6, "zero_out")
     for loss in NUMBERS:
         for penalty in SMOOTH:
-            for facts in ({"sparse": True}, {"sparse": True, "n": 100}, {"p": rules.WIDEST + 1}):
-                assert chosen(loss, penalty, **facts) == line("gd", WIDE)
-            assert chosen(loss, penalty, p=rules.WIDEST)[0] == "whitened"
+            for facts, inner in (
+                ({"sparse": True}, "gd"),
+                ({"sparse": True, "n": 100}, "shrunken"),
+                ({"p": rules.WIDEST + 1}, "gd"),
+            ):
+                assert chosen(loss, penalty, **facts) == line("whitened", ESTIMATE)
+                made, _ = choose_solver("auto", a_domain(loss, **facts), loss, penalty, budget)
+                assert (made.name, made.solver.name) == ("declared", inner)
 
 
 def test_everything_else():
@@ -225,9 +252,13 @@ FITS = {
     "huber": (DPHuberRegressor(2.0, 1e-6, **NUMBER), ("whitened", ESTIMATE)),
     "lasso": (DPLasso(2.0, 1e-6, **NUMBER), ("whitened", ESTIMATE)),
     "net": (DPElasticNet(2.0, 1e-6, **NUMBER), ("whitened", ESTIMATE)),
-    "lasso, little signal": (DPLasso(0.01, 1e-6, **NUMBER), ("gcd", GREEDY)),
+    "lasso, little signal": (DPLasso(0.01, 1e-6, **NUMBER), ("gcd", FEW)),
     "counts": (DPPoissonRegressor(2.0, 1e-6, **NUMBER), ("gd", COUNTS)),
-    "l1 classes": (DPLogisticRegression(2.0, 1e-6, penalty="l1", alpha=0.01, **CLASS), ("gd", PROXIMAL)),
+    "l1 classes": (DPLogisticRegression(2.0, 1e-6, penalty="l1", alpha=0.01, **CLASS), ("gcd", FEW)),
+    "l1 classes, little signal": (
+        DPLogisticRegression(0.01, 1e-6, penalty="l1", alpha=0.01, **CLASS),
+        ("gd", PROXIMAL),
+    ),
     "pure classes": (DPLogisticRegression(2.0, 0.0, **CLASS), ("objective", ONE)),
     "pure numbers": (DPRidge(2.0, 0.0, **NUMBER), ("whitened", ESTIMATE)),
     "limit": (DPRidge(math.inf, **NUMBER), ("gd", LIMIT)),
@@ -248,7 +279,9 @@ def test_sparse_numbers_in_the_certificate():
     """Zeros are stored where that is small and n is public: then the covariance can be estimated."""
     X = sparse.random_array((3000, 3), density=0.3, rng=np.random.default_rng(0), format="csr")
     assert f"auto chose whitened: {ESTIMATE}" in notes_of(DPRidge(2.0, 1e-6, **NUMBER), X)
-    assert f"auto chose gd: {WIDE}" in notes_of(DPRidge(2.0, 1e-6, neighbors="add_remove", **NUMBER), X)
+    unfilled = DPRidge(2.0, 1e-6, neighbors="add_remove", **NUMBER)
+    assert f"auto chose whitened: {ESTIMATE}" in notes_of(unfilled, X)
+    assert unfilled.certificate_.solver["name"] == "declared"
 
 
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])

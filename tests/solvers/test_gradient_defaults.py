@@ -66,6 +66,14 @@ def test_steps_are_short_where_corners_meet_few_rows_per_column(name):
     assert made(name, domain(n=50_000), penalty=L1(0.1)).step_size == found[2]
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("facts", [{"sparse": True}, {"p": 3000}], ids=str)
+def test_numbers_of_wide_records_are_fitted_in_rows_of_typical_length(name, facts):
+    found = made(name, domain(**facts), loss=Squared(), penalty=NoPenalty())
+    assert isinstance(found, Declared)
+    assert found.solver.name == name
+
+
 def test_sampling_noise_is_a_quarter_of_the_privacy_noise():
     budget = Budget(0.5, 1e-6, "zero_out")
     from discreet.accounting.gaussian import mu_of

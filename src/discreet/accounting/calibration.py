@@ -24,6 +24,8 @@ from discreet.errors import Unsupported
 
 # A calibrated plan costs at least this fraction of its budget.
 CALIBRATION_TOLERANCE = 1e-3
+# Renyi DP is taken to be at most this loose where a search starts.
+LOOSEST = 8.0
 # A price ends this much below its budget, so that rounded up by a ledger it is no more than the budget rounded down.
 _SHY = 1 - 2.0**-32
 
@@ -129,7 +131,8 @@ def _calibrate_numerically(plan: Plan, budget: Budget) -> float:
         events = released(noise_multiplier)
         allowed = rdp.epsilon_of(events, budget.delta, budget.neighbors)
         refuted = lower_bounds.epsilon_of(events, budget.delta, budget.neighbors)
-        return refuted * math.sqrt(min(allowed / refuted, 2.0)) if refuted > 0 else allowed
+        middle = refuted * math.sqrt(min(allowed / refuted, 2.0)) if refuted > 0 else allowed
+        return max(middle, allowed / LOOSEST)  # tests refute no epsilon beyond a few hundred: doubles end there
 
     def numerical(noise_multiplier: float) -> float:
         return _search_epsilon(released(noise_multiplier), budget.delta, budget.neighbors)

@@ -8,7 +8,8 @@ even and with uneven columns, zero_out, at epsilon 0.1 / 1 / 4. Figures of the f
     Excess of the same steps in declared coordinates: .050 / .023 / .018 (labels, uneven), in whitened ones .009 / .0003
     / .0001. Below the signal at which nothing can be estimated: ``Declared``, with a large constant.
 Declared coordinates without a stage
-    For other penalties, losses whose target cannot move, sparse or very wide records, pure budgets, and without noise.
+    For other penalties, losses whose target cannot move, labels of sparse or very wide records, pure budgets, and
+    without noise. Numbers of sparse or very wide records: the steps of ``whitened_wide``, in rows of typical length.
     Where a penalty has corners and K = n mu / (a p) is below 4, steps are (K / 4)^2 as long. Excess of gd with L1 at
     epsilon .1 / 1 / 4, where 1 is no columns, whole steps and these: madelon 3.1 / 1.9 / 1.7 and 1.00 / 1.00 / 1.12,
     1,000 x 1,000 numbers 1.7 / 1.15 / 1.08 and 1.00 / 1.00 / 1.00, 1,000 x 100 labels 1.6 / .90 / .45 and 1.00 / .96 /
@@ -55,6 +56,7 @@ from discreet.solvers.whitened import Whitened
 from discreet.solvers.whitened_classes import LARGEST, calibration, constant_for, plain_classes
 from discreet.solvers.whitened_defaults import form_for
 from discreet.solvers.whitened_numbers import plain_length
+from discreet.solvers.whitened_wide import wide_steps
 
 LEAST_STEPS, MOST_STEPS, STEPS_PER_ROOT = 16, 40, 5.2
 NUMBERS_CLIP, NUMBERS_SIGNAL, LEAST_CLIP, MOST_CLIP = 0.4, 800.0, 0.15, 4.0
@@ -71,10 +73,11 @@ def staged(
     numbers = loss.task == "regression"
     known = budget.is_private and not budget.is_pure and penalty.ridge and not (numbers and not loss.movable_target)
     form = form_for(domain, budget, numbers=numbers) if known else ""
-    if form not in ("plain", "full"):
+    if form not in ("plain", "full", *(("wide",) if numbers else ())):
         return None
-    if form == "plain":
-        plain = plain_numbers(domain, budget) if numbers else plain_classes(domain, loss, budget)
+    if form != "full":
+        few = plain_numbers(domain, budget) if numbers else plain_classes(domain, loss, budget)
+        plain = wide_steps(domain, loss, budget) if form == "wide" else few
         assert isinstance(plain.solver, GradientDescent)
         return replace(plain, solver=own(plain.solver))
     steps = round(STEPS_PER_ROOT * math.sqrt(domain.n_features))

@@ -290,7 +290,8 @@ class Whitened(Stage):
         if budget.is_pure and loss.task != "regression":
             raise Unsupported("whitened classes need a delta above 0: leave delta out, or use solver='objective'")
         made = whitened_for(domain, loss, budget)
-        followed = penalty.l1_l2 is not None and isinstance(made, Declared) and loss.task == "classification"
+        steps = isinstance(made, Declared) and isinstance(made.solver, GradientDescent)
+        followed = penalty.l1_l2 is not None and steps
         takes_moments = getattr(getattr(made, "solver", None), "takes_moments", False)
         if not penalty.ridge and not followed and not takes_moments:
             raise Unsupported(

@@ -23,8 +23,14 @@ from discreet.solvers.declared import WIDEST as WIDEST  # also for those who ask
 from discreet.solvers.declared import is_wide
 from discreet.solvers.public_signal import signal
 from discreet.solvers.whitened_classes import classes_for
-from discreet.solvers.whitened_numbers import newton_for, plain_numbers, sees_numbers
-from discreet.solvers.whitened_wide import wide_classes
+from discreet.solvers.whitened_numbers import (
+    LEAST_TARGET_SIGNAL,
+    newton_for,
+    plain_numbers,
+    sees_numbers,
+    target_signal,
+)
+from discreet.solvers.whitened_wide import wide_steps
 
 PLAIN_CLASSES = 10.0
 PLAIN_WITH_PUBLIC_MOMENTS = 22.0
@@ -35,15 +41,16 @@ def whitened_for(domain: Domain, loss: Loss, budget: Budget) -> Solver:
     numbers = loss.task == "regression"
     form = form_for(domain, budget, numbers=numbers)
     if form == "wide":
-        return wide_classes(domain, loss, budget)
+        return wide_steps(domain, loss, budget)
     if not numbers:
         return classes_for(domain, loss, budget, form)
     return plain_numbers(domain, budget) if form == "plain" else newton_for(domain, loss, budget)
 
 
 def form_for(domain: Domain, budget: Budget, *, numbers: bool) -> str:
-    """Return ``wide`` (classes, where there is noise to shrink rows for), ``plain``, ``diagonal`` or ``full``."""
-    if is_wide(domain) and not numbers and budget.is_private:
+    """Return ``wide`` (where there is noise to shrink rows for), ``plain``, ``diagonal`` or ``full``."""
+    weak = numbers and target_signal(domain, budget) < LEAST_TARGET_SIGNAL
+    if is_wide(domain) and budget.is_private and not budget.is_pure and not weak:
         return "wide"
     if not (sees_numbers(domain, budget) if numbers else signal(domain, budget) >= PLAIN_CLASSES):
         return "plain"
