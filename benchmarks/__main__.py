@@ -1,4 +1,4 @@
-"""``python -m benchmarks`` accuracy, audits, consistency, coordinates, experiments, inference, scale, solvers, ... (-h)."""
+"""``python -m benchmarks COMMAND``: the commands are the modules of ``commands``."""
 
 import typer
 
