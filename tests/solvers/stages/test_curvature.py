@@ -148,6 +148,7 @@ def what_is_learned(X, solver, task, epsilon, stored=np.asarray):
     return model.score(X, y) - (max(np.mean(y), 1 - np.mean(y)) if task == "classes" else 0.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [4.0, 1000.0])
 @pytest.mark.parametrize("task", ["classes", "numbers", "lasso"])
 @pytest.mark.parametrize("solver", ["auto", "gd", "sgd", "svrg", "agd", "cd", "gcd"])
@@ -159,6 +160,7 @@ def test_steps_of_no_solver_run_away(solver, task, epsilon):
         assert what_is_learned(X, solver, task, epsilon) > -0.02, name
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("task", ["classes", "numbers", "lasso"])
 @pytest.mark.parametrize("solver", ["auto", "gd", "cd", "gcd"])
 def test_nor_on_sparse_records(solver, task):
@@ -168,5 +170,6 @@ def test_nor_on_sparse_records(solver, task):
 
 def test_longer_rows_would_be_noticed(monkeypatch):
     """What coordinate steps once bore: rows of 1.5 root mean squares per column."""
+    assert what_is_learned(steep_tables()["equal"], "gcd", "lasso", 1000.0) > 0.7
     monkeypatch.setattr(coordinate_defaults, "ROW", 1.5)
     assert what_is_learned(steep_tables()["equal"], "gcd", "lasso", 1000.0) < -0.5
