@@ -202,7 +202,8 @@ class Sandwich:
         v, effects = run.effects(np.asarray(np.linalg.solve(linear, found.coefficients - offset)), linear)
         effects = replace(effects, deviation=effects.deviation * unit)
         bounds = admitted.feature_bounds
-        ends = within_reach(effects, admitted, run.reach * unit) if math.isfinite(loss.lipschitz) else bounds
+        weighted = effects.reach > 0 and math.isfinite(loss.lipschitz)
+        ends = within_reach(effects, admitted, run.reach * unit) if weighted else bounds
         effects = allowance(effects, bounds, ends)
         if loss.log_link or loss.sigmoid_link:
             far = np.minimum(bounds, SLACK * ends)  # beyond, weights fall with the square
