@@ -18,7 +18,7 @@ from discreet import (
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
-from discreet.losses import Logistic, Softmax, Squared
+from discreet.losses import Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, NoPenalty
 from discreet.solvers import GradientDescent, Limits, Sandwich, Whitened, refinement
 from discreet.solvers.base import Effects
@@ -121,7 +121,14 @@ def test_without_inference_nothing_changes():
     assert bits[0] == bits[1] == bits[2]
 
 
-SMALL = {"logistic": 60_000.0, "huber": 4000.0, "linear": 4000.0, "poisson": 4000.0, "ridge": 4000.0}
+SMALL = {
+    "logistic": 60_000.0,
+    "softmax": 200_000.0,
+    "huber": 4000.0,
+    "linear": 4000.0,
+    "poisson": 4000.0,
+    "ridge": 4000.0,
+}
 
 
 @pytest.mark.few(3)
@@ -136,9 +143,9 @@ def test_fits_replay_on_neighbors(name, relation):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("name", ["logistic", "linear"])
+@pytest.mark.parametrize("name", ["logistic", "linear", "softmax"])
 def test_persons_replay_on_neighbors(name, relation):
-    fit = fit_of(name, "auto", relation, epsilon=60_000.0, inference="sandwich", cov_type="cluster")
+    fit = fit_of(name, "auto", relation, epsilon=200_000.0, inference="sandwich", cov_type="cluster")
     data = table(name, "dense", groups=True)
     pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of(name)))
     assert 0.05 < worst_ratio(fit, pairs[::6], relation) <= 1.0
@@ -154,7 +161,10 @@ def test_what_is_refused_before_anything_is_released():
     plain = (NoPenalty(), budget, "robust")
     assert refusal(facts(), Logistic(), *plain) is None
     assert "L1" in refusal(facts(), Logistic(), L1(0.1), budget, "robust")
-    assert "two classes" in refusal(facts(), Softmax(3), *plain)
+    assert "softmax" in refusal(facts(), SmoothedHinge(0.5), *plain)
+    assert refusal(facts(n=50_000, n_outputs=3), Softmax(3), *plain) is None
+    assert "of at most 24 features and 10 classes" in refusal(facts(n_outputs=10, p=26), Softmax(10), *plain)
+    assert "too little signal" in refusal(facts(n=3000, n_outputs=5), Softmax(5), *plain)
     assert "delta" in refusal(facts(), Logistic(), NoPenalty(), Budget(1.0, 0.0, "zero_out"), "robust")
     assert "dense" in refusal(facts(sparse=True), Logistic(), *plain)
     assert "groups" in refusal(facts(), Logistic(), NoPenalty(), budget, "cluster")

@@ -241,7 +241,7 @@ def fit_model(
         units = _units(data, fit)
         noise = solution.noise_in(units) if priced.budget.is_private else np.zeros_like(solution.coefficients)
         spread = (None, None) if noise is None else _in_own_units(noise, data)
-        found = solution.effects and _effects(solution.effects, units)
+        found = solution.effects and _effects(solution.effects, units, len(solution.coefficients))
         return (*_in_own_units(units.coefficients(solution.coefficients), data), *spread, found), claim, curator.issued
 
     words = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
@@ -263,9 +263,9 @@ def _in_own_units(w: Floats, data: PrivateData) -> tuple[Floats, Floats]:
     return columns[:, : data.n_columns] * (data.scaling.scale > 0), intercept.copy()
 
 
-def _effects(effects: Effects, units: Recoding) -> Effects:
+def _effects(effects: Effects, units: Recoding, columns: int) -> Effects:
     """Return effects in the user's units, residuals in the target's."""
-    eye = np.eye(len(effects.covariance))
+    eye = np.eye(columns)
     linear = units.coefficients(eye) - units.coefficients(np.zeros_like(eye))
     return replace(effects.through(linear), deviation=effects.deviation * units.target_scale)
 

@@ -227,7 +227,7 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
         model.intercept_noise_ = _array(members[_NOISE[1]], outputs)[()]
     model.effects_ = None
     if _EFFECTS in members:
-        size = model.n_features_in_ + bool(params["fit_intercept"])
+        size = (model.n_features_in_ + bool(params["fit_intercept"])) * (max(2, *outputs) - 1 if outputs else 1)
         matrices = _array(members[_EFFECTS], (len(MATRICES), size, size))
         count = body["effects"]["draws"]
         if type(count) is not int or not 0 <= count <= MOST_DRAWS or (count > 0) != (_DRAWS in members):

@@ -83,6 +83,8 @@ def inferring(
 
     if inference not in INFERENCES:
         raise Unsupported(f"inference must be one of {', '.join(INFERENCES)}, or None")
+    if inference == "bootstrap" and loss.n_outputs > 1:
+        raise Unsupported("a bootstrap simulates numbers and two classes: use inference='sandwich' for more")
     if isinstance(solver, Refined) or (isinstance(solver, Stage) and not isinstance(solver, Whitened)):
         solver = solver.solver  # one refinement is enough; inference estimates scales itself
     if isinstance(solver, Whitened) and solver.relative_row_norm is not None:

@@ -121,6 +121,7 @@ class Effects:
     the number of records as far as it is public.
     ``reach`` says beyond how many typical lengths rows count less, 0 where none do (declared ranges have no room);
     ``bias`` is the part of ``covariance`` that allows for what weights do to long columns where the model is wrong.
+    For K classes matrices are of K - 1 blocks: differences of a class's coefficients from the first class's.
     ``draws`` are errors of a parametric bootstrap, one row per simulated table, and in the last column its standard
     errors over the fit's own.
     """
@@ -144,8 +145,9 @@ class Effects:
             object.__setattr__(self, "bias", np.zeros_like(self.covariance))
 
     def through(self, units: Floats) -> "Effects":
-        """Return the same for coefficients that are multiplied by ``units``, or mapped by a matrix."""
+        """Return the same for coefficients that are multiplied by ``units``, or mapped by a matrix, in each block."""
         linear = np.diag(units) if units.ndim == 1 else units
+        linear = np.asarray(np.kron(np.eye(len(self.covariance) // linear.shape[1]), linear), dtype=np.float64)
         moved = {name: linear @ getattr(self, name) @ linear.T for name in MATRICES}
         draws = None if self.draws is None else np.column_stack([self.draws[:, :-1] @ linear.T, self.draws[:, -1]])
         return replace(self, **moved, draws=draws)

@@ -114,6 +114,13 @@ class Refinement:
             return max(self.counts.scale, math.sqrt(max(self.counts.center, 0.0)), 1e-3)
         return 1.0
 
+    def _lead(self, v: Floats, clip: float) -> Floats:
+        """Take the short steps that come before the Hessian."""
+        for _ in range(self.plan.n_leading or 0):
+            assert self.counts is not None, "only counts have a typical curvature"
+            v = v - self._gradient(v, clip) / (LONG * self.n * max(self.counts.center, 1e-3))
+        return v
+
     def _slopes(self, v: Floats) -> float:
         """Estimate a slope's deviation at ``v``."""
         loss, typical = self.curator.loss, self._typical()
@@ -129,17 +136,24 @@ class Refinement:
         found = self.curator.noisy_curvature(v, clip=clip, reach=self.reach, slack=SLACK)
         return found, self._noise("noisy_curvature", clip, positive=True)
 
+    @property
+    def _directions(self) -> int:
+        """Return into how many directions of its own a record's slope is spread."""
+        return 1
+
+    def _score_covariance(self, v: Floats, clip: float) -> Floats:
+        return self.curator.noisy_score_covariance(v, clip=clip, reach=self.reach, slack=SLACK)
+
     def _gradient(self, v: Floats, clip: float) -> Floats:
         return self.curator.noisy_weighted_gradient(v, clip=clip, reach=self.reach, slack=SLACK)
 
     def effects(self, v: Floats, linear: Floats) -> tuple[Floats, Effects]:
         """Take the steps from ``v``; return their mean, and its covariance after the map ``linear``."""
         assert self.plan.limits is not None
-        deviation = LOGISTIC_SLOPE if self.curator.loss.sigmoid_link else self._slopes(v)
-        clip = min(self.plan.limits.slope * deviation, self.curator.loss.lipschitz) * self.reach
-        for _ in range(self.plan.n_leading or 0):
-            assert self.counts is not None, "only counts have a typical curvature"
-            v = v - self._gradient(v, clip) / (LONG * self.n * max(self.counts.center, 1e-3))
+        loss = self.curator.loss
+        deviation = LOGISTIC_SLOPE if loss.task == "classification" else self._slopes(v)
+        clip = min(self.plan.limits.slope * deviation, loss.lipschitz) * self.reach
+        v = self._lead(v, clip)
         hessian, spread = self._curvature(v)
         edge = spread * math.sqrt(2.0 * len(v))
         values, vectors = np.linalg.eigh(hessian)
@@ -153,6 +167,7 @@ class Refinement:
             found = found - inverse @ self._gradient(found, clip) / (j + 1.0)
         drift = (v - found) / kept
         deviation = self._slopes(found)
+        variance = deviation**2 / self._directions
         scores, rough = self._scores(found, (vectors * floored) @ vectors.T, deviation)
         noise = self._noise("noisy_weighted_gradient", clip) ** 2 / kept
         extra = spread**2 / 2.0 * (float(drift @ drift) * np.eye(len(v)) + np.outer(drift, drift))
@@ -167,10 +182,8 @@ class Refinement:
             metric=linear @ linear.T,
             blind=hidden @ hidden.T,
             design=self.n * through @ linear.T,
-            wobble=math.hypot(rough / noise, 2.0 * deviation**2 * spread / noise, 2.0 * spread / seen)
-            if noise
-            else 0.0,
-            mean_curvature=deviation**2 if self.curator.loss.sigmoid_link else 1.0,
+            wobble=math.hypot(rough / noise, 2.0 * variance * spread / noise, 2.0 * spread / seen) if noise else 0.0,
+            mean_curvature=deviation**2 if loss.sigmoid_link else 1.0,
             steps=float(np.linalg.norm(drift)) / max(spread_of_mean, 1e-300),
             deviation=deviation,
             count=self.n,
@@ -181,14 +194,15 @@ class Refinement:
         """Return the covariance of the sum of scores at ``v``, and the deviation of its noise."""
         assert self.plan.limits is not None
         loss = self.curator.loss
-        model = hessian if loss.sigmoid_link or self.counts is not None else deviation**2 * hessian
+        likelihood = loss.task == "classification" or self.counts is not None
+        model = hessian if likelihood else deviation**2 * hessian
         if self.plan.cov_type == "model":
             return model, 0.0
         unit = self._noise("noisy_score_covariance", 1.0, positive=True)
         widest = (min(self.plan.limits.slope * deviation, loss.lipschitz) * self.reach) ** 2
-        steady = STEADY * self.n * deviation**2 / unit if unit else math.inf
+        steady = STEADY * self.n * deviation**2 / (self._directions * unit) if unit else math.inf
         clip = min(widest, max(steady, (LEAST_SCORE * deviation * self.length) ** 2))
-        found = self.curator.noisy_score_covariance(v, clip=clip, reach=self.reach, slack=SLACK)
+        found = self._score_covariance(v, clip)
         values, vectors = np.linalg.eigh(model)
         root = (vectors * np.sqrt(values)) @ vectors.T
         back = (vectors / np.sqrt(values)) @ vectors.T

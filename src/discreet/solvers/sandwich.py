@@ -32,8 +32,9 @@ from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
+from discreet.solvers.base import UNWATCHED, Effects, Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.center_and_scale import Target, affine, estimate_target, shares_to_noise
+from discreet.solvers.class_refinement import START, ClassRefinement
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.refinement import (
     STEEPEST,
@@ -57,6 +58,7 @@ from discreet.solvers.sandwich_rules import (
 )
 from discreet.solvers.stage import ASKED, COUNT_SHARE, Counted, Stage, release_weight
 from discreet.solvers.whitened import Whitened
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -156,7 +158,9 @@ class Sandwich:
         own = [Release("noisy_curvature", 1, relative_noise=shares_to_noise(self.curvature_share))]
         if self.cov_type != "model":
             own.append(Release("noisy_score_covariance", 1, relative_noise=shares_to_noise(self.covariance_share)))
-        count = 1 if loss.sigmoid_link else 2  # a logistic slope's size is known well enough before the steps
+        count = (
+            1 if loss.task == "classification" else 2
+        )  # a logistic slope's size is known well enough before the steps
         noise = shares_to_noise(self.slope_share / 2)
         own.append(Release("noisy_squared_slopes", count, relative_noise=noise, dimension=1))
         shape = self._shape
@@ -198,17 +202,31 @@ class Sandwich:
         linear, offset = affine(recoding, admitted)
         counts = target if loss.log_link else None
         unit = recoding.target_scale  # of coefficients
-        run = Refinement(self.settled, curator, n, length, longest_row(linear / unit, admitted), counts)
-        v, effects = run.effects(np.asarray(np.linalg.solve(linear, found.coefficients - offset)), linear)
-        effects = replace(effects, deviation=effects.deviation * unit)
-        bounds = admitted.feature_bounds
-        weighted = effects.reach > 0 and math.isfinite(loss.lipschitz)
-        ends = within_reach(effects, admitted, run.reach * unit) if weighted else bounds
-        effects = allowance(effects, bounds, ends)
-        if loss.log_link or loss.sigmoid_link:
-            far = np.minimum(bounds, SLACK * ends)  # beyond, weights fall with the square
-            effects = skewness(effects, far, self.n_kept, STEEPEST if loss.log_link else STEEPEST_LOGISTIC)
-        return Solution(linear @ v + offset, None, estimate, effects)
+        start = np.asarray(np.linalg.solve(linear, (found.coefficients.T - offset).T))
+        facts = (self.settled, curator, n, length, longest_row(linear / unit, admitted))
+        if loss.softmax_link:
+            classes = ClassRefinement(*facts)
+            certain = START if curator.noise_multiplier > 0 else 1.0
+            v, effects = classes.effects(certain * classes.flat(start), classes.against_first(linear))
+            v, reach = classes.coefficients(v), classes.reach
+        else:
+            run = Refinement(*facts, counts)
+            v, effects = run.effects(start, linear)
+            effects, reach = replace(effects, deviation=effects.deviation * unit), run.reach * unit
+        effects = self._answered_for(effects, loss, admitted, linear, reach)
+        return Solution((linear @ v + offset.reshape(-1, *[1] * (v.ndim - 1))), None, estimate, effects)
+
+    def _answered_for(self, effects: Effects, loss: Loss, admitted: Domain, linear: Floats, reach: float) -> Effects:
+        """Return effects with allowances for what weights and noisy steps may bias, in each class's block."""
+        bounds, blocks = admitted.feature_bounds, len(effects.metric) // len(linear)
+        ends = bounds
+        if effects.reach > 0 and math.isfinite(loss.lipschitz):
+            ends = within_reach(replace(effects, metric=linear @ linear.T), admitted, reach)
+        effects = allowance(effects, np.tile(bounds, blocks), np.tile(ends, blocks))
+        if not (loss.log_link or loss.sigmoid_link or loss.softmax_link):
+            return effects
+        far = np.tile(np.minimum(bounds, SLACK * ends), blocks)  # beyond, weights fall with the square
+        return skewness(effects, far, self.n_kept, STEEPEST if loss.log_link else STEEPEST_LOGISTIC)
 
     @property
     def settled(self) -> "Sandwich":

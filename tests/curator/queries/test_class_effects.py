@@ -11,13 +11,15 @@ from scipy import stats
 from discreet import Bounds
 from discreet.accounting.plan import Plan, Release
 from discreet.curator import PrivateData
-from discreet.curator.engines import engine_for
+from discreet.curator.engines import engine_for, part_tasks
 from discreet.curator.kernels import class_effects as kernels
+from discreet.curator.known_answers import class_effects as several
+from discreet.curator.known_answers import effects as one_output
 from discreet.curator.lattice.lattice import place_weights
 from discreet.curator.queries import effects
 from discreet.curator.records.recoding import Recoding
 from discreet.errors import PlanViolation, Unsupported
-from discreet.losses import Softmax
+from discreet.losses import Logistic, Softmax
 from discreet.losses.base import couplings
 from tests.priced import at_noise
 from tests.replaying import window
@@ -189,6 +191,18 @@ def test_sums_over_parts_add_up():
         query = kind(place_weights(POINT, records.grid), LOSS, 1 << 38, 100.0, 15000.0)
         parts = [query.over(engine_for(made(400))) for _ in range(2)]
         np.testing.assert_array_equal(parts[0] + parts[1], 2 * query.over(engine_for(records)))
+
+
+def test_parts_of_a_cluster_check_their_kernels(monkeypatch):
+    """A worker's stale kernel would answer wrongly in silence."""
+    records, checked = made(50), []
+    for name, module in (("check_effect_kernels", one_output), ("check_class_kernels", several)):
+        monkeypatch.setattr(module, name, lambda loss: checked.append(type(loss).__name__))
+    point = place_weights(POINT, records.grid)
+    part_tasks.check_question(effects.CurvatureQuery(point, LOSS, 1 << 38, 100.0, 15000.0), recodes=False)
+    alone = place_weights(POINT[:, 0], records.grid)
+    part_tasks.check_question(effects.ScoreQuery(alone, Logistic(), 1 << 38, 100.0, 15000.0), recodes=False)
+    assert checked == ["Softmax", "Logistic"]
 
 
 @pytest.mark.few(1)

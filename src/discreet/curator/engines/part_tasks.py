@@ -164,8 +164,9 @@ def check_recoding() -> None:
 
 def check_question(question: ExactSum, *, recodes: bool) -> None:
     """Raise ``StaleKernels`` unless the kernels of a question give their known answers here: once per process."""
-    from discreet.curator.known_answers import coordinates, gradients
+    from discreet.curator.known_answers import class_effects, coordinates, effects, gradients
     from discreet.curator.queries.coordinates import CoordinateQuery
+    from discreet.curator.queries.effects import EffectQuery
     from discreet.curator.queries.gradients import GradientQuery
     from discreet.curator.queries.moments import MomentQuery, SquareQuery
     from discreet.curator.queries.values import ValueQuery
@@ -182,3 +183,7 @@ def check_question(question: ExactSum, *, recodes: bool) -> None:
         gradients.check_value_kernels(question.loss, sparse=False)
     elif isinstance(question, SquareQuery):
         coordinates.check_square_sums(sparse=False)
+    elif isinstance(question, EffectQuery) and question.loss.n_outputs == 1:
+        effects.check_effect_kernels(question.loss)
+    elif isinstance(question, EffectQuery):
+        class_effects.check_class_kernels(question.loss)

@@ -191,6 +191,8 @@ def expected_row(setting: Setting, n: int, epsilon: float, mean: float) -> Effec
     budget = budget_of(epsilon, estimator.delta, relation, public, allow_large_delta=True)
     cov_type = getattr(estimator, "cov_type", None) or "robust"
     cov_type = "robust" if cov_type == "cluster" else cov_type  # rows are persons here
+    if loss.n_outputs > 1:
+        return EffectsRow(n, epsilon, budget.delta, refused="standard errors are forecast for numbers and two classes")
     try:
         inner, _ = choose_solver(estimator.solver, domain, loss, penalty, budget)
         solver = inferring("sandwich", cov_type, inner, domain, loss, penalty, budget)

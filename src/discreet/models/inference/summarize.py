@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from discreet.errors import Unsupported
+from discreet.models.inference.hypotheses import Blocks
 from discreet.models.inference.summary import HIDDEN, Summary
 from discreet.schema.columns import Category, Number
 from discreet.solvers.base import Effects
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from discreet.schema.schema import Schema
 
 INTERCEPT = "intercept"
+MOST_HIDDEN = 0.2
+"""With three classes or more, where so many effects are hidden the start's errors reach the others: none is shown."""
 FAR_OUT = 4.0
 """Rows that are longer than so many typical ones are few: weights beyond it are not spoken of."""
 TOLD, NAMED = 0.02, 4
@@ -49,18 +52,26 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     reason = why_not(model)
     if reason is not None:
         raise Unsupported(reason)
-    values = np.append(np.ravel(model.coef_), np.ravel(model.intercept_) if model.fit_intercept else [])
+    slope, intercept = np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_)
+    columns = np.vstack([slope, intercept]) if model.fit_intercept else slope
     names, units = _arrays(model) if schema is None else _columns(schema, fit_intercept=model.fit_intercept)
     assert model.effects_ is not None
-    effects = model.effects_.through(units)
+    shown, effects = units @ columns, model.effects_.through(units)
+    slopes = list(range(len(names) - bool(model.fit_intercept and len(names) > 1)))
+    blocks: Blocks = ()
+    if columns.shape[1] > 1:
+        blocks = tuple((str(label), name) for label in model.classes_[1:] for name in names)
+        slopes = [block * len(names) + j for block in range(columns.shape[1] - 1) for j in slopes]
+        shown, names = shown[:, 1:] - shown[:, :1], [f"{label}: {name}" for label, name in blocks]
     facts = {**_facts(model), **_bias(names, effects)}
-    made = Summary(tuple(names), units @ values, effects, facts, _ratio(model), level)
+    made = Summary(tuple(names), shown.T.ravel(), effects, facts, _ratio(model), level, blocks)
     metric, blind = made.effects.metric, made.effects.blind
-    slopes = range(len(names) - bool(model.fit_intercept and len(names) > 1))
-    if all(blind[j, j] > HIDDEN * metric[j, j] for j in slopes):
+    hidden = [bool(blind[j, j] > HIDDEN * metric[j, j]) for j in slopes]
+    if all(hidden) or (blocks and np.mean(hidden) > MOST_HIDDEN):
         raise Unsupported(
-            "noise hides every effect of this fit: use more rows, fewer columns, narrower ranges or a larger epsilon "
-            "(discreet forecast --effects, or forecast_effects(), says how many rows a standard error needs)"
+            f"noise hides {'too many effects' if blocks else 'every effect'} of this fit: use more rows, fewer "
+            "columns, narrower ranges or a larger epsilon (discreet forecast --effects, or forecast_effects(), says "
+            "how many rows a standard error needs)"
         )
     return made
 
@@ -90,6 +101,8 @@ def why_not(model: Any) -> str | None:
 def mean_interval(model: "DPLinearModel", X: Floats, level: float) -> MeanInterval:
     """Return predicted means of encoded, clipped rows, with intervals."""
     summary = summary_of(model, level)
+    if summary.blocks:
+        raise Unsupported("predicted means have intervals for numbers and two classes: see summary() for effects")
     rows = np.hstack([X, np.ones((len(X), 1))]) if model.fit_intercept else X
     ratio = _ratio(model)
     found = summary.interval(rows)
@@ -151,6 +164,8 @@ def _bases(schema: "Schema", columns: list[str]) -> dict[str, int]:
 
 def _ratio(model: Any) -> str:
     loss = model._facts()[1]
+    if loss.softmax_link:
+        return "relative risk ratio"
     return "odds ratio" if loss.sigmoid_link else "rate ratio" if loss.log_link else ""
 
 
@@ -165,6 +180,7 @@ def _facts(model: Any) -> dict[str, str]:
         "covariance": f"{model.cov_type}: sampling and privacy noise, {how}",
         "guarantee": budget,
         "target": "the population's unpenalized coefficients, for records clipped to their declared ranges",
+        **({"classes": f"log odds against {model.classes_[0]}"} if model._facts()[1].softmax_link else {}),
         **_weights(model.effects_.reach),
     }
 

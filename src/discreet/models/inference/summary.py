@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import Unsupported
+from discreet.models.inference.hypotheses import Blocks, hypothesis_rows, index_of
 from discreet.models.inference.quantiles import (
     WaldTest,
     checked_level,
@@ -38,7 +39,7 @@ class Summary:
     Parameters
     ----------
     names : tuple of str
-        The features, and ``intercept``.
+        The features, and ``intercept``; with three classes or more ``class: feature``.
     values : ndarray
         The coefficients in the units of the summary.
     effects : Effects
@@ -46,9 +47,11 @@ class Summary:
     facts : dict
         What the heading says: the model, the target, the covariance, the budget.
     ratio : str
-        What exp(coef) is: ``"odds ratio"``, ``"rate ratio"``, or empty.
+        What exp(coef) is: ``"odds ratio"``, ``"relative risk ratio"``, ``"rate ratio"``, or empty.
     level : float
         That of the intervals.
+    blocks : tuple
+        With three classes or more, the class and the feature of each coefficient: differences from the first class.
 
     Examples
     --------
@@ -69,15 +72,16 @@ class Summary:
     facts: dict[str, str] = field(default_factory=dict)
     ratio: str = ""
     level: float = 0.95
+    blocks: Blocks = ()
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """The table, indexed by feature: coef, se, se_privacy, z, p, low, high, inflation."""
+        """The table: coef, se, se_privacy, z, p, low, high, inflation; by feature, or by class and feature."""
         try:
             import pandas as pd
         except ImportError:
             raise Unsupported("a data frame needs pandas: install discreet[tables]; columns() needs nothing") from None
-        return pd.DataFrame(self.columns(), index=pd.Index(self.names, name="feature"))
+        return pd.DataFrame(self.columns(), index=index_of(self.names, self.blocks))
 
     def columns(self, level: float | None = None) -> dict[str, Floats]:
         """Return the table's columns as arrays.
@@ -128,7 +132,7 @@ class Summary:
         import pandas as pd
 
         found = self.columns(checked_level(self.level if level is None else level))
-        return pd.DataFrame({end: found[end] for end in ("low", "high")}, index=pd.Index(self.names, name="feature"))
+        return pd.DataFrame({end: found[end] for end in ("low", "high")}, index=index_of(self.names, self.blocks))
 
     def cov_params(self) -> "pd.DataFrame":
         """Return the covariance of the coefficients: sampling and every noise.
@@ -145,10 +149,11 @@ class Summary:
         """
         import pandas as pd
 
-        return pd.DataFrame(self.effects.covariance, index=list(self.names), columns=list(self.names))
+        named = index_of(self.names, self.blocks) if self.blocks else list(self.names)
+        return pd.DataFrame(self.effects.covariance, index=named, columns=named)
 
     def ratios(self, level: float | None = None) -> "pd.DataFrame":
-        """Return odds ratios (logistic) or rate ratios (Poisson) with their intervals.
+        """Return odds ratios (logistic), relative risk ratios (softmax) or rate ratios (Poisson) with their intervals.
 
         Parameters
         ----------
@@ -177,7 +182,7 @@ class Summary:
             raise Unsupported("this model's effects are differences, not ratios: see frame")
         found = self.columns(checked_level(self.level if level is None else level))
         made = {"ratio": found["coef"], "low": found["low"], "high": found["high"]}
-        index = pd.Index(self.names, name="feature")
+        index = index_of(self.names, self.blocks)
         return pd.DataFrame({name: np.exp(values) for name, values in made.items()}, index=index)
 
     def wald_test(
@@ -190,7 +195,8 @@ class Summary:
         Parameters
         ----------
         hypotheses : str, sequence of str, or array of shape (k, n_features)
-            Names of features whose coefficients are tested, or the matrix R, in the order of ``names``.
+            Names of features whose coefficients are tested (with several classes, all of a feature's, or those of
+            ``"class: feature"``), or the matrix R, in the order of ``names``.
         values : float or array of shape (k,), default=0.0
             What R coef is under the hypotheses.
 
@@ -209,7 +215,7 @@ class Summary:
         >>> summary.wald_test(["x0", "x1"]).df
         2
         """
-        rows = self._rows(hypotheses)
+        rows = hypothesis_rows(hypotheses, self.names, self.blocks)
         if any(math.isnan(self._deviation(row)) for row in rows):
             raise Unsupported("noise hides one of these combinations: test others, or raise epsilon")
         gap = rows @ self.values - np.broadcast_to(np.asarray(values, dtype=float), len(rows))
@@ -246,6 +252,8 @@ class Summary:
         """
         import pandas as pd
 
+        if self.blocks:
+            raise Unsupported("average marginal effects are of logistic models of two classes: see ratios()")
         if self.ratio != "odds ratio":
             raise Unsupported("average marginal effects are of logistic models: coefficients are effects here")
         found, kept = self.columns(checked_level(self.level if level is None else level)), len(self.names)
@@ -279,20 +287,6 @@ class Summary:
         found, se = rows @ self.values, np.array([self._deviation(row) for row in rows])
         ends = np.array([self._ends(row, level) for row in rows]).reshape(len(rows), 2)
         return found, found - ends[:, 1] * se, found - ends[:, 0] * se
-
-    def _rows(self, hypotheses: str | Sequence[str] | Sequence[Sequence[float]] | Floats) -> Floats:
-        if isinstance(hypotheses, str):
-            hypotheses = [hypotheses]
-        named = isinstance(hypotheses, Sequence) and all(isinstance(name, str) for name in hypotheses)
-        if named:
-            unknown = [name for name in hypotheses if name not in self.names]
-            if unknown:
-                raise Unsupported(f"there is no effect called {unknown[0]}: choose among {', '.join(self.names)}")
-            return np.eye(len(self.names))[[self.names.index(name) for name in hypotheses]]
-        rows = np.atleast_2d(np.asarray(hypotheses, dtype=float))
-        if rows.shape[1] != len(self.names):
-            raise Unsupported(f"a hypothesis has one number for each of {len(self.names)} coefficients")
-        return rows
 
     def _deviation(self, row: Floats) -> float:
         """Return the standard error of a combination; NaN where noise hides it."""
