@@ -12,7 +12,7 @@ from discreet.budget import Neighbors
 from discreet.losses import Logistic, Poisson, Squared
 from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L1, L2, NoPenalty
-from discreet.solvers import Declared, Whitened
+from discreet.solvers import Declared, Whitened, gradient_defaults
 from discreet.solvers.gradient_defaults import rounds_for, sampling_for
 from discreet.solvers.public_signal import clarity
 from discreet.testing import seeded
@@ -57,13 +57,33 @@ def test_declared_coordinates_elsewhere(name, facts):
     assert made(name, **facts).name == name
 
 
-@pytest.mark.parametrize("name", ["gd", "sgd"])
+@pytest.mark.parametrize("name", ["gd", "sgd", "svrg"])
 def test_steps_are_short_where_corners_meet_few_rows_per_column(name):
     found = [made(name, domain(n=n), penalty=L1(0.1)).step_size for n in (100, 300, 20_000)]
     assert found == sorted(found)
     for n, step in zip((100, 300), found, strict=False):
         assert step == pytest.approx(found[2] * (clarity(domain(n=n), Budget(1.0, 1e-6, "zero_out")) / 4) ** 2)
     assert made(name, domain(n=50_000), penalty=L1(0.1)).step_size == found[2]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("name", ["gd", "sgd", "svrg"])
+def test_with_corners_noise_alone_is_not_fitted(name, epsilon, monkeypatch):
+    """Labels without signal, 2 rows per column. Whole steps of svrg had 10 and 1.5 times the loss of no columns."""
+    rng = np.random.default_rng(4)
+    X, y = rng.uniform(-1, 1, (600, 300)), rng.integers(0, 2, 600)
+
+    def loss():
+        model = DPLogisticRegression(
+            epsilon, 1e-6, bounds=1.0, classes=(0, 1), solver=name, penalty=L1(1e-3), neighbors="zero_out"
+        )
+        with seeded(1):
+            margins = model.fit(X, y).decision_function(rng.uniform(-1, 1, (600, 300)))
+        return np.mean(np.logaddexp(0, margins) - margins / 2) / math.log(2.0)
+
+    assert loss() < 1.01
+    monkeypatch.setattr(gradient_defaults, "WHOLE_STEPS", 0.001)
+    assert loss() > 1.2
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,7 +13,8 @@ Declared coordinates without a stage
     Where a penalty has corners and K = n mu / (a p) is below 4, steps are (K / 4)^2 as long. Excess of gd with L1 at
     epsilon .1 / 1 / 4, where 1 is no columns, whole steps and these: madelon 3.1 / 1.9 / 1.7 and 1.00 / 1.00 / 1.12,
     1,000 x 1,000 numbers 1.7 / 1.15 / 1.08 and 1.00 / 1.00 / 1.00, 1,000 x 100 labels 1.6 / .90 / .45 and 1.00 / .96 /
-    .44.
+    .44. svrg, of the same length (three seeds): 1,000 x 100 labels 28 / 1.6 / .43 and .99 / .86 / .43, numbers 29 / .84
+    / .56 and 1.00 / .83 / .56; 1,000 x 500 labels 28 / 2.4 / .93 and 1.00 / 1.00 / .96.
 ``n_steps`` 5.2 sqrt(p) within [16, 40], momentum 0.7, the mean of the last half
     Half as many without a mean leave .012 / .0003 / .0001 on the same problem, twice as many without momentum .021 /
     .0006 / .0001: momentum brings the flat directions along, the mean takes the noise out.

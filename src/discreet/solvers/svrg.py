@@ -207,9 +207,10 @@ class VarianceReducedDescent:
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
         """Run a few epochs in estimated coordinates (``gradient_defaults``).
 
-        In declared ones: 3 to 20 anchors, six steps from each on a tenth of the records or the usual batch.
+        In declared ones: 3 to 20 anchors, six steps as long as those of ``gd`` from each, on a tenth of the records or
+        the usual batch.
         """
-        from discreet.solvers.gradient_defaults import epochs_for, staged
+        from discreet.solvers.gradient_defaults import epochs_for, staged, unstaged
 
         if domain.n is None:
             raise Unsupported(
@@ -233,7 +234,8 @@ class VarianceReducedDescent:
             return stage
         batch = float(min(domain.n, max(default_rules.BATCH, domain.n / 10)))
         epochs = max(3, min(20, round(default_rules.step_count(domain, budget) ** 2 / 2000)))
-        return cls(n_epochs=epochs, n_inner=6, batch_size=batch, momentum="nesterov")
+        length = unstaged(domain, loss, penalty, budget).step_size
+        return cls(n_epochs=epochs, n_inner=6, batch_size=batch, step_size=length, momentum="nesterov")
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clip and the step size, where they are left open, for rows of typical length."""
