@@ -17,6 +17,7 @@ from discreet.errors import Unsupported
 
 ESTIMATORS = {
     "logistic": DPLogisticRegression,
+    "softmax": DPLogisticRegression,
     "linear": DPLinearRegression,
     "ridge": DPRidge,
     "huber": partial(DPHuberRegressor, width=WIDTH),
@@ -45,6 +46,8 @@ _GRID = (
     ("logistic", 10_000, 21, 4.0, "zero_out", "right"),
     ("linear", 10_000, 21, 4.0, "replace_one", "right"),
     ("logistic", 10_000, 51, 1.0, "zero_out", "right"),
+    ("softmax", 20_000, 6, 4.0, "replace_one", "right"),
+    ("softmax", 20_000, 6, 1.0, "zero_out", "right"),
     ("linear", 20_000, 6, 2.0, "zero_out", "persons", "cluster"),
     ("logistic", 20_000, 6, 2.0, "zero_out", "persons", "cluster"),
 )
@@ -54,6 +57,7 @@ _PUBLIC = (
     ("logistic", 48_842, 9, 1.0, "zero_out", "adult"),
     ("logistic", 45_211, 9, 1.0, "replace_one", "bank_marketing"),
     ("logistic", 30_000, 9, 4.0, "replace_one", "credit_default_taiwan"),
+    ("softmax", 45_211, 7, 4.0, "replace_one", "marital"),
     ("linear", 20_640, 7, 4.0, "zero_out", "california_housing"),
     ("linear", 53_940, 7, 4.0, "replace_one", "diamonds"),
 )

@@ -5,7 +5,7 @@ category, and the intercept. The truth of a wrong model is what the model fitted
 coefficients on a very large table, or on the whole of a public one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from benchmarks.problems import declared_tables
+from benchmarks.problems.class_effects import CLASSES, class_coefficients, class_fit, class_targets
 from discreet.bounds import Bounds
 
 Array = NDArray[np.float64]
 KINDS = ("number", "pair", "pair", "rare", "cell")
-MODELS = {"logistic": "logistic", "linear": "linear", "poisson": "poisson", "huber": "huber", "ridge": "linear"}
+MODELS = {name: name for name in ("logistic", "softmax", "linear", "poisson", "huber")} | {"ridge": "linear"}
 LARGE, BLOCK = 2_000_000, 100_000
 
 
@@ -95,6 +96,8 @@ def coefficients(p: int) -> Array:
 
 def targets(rng: np.random.Generator, X: Array, model: str, data: str) -> Array:
     """Return outcomes: of the right model, or with a curved mean, skewed or unequal errors."""
+    if model == "softmax":
+        return class_targets(rng, X)
     margins = X @ coefficients(X.shape[1] + 1)[:-1] - 0.3
     if data == "persons":
         margins = margins + np.repeat(rng.normal(0, 0.8, -(-len(X) // ROWS_PER_PERSON)), ROWS_PER_PERSON)[: len(X)]
@@ -129,6 +132,8 @@ def source_of(design: Design, folder: Path | None) -> Source:
 
 
 SYNTHETIC = ("right", "quadratic", "skewed", "unequal", "persons", "beta", "uniform", "slope")
+CATEGORIES = {"marital": "bank_marketing"}
+"""Categories with three values that are outcomes here, and the tables that they are columns of."""
 WAGES = "cps_asec_2024_wages.csv.gz"
 """The Current Population Survey's wages: years of schooling and experience, experience squared, sex, log wage."""
 
@@ -141,12 +146,15 @@ def _synthetic(model: str, p: int, data: str) -> Source:
             X[:, 0] = np.repeat(X[::ROWS_PER_PERSON, 0], ROWS_PER_PERSON)[:n]
         return X, targets(rng, X, model, data)
 
-    known = {"classes": (0, 1)} if model == "logistic" else {"target": (0.0, 30.0) if model == "poisson" else TARGETS}
     ranges = [(0.0, 1.0) if kind in ("rare", "cell") else (-1.0, 1.0) for kind in kinds_of(p)[:-1]]
     exact = data == "right" or (data == "unequal" and model != "huber") or (data == "skewed" and model == "poisson")
     exact = exact or (data == "persons" and model == "linear")
-    truth = coefficients(p) if exact else _limit(draw, MODELS[model], p)
     several = ROWS_PER_PERSON if data == "persons" else 1
+    if model == "softmax":
+        kinds = kinds_of(p) * (len(CLASSES) - 1)
+        return Source(draw, Bounds(ranges, classes=CLASSES), kinds, class_coefficients(p).ravel(), several)
+    known = {"classes": (0, 1)} if model == "logistic" else {"target": (0.0, 30.0) if model == "poisson" else TARGETS}
+    truth = coefficients(p) if exact else _limit(draw, MODELS[model], p)
     return Source(draw, Bounds(ranges, **known), kinds_of(p), truth, several)  # type: ignore[arg-type]
 
 
@@ -193,12 +201,29 @@ def _wages(folder: Path) -> tuple[Array, Array, Bounds, tuple[str, ...]]:
     return np.clip(X, low, high), table["log_wage"].to_numpy(float), bounds, ("number",) * 3 + ("cell", "intercept")
 
 
+def _load(name: str, folder: Path) -> declared_tables.DeclaredTable:
+    """Return a public table; one in CATEGORIES has a category for its outcome, and not among its columns."""
+    if name not in CATEGORIES:
+        return declared_tables.load(name, folder)
+    table = declared_tables.load(CATEGORIES[name], folder)
+    cells = np.array([column.startswith(f"{name}=") for column in table.names])
+    ranges = np.column_stack(table.bounds.ranges(len(cells)))[~cells]
+    return replace(
+        table,
+        X=table.X[:, ~cells],
+        y=np.argmax(table.X[:, cells], axis=1).astype(float),
+        names=tuple(np.array(table.names)[~cells].tolist()),
+        bounds=Bounds([(low, high) for low, high in ranges], classes=tuple(range(cells.sum()))),
+        numeric=table.numeric[~cells],
+    )
+
+
 @cache
 def _table(name: str, p: int, folder: Path) -> tuple[Array, Array, Bounds, tuple[str, ...]]:
     """Return a public table's first numeric columns and most even cells, clipped as declared."""
     if name == "wages":
         return _wages(folder)
-    table = declared_tables.load(name, folder)
+    table = _load(name, folder)
     low, high = table.bounds.ranges(table.X.shape[1])
     X = np.clip(table.X, low, high)
     shares = X.mean(axis=0)
@@ -231,13 +256,16 @@ def _public(design: Design, folder: Path | None) -> Source:
         rows = rng.integers(0, len(y), n)
         return X[rows], y[rows]
 
-    return Source(draw, bounds, kinds, plain_fit(X, y, MODELS[design.model], WIDTH)[0])
+    blocks = 1 if bounds.classes is None else len(bounds.classes) - 1
+    return Source(draw, bounds, kinds * blocks, plain_fit(X, y, MODELS[design.model], WIDTH)[0])
 
 
 def plain_fit(
     X: Array, y: Array, model: str, width: float, groups: NDArray[np.int64] | None = None
 ) -> tuple[Array, Array]:
     """Return coefficients without privacy, the intercept last, and their robust standard errors (of persons)."""
+    if model == "softmax":
+        return class_fit(X, y)
     Z = np.column_stack([X, np.ones(len(X))])
     if model == "linear":
         inverse = np.linalg.inv(Z.T @ Z)

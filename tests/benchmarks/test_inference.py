@@ -3,14 +3,18 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import softmax
 from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
-from benchmarks.comparisons.inference import DESIGNS, QUICK
+from benchmarks.comparisons.inference import DESIGNS, QUICK, one_table
 from benchmarks.comparisons.published import PUBLISHED, uniform
 from benchmarks.pages.inference import line
 from benchmarks.pages.published import published
+from benchmarks.problems.class_effects import class_fit
+from benchmarks.problems.declared_tables import declarations
 from benchmarks.problems.effects import SYNTHETIC, WIDTH, Design, kinds_of, plain_fit, source_of
 
 PAGE = "".join(f"<!-- {name}: generated -->\nold\n<!-- {name}: end -->\n" for name in ("inference", "published"))
@@ -47,12 +51,57 @@ def test_designs_have_every_class_of_coefficients():
     assert len({design.data for design in DESIGNS} - set(SYNTHETIC)) >= 4
 
 
-@pytest.mark.parametrize("model", ["logistic", "linear", "poisson"])
+@pytest.mark.parametrize("model", ["logistic", "softmax", "linear", "poisson"])
 def test_truths_are_what_a_large_table_shows(model):
     source = source_of(Design(model, 0, 6, 1.0, "zero_out"), None)
     X, y = source.draw(np.random.default_rng(1), 60_000)
     found, se = plain_fit(X, y, model, WIDTH)
     assert np.all(np.abs(found - source.truth) < 5 * se)
+
+
+def test_maximum_likelihood_of_classes_is_that_of_two_where_there_are_two():
+    X, y = source_of(Design("logistic", 0, 6, 1.0, "zero_out"), None).draw(np.random.default_rng(2), 5_000)
+    for of_classes, of_two in zip(class_fit(X, y), plain_fit(X, y, "logistic", WIDTH), strict=True):
+        np.testing.assert_allclose(of_classes, of_two, rtol=1e-6, atol=1e-9)
+
+
+def test_maximum_likelihood_of_three_classes_has_no_slope_left():
+    """Its score is 0; standard errors are how much estimates of 60 tables differ, within a third."""
+    source = source_of(Design("softmax", 0, 6, 1.0, "zero_out"), None)
+    assert source.classes == kinds_of(6) * 2
+    rng, fits = np.random.default_rng(3), []
+    for _ in range(60):
+        X, y = source.draw(rng, 4_000)
+        fits.append(class_fit(X, y))
+    w, Z = fits[-1][0].reshape(2, -1), np.column_stack([X, np.ones(len(X))])
+    margins = np.column_stack([np.zeros(len(X)), Z @ w.T])
+    chances = softmax(margins, axis=1)[:, 1:]
+    assert np.abs(((y[:, None] == [1, 2]) - chances).T @ Z).max() < 1e-6
+    found, se = (np.array(part) for part in zip(*fits, strict=True))
+    np.testing.assert_allclose(found.std(axis=0), se.mean(axis=0), rtol=0.33)
+
+
+def test_one_table_of_classes_has_an_effect_per_class_and_column():
+    table = one_table(Design("softmax", 8_000, 6, 8.0, "zero_out"), 5000, None)
+    assert {len(values) for values in table.values()} == {12}
+    truth = source_of(Design("softmax", 0, 6, 1.0, "zero_out"), None).truth
+    assert np.all(np.abs(np.array(table["coef"]) - truth) < 6 * np.array(table["se"]))
+
+
+def test_a_category_is_an_outcome_and_no_column(tmp_path):
+    facts = declarations()["bank_marketing"]
+    rng, n = np.random.default_rng(4), 300
+    columns = {name: rng.uniform(*ends, n) for name, ends in facts["numeric"].items()}
+    columns |= {name: rng.choice(cells, n) for name, cells in facts["categories"].items()}
+    columns |= {name: rng.integers(0, 2, n) for name in facts.get("flags", ())}
+    table = pd.DataFrame(columns | {"target": rng.integers(0, 2, n)})
+    table.to_csv(tmp_path / facts["file"], index=False)
+    source = source_of(Design("softmax", n, 7, 4.0, "replace_one", "marital"), tmp_path)
+    assert source.bounds.classes == (0, 1, 2)
+    assert len(source.classes) == len(source.truth) == 14
+    _, y = source.draw(np.random.default_rng(5), 20_000)
+    shares = table["marital"].value_counts(normalize=True)[facts["categories"]["marital"]]
+    np.testing.assert_allclose(np.bincount(y.astype(int)) / len(y), shares, atol=0.02)
 
 
 def test_a_line_counts_what_is_covered_and_what_is_not():
