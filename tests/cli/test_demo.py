@@ -54,6 +54,19 @@ def test_shows_the_commands_that_one_would_type(shown, folder, run):
     assert run("predict", folder / "model", folder / "held-out.csv").stdout.count("\n") == 201
 
 
+def test_shows_effects_where_rows_and_epsilon_suffice(shown, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.report.table_report.cost_forecast", lambda *_, **__: None)
+    result = run("demo", "--rows", 3000, "--epsilon", 20, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "--inference sandwich" in result.stdout
+    assert re.search(r"^feature +coef +se +se privacy .* odds ratio$", result.stdout, re.MULTILINE)
+    assert "too little signal" not in result.stdout
+    assert "Effects for a population" in (tmp_path / "model" / "report.html").read_text()
+    assert "$ discreet fit" in shown.stdout
+    assert "odds ratio" not in shown.stdout
+    assert "too little signal for effects with standard errors" in shown.stdout
+
+
 def test_says_what_is_synthetic_and_what_is_public(shown):
     text = " ".join(shown.stdout.split())
     assert "600 play the part of people's records, 200 are held out as public" in text

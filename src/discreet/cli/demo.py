@@ -21,6 +21,10 @@ COMPARED = """
 On the held-out rows, which are declared public: without privacy (scikit-learn) {free:.1%}, always the commoner answer
 {majority:.1%}.\
 """
+NO_EFFECTS = """
+There is too little signal for effects with standard errors (fit --inference sandwich): raise --rows or --epsilon.\
+"""
+DELTA = 1e-7
 MARK = "made-by-discreet-demo.txt"
 
 
@@ -36,7 +40,8 @@ def demo(
 
     The data are synthetic hospital stays with a codebook, and whether the patient came back. No real person is in it.
     The demo writes the table and its schema, opens a ledger, and runs the commands that you would: `schema check`,
-    `budget`, `fit`, `verify` and `score`. It ends by telling where the report is.
+    `budget`, `fit`, `verify` and `score`. The fit shows effects with standard errors, where rows and epsilon suffice.
+    The demo ends by telling where the report is.
 
     Example: `discreet demo --epsilon 0.5 --out demo`
     """
@@ -47,12 +52,14 @@ def demo(
     free, majority = _prepare(out, rows, console)
     names = ("patients.csv", "held-out.csv", "schema.toml", "budget.db", "model")
     table, held_out, schema, ledger, model = (str(out / name) for name in names)
+    effects = _has_effects(Path(table), epsilon)
     commands = (
         ["schema", "check", schema, table],
         ["budget", "init", ledger],
         ["budget", "grant", "patients", "--epsilon", f"{2 * epsilon:g}", "--delta", "1e-6", "--ledger", ledger],
-        ["fit", table, "--schema", schema, "--epsilon", f"{epsilon:g}", "--delta", "1e-7", "--ledger", ledger,
-         "--dataset", "patients", "--out", model, "--title", "A private model of readmission"],
+        ["fit", table, "--schema", schema, "--epsilon", f"{epsilon:g}", "--delta", f"{DELTA:g}",
+         *(("--inference", "sandwich") if effects else ()), "--ledger", ledger, "--dataset", "patients",
+         "--out", model, "--title", "A private model of readmission"],
         ["verify", model, "--ledger", ledger],
         ["score", model, held_out, "--public-data"],
         ["budget", "show", "--ledger", ledger],
@@ -60,6 +67,8 @@ def demo(
     for command in commands:
         _run(context.find_root().command, command, console)
     console.print(COMPARED.format(free=free, majority=majority))
+    if not effects:
+        console.print(NO_EFFECTS)
     console.print(f"\nDone in {time.perf_counter() - start:.0f} s. Next: discreet inspect {model}")
     console.print(f"[bold]Look at the report: {Path(model) / 'report.html'}[/bold]")
 
@@ -88,6 +97,21 @@ def _prepare(out: Path, rows: int, console: "Console") -> tuple[float, float]:
         found = references(train, public)
     console.print(ABOUT.format(rows=rows, private=private, public=rows - private))
     return found.non_private, found.majority
+
+
+def _has_effects(table: Path, epsilon: float) -> bool:
+    """Whether standard errors are estimated, by public facts: rows, columns and epsilon."""
+    from discreet.datasets import schema_text
+    from discreet.errors import Unsupported
+    from discreet.models import DPLogisticRegression, TableModel
+    from discreet.schema import Schema
+
+    estimator = DPLogisticRegression(epsilon, DELTA, inference="sandwich", ledger=False)
+    try:
+        TableModel(Schema.from_toml(schema_text()), estimator).quote(table)
+    except Unsupported:
+        return False
+    return True
 
 
 def _run(discreet: Any, command: list[str], console: "Console") -> None:
