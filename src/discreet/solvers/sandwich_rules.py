@@ -61,6 +61,8 @@ LEAST_SLOPE, SEEN, SEEN_BOUNDED = 5.0, 0.035, 0.02
 COUNT_CURVATURE = 1.5
 """A count's curvature is clipped at this many mean counts."""
 UNLIMITED = 1e3
+FORECAST = "discreet forecast --effects, or forecast_effects(), says how many rows a standard error needs"
+"""Of numbers and two classes."""
 
 
 @register_part("Limits")
@@ -159,10 +161,11 @@ def refusal(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, cov_ty
     steady = LEAST_STEADINESS / steadiness(domain, budget) if loss.task == "classification" else 0.0
     if domain.n is None or max(sharp, steady) <= 1.0:  # what noise hides is reported afterwards
         return None
+    rows, columns = (math.ceil(10 * times) / 10 for times in (max(sharp, steady), max(sharp ** (2 / 3), steady)))
     return (
-        f"there is too little signal for standard errors: about {max(sharp, steady):.1f} times as many rows, or "
-        f"{max(sharp ** (2 / 3), steady):.1f} times fewer columns, or a larger epsilon would do (nothing was "
-        "released; discreet forecast --effects, or forecast_effects(), says how many rows a standard error needs)"
+        f"there is too little signal for standard errors: about {rows:.1f} times as many rows, or "
+        f"{columns:.1f} times fewer columns, or a larger epsilon would do (nothing was "
+        f"released{f'; {FORECAST}' if domain.n_outputs == 1 else ''})"
     )
 
 

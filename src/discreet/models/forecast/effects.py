@@ -27,6 +27,10 @@ TABLES = (0.5, 1.0, 2.0, 5.0, 10.0)  # in units of the asked n
 DETECTED = 2.8
 """An effect of so many standard errors is found by a test at .05 in 80 % of studies: 1.96 + .84."""
 MOST_ROWS = 10**12
+OF_CLASSES = (
+    "standard errors are forecast for numbers and two classes: for more, quote() or discreet fit --dry-run says "
+    "whether there is signal enough"
+)
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,7 @@ def expected_row(setting: Setting, n: int, epsilon: float, mean: float) -> Effec
     cov_type = getattr(estimator, "cov_type", None) or "robust"
     cov_type = "robust" if cov_type == "cluster" else cov_type  # rows are persons here
     if loss.n_outputs > 1:
-        return EffectsRow(n, epsilon, budget.delta, refused="standard errors are forecast for numbers and two classes")
+        return EffectsRow(n, epsilon, budget.delta, refused=OF_CLASSES)
     try:
         inner, _ = choose_solver(estimator.solver, domain, loss, penalty, budget)
         solver = inferring("sandwich", cov_type, inner, domain, loss, penalty, budget)

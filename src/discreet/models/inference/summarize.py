@@ -9,6 +9,7 @@ from discreet.models.inference.hypotheses import Blocks
 from discreet.models.inference.summary import HIDDEN, Summary
 from discreet.schema.columns import Category, Number
 from discreet.solvers.base import Effects
+from discreet.solvers.sandwich_rules import FORECAST
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     if all(hidden) or (blocks and np.mean(hidden) > MOST_HIDDEN):
         raise Unsupported(
             f"noise hides {'too many effects' if blocks else 'every effect'} of this fit: use more rows, fewer "
-            "columns, narrower ranges or a larger epsilon (discreet forecast --effects, or forecast_effects(), says "
-            "how many rows a standard error needs)"
+            f"columns, narrower ranges or a larger epsilon{'' if blocks else f' ({FORECAST})'}"
         )
     return made
 
