@@ -26,6 +26,7 @@ from discreet.cli.options import (
     Memory,
     Relation,
     Scratch,
+    Start,
     account,
     check_budget,
     echo_json,
@@ -56,9 +57,7 @@ def fit(
         str | None, typer.Option(help="With --model classifier or regressor: a registered loss, by its name.")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
-    start: Annotated[
-        Path | None, typer.Option(help="A released model (its folder, or a saved one) that steps start from. Free.")
-    ] = None,
+    start: Start = None,
     inference: Inference = None,
     cov_type: CovType = None,
     ledger: LedgerAddress = None,

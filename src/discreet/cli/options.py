@@ -63,6 +63,9 @@ Cluster = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="A Dask scheduler whose workers read the table, as tls://host:8786."),
 ]
+Start = Annotated[
+    Path | None, typer.Option(help="A released model (its folder, or a saved one) that steps start from. Free.")
+]
 Inference = Annotated[
     str | None,
     typer.Option(help="sandwich: reserve a part of the budget for standard errors and confidence intervals."),
