@@ -3,6 +3,7 @@
 import inspect
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,70 +18,40 @@ from discreet.curator.known_answers import class_effects as several
 from discreet.curator.known_answers import effects as one_output
 from discreet.curator.lattice.lattice import place_weights
 from discreet.curator.queries import effects
-from discreet.curator.records.recoding import Recoding
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Softmax
 from discreet.losses.base import couplings
+from tests.curator.queries import effect_cases
+from tests.curator.queries.effect_cases import QUERIES, SHEAR, P, words_of
 from tests.priced import at_noise
-from tests.replaying import window
 from tests.solvers.whitened.cases import (
     RELATIONS,
     budget_of,
     dense_of,
     opened,
-    pool,
     ratio_squared,
     records_of,
-    worst_pair,
 )
 
-P, LABELS = 3, (0, 1, 2)
+LABELS = (0, 1, 2)
 LOSS = Softmax(len(LABELS))
-QUERIES = ("noisy_weighted_gradient", "noisy_curvature", "noisy_score_covariance", "noisy_squared_slopes")
 POINT = np.array([[0.4, -0.2, 0.1], [-0.3, 0.5, 0.0], [0.2, 0.2, -0.6]])
-SHEAR = Recoding(np.zeros(P), np.ones(P), 1.0, math.inf, np.array([[1.0, 0.5, 0], [0, 1, 0.2], [0.3, 0, 1]]))
 KNOWN = Bounds(1.0, classes=LABELS, n=None)
-
-
-def words_of(query, clip=0.05, reach=0.9):
-    return {"clip": clip} if query == "noisy_squared_slopes" else {"clip": clip, "reach": reach}
-
-
-def asked(query, X, y, *, clip=0.05, reach=0.9, w=POINT, **facts):
-    curator = opened(X, y, [query], loss=LOSS, bounds=KNOWN, **facts)
-    with window() as seen:
-        getattr(curator, query)(w, **words_of(query, clip, reach))
-    return seen[0]
-
-
-def contribution(query, rows, *, label=1, persons=False, relation="zero_out", **facts):
-    """What one unit adds to the sum, beside null records."""
-    rows = np.atleast_2d(np.asarray(rows, dtype=float))
-    blank = np.full((1, rows.shape[1]), np.nan)
-    X, y = np.vstack([blank, rows, blank]), np.array([1.0, *[label] * len(rows), 1.0])
-    groups = np.array([0, *[1] * len(rows), 2]) if persons else None
-    found = asked(query, X, y, budget=budget_of(relation), groups=groups, **facts)
-    return [int(value) for value in found.exact.ravel()], found
+asked, contribution = (
+    partial(one, w=POINT, loss=LOSS, bounds=KNOWN) for one in (effect_cases.asked, effect_cases.contribution)
+)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("layout", ["dense", "recoded", "persons", "recoded persons"])
 def test_neighbors_move_a_sum_up_to_the_bound_and_not_beyond(query, relation, layout):
-    rng = np.random.default_rng(3)
     facts = {"recoding": SHEAR if "recoded" in layout else None, "persons": "persons" in layout}
     facts["clip"] = 1e-4 if facts["persons"] else 0.05  # so that each of a person's rows would reach the bound
-    rows = [*pool(P, rng, spread=9)]
-    if facts["persons"]:
-        rows += [np.tile(rows[0], (k, 1)) for k in (2, 7, 50)] + [rng.uniform(-1, 1, (4, P)), np.vstack(rows[:2])]
-    found = []
-    for row in rows:
-        for label in LABELS:
-            vector, measurement = contribution(query, row, label=label, relation=relation, **facts)
-            assert ratio_squared(vector, [0] * len(vector), measurement) * measurement.factor**2 <= 1
-            found.append(vector)
-    worst, _ = worst_pair(found, relation, measurement)
-    assert 0.9 <= worst <= 1
+    rows = effect_cases.rows_for(facts["persons"])
+    effect_cases.assert_neighbors_reach_the_bound(
+        query, relation, rows, LABELS, w=POINT, loss=LOSS, bounds=KNOWN, **facts
+    )
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
