@@ -24,8 +24,6 @@ from discreet.solvers import GradientDescent, Limits, Sandwich, Whitened, refine
 from discreet.solvers.base import Effects
 from discreet.solvers.refinement import (
     ALLOWED,
-    STEEPEST,
-    STEEPEST_LOGISTIC,
     allowance,
     longest_row,
     skewness,
@@ -193,10 +191,18 @@ def test_effects_that_single_steps_overshoot_are_hidden():
     """A rare cell's log odds with a standard error of .6 by nine steps: each of them moved it by 1.8."""
     privacy, metric = np.diag([0.6**2, 0.4**2]), np.diag([2.0, 3.0])
     effects = Effects(privacy, privacy, metric, np.zeros((2, 2)), metric)
-    found = skewness(effects, np.ones(2), 9, STEEPEST_LOGISTIC)
+    found = skewness(effects, np.ones(2), np.ones(2), 9, counts=False)
     np.testing.assert_array_equal(np.diag(found.blind), [2.0, 0.0])
-    np.testing.assert_array_equal(np.diag(skewness(effects, np.ones(2), 9, STEEPEST).blind), [2.0, 3.0])
+    np.testing.assert_array_equal(np.diag(skewness(effects, np.ones(2), np.ones(2), 9, counts=True).blind), [2.0, 3.0])
     assert np.all(np.diag(found.covariance) > np.diag(privacy)), "what noise leaves in a curved slope is counted"
+
+
+def test_a_rare_cell_whose_rows_seem_to_be_near_0_is_hidden_too():
+    """Deviations of 1.1 and .9 in log odds over the range, of columns that count in full up to a tenth of it."""
+    privacy, metric = np.diag([1.1**2, 0.9**2]), np.diag([2.0, 3.0])
+    effects = Effects(privacy, privacy, metric, np.zeros((2, 2)), metric)
+    found = skewness(effects, np.ones(2), np.full(2, 0.1), 9, counts=False)
+    np.testing.assert_array_equal(np.diag(found.blind), [2.0, 0.0])
 
 
 @pytest.mark.parametrize("intercept", [True, False])

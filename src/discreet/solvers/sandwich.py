@@ -37,8 +37,6 @@ from discreet.solvers.center_and_scale import Target, affine, estimate_target, s
 from discreet.solvers.class_refinement import START, ClassRefinement
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.refinement import (
-    STEEPEST,
-    STEEPEST_LOGISTIC,
     Refinement,
     allowance,
     longest_row,
@@ -218,15 +216,15 @@ class Sandwich:
 
     def _answered_for(self, effects: Effects, loss: Loss, admitted: Domain, linear: Floats, reach: float) -> Effects:
         """Return effects with allowances for what weights and noisy steps may bias, in each class's block."""
-        bounds, blocks = admitted.feature_bounds, len(effects.metric) // len(linear)
-        ends = bounds
+        blocks = len(effects.metric) // len(linear)
+        bounds = ends = np.tile(admitted.feature_bounds, blocks)
         if effects.reach > 0 and math.isfinite(loss.lipschitz):
-            ends = within_reach(replace(effects, metric=linear @ linear.T), admitted, reach)
-        effects = allowance(effects, np.tile(bounds, blocks), np.tile(ends, blocks))
+            ends = np.tile(within_reach(replace(effects, metric=linear @ linear.T), admitted, reach), blocks)
+        effects = allowance(effects, bounds, ends)
         if not (loss.log_link or loss.sigmoid_link or loss.softmax_link):
             return effects
-        far = np.tile(np.minimum(bounds, SLACK * ends), blocks)  # beyond, weights fall with the square
-        return skewness(effects, far, self.n_kept, STEEPEST if loss.log_link else STEEPEST_LOGISTIC)
+        far = np.minimum(bounds, SLACK * ends)  # beyond, weights fall with the square
+        return skewness(effects, bounds, far, self.n_kept, counts=loss.log_link)
 
     @property
     def settled(self) -> "Sandwich":
