@@ -208,7 +208,7 @@ class VarianceReducedDescent:
         """Run a few epochs in estimated coordinates (``gradient_defaults``).
 
         In declared ones: 3 to 20 anchors, six steps as long as those of ``gd`` from each, on a tenth of the records or
-        the usual batch.
+        the usual batch. A pure budget is worth few answers: anchors alone, one step from each.
         """
         from discreet.solvers.gradient_defaults import epochs_for, staged, unstaged
 
@@ -232,10 +232,12 @@ class VarianceReducedDescent:
         stage = staged(domain, loss, penalty, budget, in_epochs)
         if stage is not None:
             return stage
+        steps = unstaged(domain, loss, penalty, budget)
+        if steps.clip is not None:  # a pure budget
+            return cls(n_epochs=steps.n_steps, n_inner=1, clip=steps.clip, step_size=steps.step_size)
         batch = float(min(domain.n, max(default_rules.BATCH, domain.n / 10)))
-        epochs = max(3, min(20, round(default_rules.step_count(domain, budget) ** 2 / 2000)))
-        length = unstaged(domain, loss, penalty, budget).step_size
-        return cls(n_epochs=epochs, n_inner=6, batch_size=batch, step_size=length, momentum="nesterov")
+        epochs = max(3, min(20, round(steps.n_steps**2 / 2000)))
+        return cls(n_epochs=epochs, n_inner=6, batch_size=batch, step_size=steps.step_size, momentum="nesterov")
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clip and the step size, where they are left open, for rows of typical length."""
