@@ -207,8 +207,9 @@ class VarianceReducedDescent:
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
         """Run a few epochs in estimated coordinates (``gradient_defaults``).
 
-        In declared ones: 3 to 20 anchors, six steps as long as those of ``gd`` from each, on a tenth of the records or
-        the usual batch. A pure budget is worth few answers: anchors alone, one step from each.
+        In declared ones: 3 to 20 anchors, six steps as long as those of ``gd`` from each, for numbers at most as long
+        as the longest rows bear, on a tenth of the records or the usual batch. A pure budget is worth few answers:
+        anchors alone, one step from each.
         """
         from discreet.solvers.gradient_defaults import epochs_for, staged, unstaged
 
@@ -236,8 +237,11 @@ class VarianceReducedDescent:
         if steps.clip is not None:  # a pure budget
             return cls(n_epochs=steps.n_steps, n_inner=1, clip=steps.clip, step_size=steps.step_size)
         batch = float(min(domain.n, max(default_rules.BATCH, domain.n / 10)))
-        epochs = max(3, min(20, round(steps.n_steps**2 / 2000)))
-        return cls(n_epochs=epochs, n_inner=6, batch_size=batch, step_size=steps.step_size, momentum="nesterov")
+        epochs, step = max(3, min(20, round(steps.n_steps**2 / 2000))), steps.step_size
+        if loss.movable_target:  # changes of residuals are not cut off as gradients are: steps for the longest rows
+            typical = step or default_rules.typical_step(domain, loss, budget)
+            step = min(typical, 1.0 / gradient_smoothness(loss, domain))
+        return cls(n_epochs=epochs, n_inner=6, batch_size=batch, step_size=step, momentum="nesterov")
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clip and the step size, where they are left open, for rows of typical length."""
