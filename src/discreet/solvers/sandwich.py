@@ -156,9 +156,7 @@ class Sandwich:
         own = [Release("noisy_curvature", 1, relative_noise=shares_to_noise(self.curvature_share))]
         if self.cov_type != "model":
             own.append(Release("noisy_score_covariance", 1, relative_noise=shares_to_noise(self.covariance_share)))
-        count = (
-            1 if loss.task == "classification" else 2
-        )  # a logistic slope's size is known well enough before the steps
+        count = 1 if loss.task == "classification" else 2  # slopes of classes are known well enough before the steps
         noise = shares_to_noise(self.slope_share / 2)
         own.append(Release("noisy_squared_slopes", count, relative_noise=noise, dimension=1))
         shape = self._shape
