@@ -2,8 +2,9 @@
 
 Every fit is that of an estimator with nothing set but epsilon, the bounds, the solver's name and the relation (delta
 is the default, 1/n^2). Four fifths of a table are for training. Seeds are of the noise; a table with fewer than 10,000
-rows is also split afresh for each, since the luck of one split would be worth more than what is measured. What is
-measured on the test part becomes a *gap*: 0 is the same kind of model without privacy, 1 the trivial predictor.
+rows is also split afresh for each, since the luck of one split would be worth more than what is measured. It has more
+seeds, too: a fit takes milliseconds there, and splits differ more than noise does on large tables. What is measured on
+the test part becomes a *gap*: 0 is the same kind of model without privacy, 1 the trivial predictor.
 
 Scores on test rows are exact, which on people's data would be a release of its own.
 """
@@ -43,13 +44,20 @@ Key = tuple[str, str, float, str, str, int, int]
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is compared. ``widen`` is a factor by which ranges are declared too wide, for the default solver only."""
+    """What is compared.
+
+    ``seeds`` are those of tables with fewer than 10,000 rows, ``large_seeds`` those of the others, ``solver_seeds`` the
+    most that solvers other than the default are given. ``widen`` is a factor by which ranges are declared too wide, for
+    the default solver only.
+    """
 
     sets: tuple[str, ...] = field(default_factory=lambda: tuple(declared.names()))
     solvers: tuple[str, ...] = solver_names()
     epsilons: tuple[float, ...] = (0.1, 0.5, 1.0, 4.0)
     relations: tuple[str, ...] = ("zero_out", "replace_one")
-    seeds: int = 8
+    seeds: int = 40
+    large_seeds: int = 3
+    solver_seeds: int | None = None
     widen: float | None = None
 
     def __post_init__(self) -> None:
@@ -66,10 +74,12 @@ class Protocol:
         if self.widen is not None and not self.widen >= 1:
             raise Unsupported("ranges can be declared too wide by a factor of one or more, such as --widen 3")
 
-    @property
-    def runs(self) -> range:
-        """The seeds."""
-        return range(1, self.seeds + 1)
+    def runs(self, name: str, solver: str = DEFAULT) -> range:
+        """The seeds of a solver on a table."""
+        most = self.seeds if is_small(name) else self.large_seeds
+        if solver != DEFAULT and self.solver_seeds is not None:
+            most = min(most, self.solver_seeds)
+        return range(1, most + 1)
 
     def points(self) -> Iterator["Point"]:
         """All that is to be run, table by table."""
@@ -122,9 +132,14 @@ def run_key(run: Mapping[str, Any]) -> Key:
     return *where, str(run.get("ranges", AS_DECLARED)), int(run["seed"]), int(run.get("split", 0))
 
 
+def is_small(name: str) -> bool:
+    """Whether a table has fewer than 10,000 rows."""
+    return name in SYNTHETIC or declared.is_small(name)
+
+
 def split_seed(name: str, seed: int) -> int:
     """The split of a run: its own where a table is small, else the one that all share."""
-    return seed if name in SYNTHETIC else declared.split_seed(name, seed)
+    return seed if is_small(name) else 0
 
 
 # A process goes through the tables one after the other: it keeps the last.
@@ -242,12 +257,12 @@ class Comparison:
         refused = {Point.stored(point) for point in self.results["absent"]}
         self._tasks: list[tuple[Any, ...]] = []
         for name in protocol.sets:
-            splits = sorted({split_seed(name, seed) for seed in protocol.runs})
+            splits = sorted({split_seed(name, seed) for seed in protocol.runs(name)})
             stored = self.results["references"].get(name, {"splits": {}})["splits"]
             if missing := [split for split in splits if str(split) not in stored]:
                 self._tasks.append((_on_references, name, missing, folder))
             for point in (point for point in protocol.points() if point.set == name):
-                seeds = [seed for seed in protocol.runs if point.key(seed) not in done]
+                seeds = [seed for seed in protocol.runs(name, point.method) if point.key(seed) not in done]
                 if seeds and point not in refused:
                     self._tasks.append((_on_point, point, seeds, folder))
 

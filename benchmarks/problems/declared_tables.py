@@ -105,9 +105,14 @@ def _stretched(low: float, high: float, factor: float) -> tuple[float, float]:
     return middle - half, middle + half
 
 
+def is_small(name: str) -> bool:
+    """Whether a table was declared to have fewer than 10,000 rows."""
+    return bool(declarations().get(name, {}).get("small", False))
+
+
 def split_seed(name: str, seed: int) -> int:
     """The split that a run of this seed is given: its own where a table is small, else the one that all share."""
-    return seed if declarations().get(name, {}).get("small", False) else 0
+    return seed if is_small(name) else 0
 
 
 def held_out(table: DeclaredTable, seed: int = 0) -> NDArray[np.bool_]:
@@ -177,7 +182,7 @@ def _chosen_lines(lines: IO[str], path: Path, rows: int | None) -> Iterator[str]
     return (line for number, line in enumerate(lines) if number in chosen)
 
 
-def export(folder: Path, out: Path, chosen: Sequence[str] = (), *, seeds: int = 8) -> Iterator[str]:
+def export(folder: Path, out: Path, chosen: Sequence[str] = (), *, seeds: int = 40) -> Iterator[str]:
     """Write the encoded tables as NAME.npz, for programs that know nothing of this package.
 
     ``splits`` are the seeds of the splits: those of all runs where a table is small, else 0 alone; ``held_out`` has a
