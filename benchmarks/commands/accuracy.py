@@ -9,7 +9,7 @@ import typer
 from rich.progress import Progress
 
 from benchmarks.comparisons.accuracy import SYNTHETIC, Comparison, Protocol
-from benchmarks.pages.accuracy import Summary, markdown
+from benchmarks.pages.accuracy import Summary, compared, markdown
 from benchmarks.pages.generated import rewrite
 from benchmarks.problems import declared_tables
 from discreet.cli.console import Console
@@ -23,7 +23,11 @@ def accuracy(
     solver: Annotated[list[str] | None, typer.Option(help="auto, gd, ...; repeatable. Default: all.")] = None,
     epsilon: Annotated[list[float] | None, typer.Option("--epsilon", "-e", help="A budget; repeatable.")] = None,
     relation: Annotated[list[str] | None, typer.Option(help="zero_out or replace_one; repeatable.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Of the noise, for each point.")] = 8,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Of a point on a table below 10,000 rows.")] = 40,
+    large_seeds: Annotated[int, typer.Option(min=1, max=1000, help="Of a point on a larger table.")] = 3,
+    solver_seeds: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="At most, for solvers other than auto. Default: as many.")
+    ] = None,
     widen: Annotated[float | None, typer.Option(help="Also with ranges this many times too wide.")] = None,
     peers: Annotated[list[Path] | None, typer.Option(help="Results of other programs, or runs; repeatable.")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
@@ -32,6 +36,9 @@ def accuracy(
         "build/accuracy"
     ),
     page: Annotated[Path | None, typer.Option(help="A Markdown page whose generated tables are replaced.")] = None,
+    compared_page: Annotated[
+        Path | None, typer.Option("--compared", help="A Markdown page whose generated short comparison is replaced.")
+    ] = None,
     export: Annotated[Path | None, typer.Option(help="Write the encoded tables to a folder, and stop.")] = None,
 ) -> None:
     """Estimators with nothing set, on ten tables with a label and seven with a number.
@@ -43,7 +50,8 @@ def accuracy(
     if export is not None:
         _export(data, export, table or (), seeds, console)
         return
-    settings: dict[str, Any] = {"seeds": min(seeds, 2) if quick else seeds, "widen": widen}
+    settings: dict[str, Any] = {"seeds": min(seeds, 2) if quick else seeds, "large_seeds": large_seeds}
+    settings |= {"solver_seeds": solver_seeds, "widen": widen}
     if quick:
         settings |= {"sets": SYNTHETIC, "solvers": ("auto", "gd", "objective"), "epsilons": (1.0, 4.0)}
     given = {"sets": table, "solvers": solver, "epsilons": epsilon, "relations": relation}
@@ -72,9 +80,11 @@ def accuracy(
 
         comparison.run(jobs=jobs, done=done)
     save()
-    text = markdown(Summary(comparison.results, others))
+    summary = Summary(comparison.results, others)
+    text = markdown(summary)
     (out / "accuracy.md").write_text(text + "\n", encoding="utf-8")
     rewrite(page, text, "accuracy")
+    rewrite(compared_page, compared(summary), "accuracy")
     console.print(text, markup=False, soft_wrap=True)
     console.print(f"\nWritten to {out} in {time.perf_counter() - start:.0f} s", soft_wrap=True)
 

@@ -1,19 +1,32 @@
-"""The comparison of models with default settings, as Markdown tables: mean gaps, ranks, each table, the worst case."""
+"""The comparison of models with default settings, as Markdown tables.
+
+Mean gaps, ranks, each table, the worst case, every solver by name, and how many runs all that rests on.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean
 from typing import Any
 
 from benchmarks.comparisons.accuracy import AS_DECLARED, DEFAULT, WIDENED_EPSILON, run_key
 from benchmarks.measures.accuracy import mean_and_error
 from benchmarks.measures.gap import gap, learned
+from benchmarks.problems.declared_tables import SMALL
+from discreet.models.solver_choice import solver_names
 
 TASKS = {"classification": "Labels", "regression": "Numbers"}
 MAIN_METRIC = {"classification": "accuracy", "regression": "r2"}
 HELD_OUT = ("adult", "covertype_177k", "spambase", "diamonds", "wine_quality", "medical_cost")
 """Tables on which no default rule was chosen since version 0.2: three with labels, three with numbers."""
+SHORT = (
+    ("discreet, `replace_one`", DEFAULT, "replace_one"),
+    ("discreet, `zero_out`", DEFAULT, "zero_out"),
+    ("Opacus 1.6", "opacus", "zero_out"),
+    ("diffprivlib 0.6.6", "diffprivlib", "zero_out"),
+)
+"""The columns of the short comparison: title, method and relation."""
 Cell = tuple[str, str, float, str, str]
 Scored = tuple[Mapping[str, float], Mapping[str, Any]]  # what a run scored, and the references of its split
 
@@ -89,6 +102,10 @@ class Summary:
         """The tables that a method was run on at every epsilon."""
         return [s for s in self.sets(task) if all(self.gaps(s, method, e, relation) for e in self.epsilons)]
 
+    def mean_gap(self, names: Sequence[str], method: str, epsilon: float, relation: str) -> Mean:
+        """The mean over tables of a method's mean gaps."""
+        return Mean.over([self.gaps(name, method, epsilon, relation) for name in names])
+
     def ranks(self, task: str, relation: str) -> dict[str, float]:
         """Mean ranks among the methods that were run on every table; equals share the better rank."""
         tables = self.sets(task)
@@ -113,8 +130,26 @@ def markdown(summary: Summary) -> str:
         if summary.sets(task):
             parts += [f"**{title}, the default on each table**: gap under " + " / ".join(summary.relations) + ".", ""]
             parts += [*_set_table(summary, task), *_worst(summary, task)]
-    parts += [*_held_out(summary), *_widened(summary), *_absences(summary)]
+    parts += [*_held_out(summary), *_widened(summary)]
+    for relation in summary.relations:
+        for epsilon in summary.epsilons:
+            parts += _by_name(summary, epsilon, relation)
+    parts += [*_run_counts(summary), *_absences(summary)]
     return "\n".join(parts).rstrip()
+
+
+def compared(summary: Summary) -> str:
+    """The short comparison for labels: epsilon by method, of those that were run on every table."""
+    tables, rows = summary.sets("classification"), []
+    for epsilon in summary.epsilons:
+        cells = [
+            f"{summary.mean_gap(tables, method, epsilon, relation).value:.3f}"
+            if tables and summary.complete("classification", relation, method) == tables
+            else "–"
+            for _, method, relation in SHORT
+        ]
+        rows.append([f"{epsilon:g}", *cells])
+    return "\n".join(_rows(["epsilon", *(title for title, _, _ in SHORT)], rows)).rstrip()
 
 
 def _rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -129,8 +164,7 @@ def _gap_table(summary: Summary, task: str, relation: str) -> list[str]:
     for method in summary.methods:
         if tables[method]:
             means[method] = [
-                Mean.over([summary.gaps(name, method, epsilon, relation) for name in tables[method]])
-                for epsilon in summary.epsilons
+                summary.mean_gap(tables[method], method, epsilon, relation) for epsilon in summary.epsilons
             ]
     order = sorted(means, key=lambda m: (m not in ranks, fmean(mean.value for mean in means[m])))
     best = [min((means[m][i].value for m in ranks), default=None) for i in range(len(summary.epsilons))]
@@ -208,10 +242,7 @@ def _held_out(summary: Summary) -> list[str]:
             for words, kept in (("held out", True), ("others", False)):
                 tables = [name for name in done if (name in HELD_OUT) is kept]
                 if tables:
-                    cells = [
-                        str(Mean.over([summary.gaps(name, DEFAULT, epsilon, relation) for name in tables]))
-                        for epsilon in summary.epsilons
-                    ]
+                    cells = [str(summary.mean_gap(tables, DEFAULT, epsilon, relation)) for epsilon in summary.epsilons]
                     rows.append([title, f"`{relation}`", f"{words}: {', '.join(tables)}", *cells])
     if not any("held out" in row[2] for row in rows):
         return []
@@ -245,6 +276,121 @@ def _widened(summary: Summary) -> list[str]:
         return []
     head = f"**Ranges declared too wide**: mean gap of the default at epsilon = {WIDENED_EPSILON:g}."
     return [head, "", *_rows(["ranges", "outcome", "relation", "as declared", "too wide", "cost"], rows)]
+
+
+@dataclass(frozen=True)
+class Named:
+    """Mean gaps of solvers at one budget under one relation: a row of ``gaps`` is a table that all of them have."""
+
+    task: str
+    solvers: list[str]
+    gaps: dict[str, dict[str, list[float]]]
+
+    @classmethod
+    def of(cls, summary: Summary, task: str, epsilon: float, relation: str) -> "Named":
+        """A solver that cannot run on some table is left out, so that it does not take the table from the others."""
+        tables, point = summary.sets(task), (epsilon, relation, AS_DECLARED)
+        refused = {(fact["set"], fact["method"]) for fact in summary.absent if _point(fact) == point}
+        gaps = {name: {table: summary.gaps(table, name, *point) for table in tables} for name in solver_names()}
+        solvers = [
+            name for name in gaps if any(gaps[name].values()) and not any((table, name) in refused for table in tables)
+        ]
+        shared = [table for table in tables if all(gaps[name][table] for name in solvers)]
+        return cls(task, solvers, {table: {name: gaps[name][table] for name in solvers} for table in shared})
+
+    @property
+    def shown(self) -> list[str]:
+        """The solvers, where others than the default were run."""
+        return self.solvers if self.gaps and any(name != DEFAULT for name in self.solvers) else []
+
+    @property
+    def hardest(self) -> str:
+        """The table on which solvers differ most."""
+        return max(self.gaps, key=lambda table: self.ends(table)[-1][0] - self.ends(table)[0][0])
+
+    def ends(self, table: str) -> list[tuple[float, str]]:
+        """The mean gap of every solver on a table, the least first."""
+        return sorted((fmean(found), name) for name, found in self.gaps[table].items())
+
+    def mean(self, solver: str, without: str) -> Mean | None:
+        """A solver's mean over the tables but one; none where it was not run."""
+        if solver not in self.solvers:
+            return None
+        return Mean.over([found[solver] for table, found in self.gaps.items() if table != without])
+
+    def cell(self, solver: str, without: str) -> str:
+        """Its mean as text: with its error where every point has two runs, without which that is not known."""
+        mean = self.mean(solver, without)
+        if mean is None:
+            return "–"
+        repeated = all(len(runs) > 1 for found in self.gaps.values() for runs in found.values())
+        return str(mean) if repeated else f"{mean.value:.3f}"
+
+
+def _point(fact: Mapping[str, Any]) -> tuple[float, str, str]:
+    return fact["epsilon"], fact["relation"], fact.get("ranges", AS_DECLARED)
+
+
+def _by_name(summary: Summary, epsilon: float, relation: str) -> list[str]:
+    """Every solver at one budget, where others than the default were run; labels also without the hardest table."""
+    found = [named for task in TASKS if (named := Named.of(summary, task, epsilon, relation)).shown]
+    head, counts, spreads = ["solver"], [], []
+    columns: list[tuple[Named, str]] = []  # and the table that is left out
+    for named in found:
+        words, hardest = TASKS[named.task].lower(), named.hardest
+        head.append(words)
+        columns.append((named, ""))
+        if named.task == "classification" and len(named.gaps) > 1:
+            head.append(f"without {summary.references[hardest]['title']}")
+            columns.append((named, hardest))
+        counts.append(f"{len(named.gaps)} of {len(summary.sets(named.task))} tables with {words}")
+        (low, best), (high, worst) = named.ends(hardest)[0], named.ends(hardest)[-1]
+        where = f"for {words} on {summary.references[hardest]['title']}"
+        spreads.append(f"{where}, from {low:.2f} (`{best}`) to {high:.2f} (`{worst}`)")
+    if not found:
+        return []
+    means = {name: [named.mean(name, without) for named, without in columns] for name in solver_names()}
+    order = sorted(
+        (name for name in means if any(means[name])),
+        key=lambda name: [mean.value if mean else inf for mean in means[name]],
+    )
+    rows = [[f"`{name}`", *(named.cell(name, without) for named, without in columns)] for name in order]
+    return [
+        f"**Every solver by name**, epsilon = {epsilon:g}, `{relation}`: mean gap over {' and '.join(counts)}.",
+        "",
+        *_rows(head, rows),
+        f"Solvers differ most {'; '.join(spreads)}.",
+        "",
+    ]
+
+
+def _run_counts(summary: Summary) -> list[str]:
+    """How many runs the points of each method that is shown have, on small tables and on others."""
+    shown = {
+        method
+        for task in TASKS
+        for relation in summary.relations
+        for method in [
+            *(method for method in summary.methods if summary.complete(task, relation, method)),
+            *(name for e in summary.epsilons for name in Named.of(summary, task, e, relation).shown),
+        ]
+    }
+    counts: dict[str, tuple[set[int], set[int]]] = {name: (set(), set()) for name in summary.methods if name in shown}
+    for (table, method, _, _, ranges), runs in summary.runs.items():
+        if ranges == AS_DECLARED and method in shown:
+            counts[method][summary.references[table]["rows"] >= SMALL].add(len(runs))
+    rows: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for method, (small, large) in counts.items():
+        rows[_span(small), _span(large)].append(method)
+    head = ["method", f"runs of a point on tables with fewer than {SMALL:,} rows", "on others"]
+    return _rows(head, [[", ".join(methods), *spans] for spans, methods in rows.items()]) if rows else []
+
+
+def _span(counts: set[int]) -> str:
+    if not counts:
+        return "–"
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _absences(summary: Summary) -> list[str]:

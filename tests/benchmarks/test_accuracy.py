@@ -11,7 +11,7 @@ from benchmarks.__main__ import app
 from benchmarks.comparisons import accuracy
 from benchmarks.comparisons.accuracy import Comparison, Point, Protocol, parts, private_run, run_key
 from benchmarks.measures.gap import gap, learned, scores
-from benchmarks.pages.accuracy import Mean, Summary, against_trivial, markdown
+from benchmarks.pages.accuracy import Mean, Summary, against_trivial, compared, markdown
 from discreet.errors import Unsupported
 
 NOWHERE = Path("nowhere")
@@ -87,6 +87,33 @@ def test_small_tables_are_split_for_each_seed_and_others_once():
     assert Point("spambase", "gd", 1.0, "zero_out").key(2)[-2:] == (2, 2)
     (_, first), (_, second) = (parts("synthetic", NOWHERE, seed) for seed in (1, 2))
     assert not np.array_equal(first.X, second.X)
+
+
+def test_small_tables_have_more_seeds_and_other_solvers_at_most_as_many():
+    protocol = Protocol(seeds=5, large_seeds=2)
+    assert [len(protocol.runs(*point)) for point in (("synthetic",), ("german_credit", "gd"), ("adult", "gd"))] == [
+        5,
+        5,
+        2,
+    ]
+    fewer = Protocol(seeds=5, large_seeds=2, solver_seeds=3)
+    counts = [len(fewer.runs(name, solver)) for name in ("spambase", "adult") for solver in ("auto", "gd")]
+    assert counts == [5, 3, 2, 2]
+    assert (Protocol().seeds, Protocol().large_seeds) == (40, 3)
+
+
+def test_a_run_goes_on_with_the_seeds_of_each_table_and_solver(results):
+    more = Protocol(**{**FAST.__dict__, "solvers": ("auto", "gd"), "seeds": 3, "solver_seeds": 2})
+    going_on = Comparison(more, NOWHERE, results)
+    assert going_on.left == 4  # a reference and a run of the default on each table: gd has its two
+    again = going_on.run()
+    new = [(run["set"], run["method"], run["seed"]) for run in again["runs"] if run not in results["runs"]]
+    assert new == [(name, "auto", 3) for name in accuracy.SYNTHETIC]
+    assert again["protocol"]["solver_seeds"] == 2
+    large = Protocol(sets=("adult",), solvers=("auto",), epsilons=(1.0,), relations=("zero_out",), large_seeds=2)
+    known = {"references": {"adult": {**LABELS}}, "runs": [made("auto", 0.9, set="adult", split=0)]}
+    ((_, point, seeds, _),) = Comparison(large, NOWHERE, known)._tasks
+    assert (point.set, seeds) == ("adult", [2])
 
 
 def test_noise_is_the_same_for_two_names_of_a_solver_and_not_for_two_seeds():
@@ -191,6 +218,55 @@ def test_other_programs_are_merged_and_never_replace_a_run():
     assert summary.ranks("classification", "zero_out") == {"auto": 1.0, "peer": 2.0}
 
 
+def by_name(summary):
+    text = markdown(summary)
+    return text[text.index("**Every solver by name**") :] if "**Every solver by name**" in text else ""
+
+
+def test_solvers_are_compared_by_name_where_others_than_the_default_were_run():
+    facts = {name: {**LABELS, "title": name.upper()} for name in ("s", "t", "u")}
+    runs = [made("auto", score, set=name) for name, score in zip("stu", (0.9, 0.7, 0.9), strict=True)]
+    runs += [made("gd", 0.9), made("gd", 0.5, set="t"), made("peer", 0.9)]
+    runs += [made("exponential", 0.9), made("auto", 0.9, epsilon=4.0)]
+    slow = [{**made("exponential", 0), "set": "t", "why": "too slow"}]
+    wide = [{**made("auto", 0), "ranges": "3x, target too", "why": "a label has no range"}]
+    text = by_name(Summary({"references": facts, "runs": runs, "absent": slow + wide}))
+    assert text.count("**Every solver by name**") == 1
+    assert "epsilon = 1, `zero_out`: mean gap over 2 of 3 tables with labels." in text
+    assert (
+        "| solver | labels | without T |\n|---|---|---|\n| `auto` | 0.250 | 0.000 |\n| `gd` | 0.500 | 0.000 |\n\n"
+        in text
+    )
+    assert "Solvers differ most for labels on T, from 0.50 (`auto`) to 1.00 (`gd`)." in text
+    assert by_name(Summary({"references": facts, "runs": [run for run in runs if run["method"] != "gd"]})) != ""
+    assert (
+        by_name(Summary({"references": facts, "runs": [run for run in runs if run["method"] in ("auto", "peer")]}))
+        == ""
+    )
+
+
+def test_solvers_by_name_have_errors_where_every_point_was_repeated():
+    runs = [made(method, score, seed) for method in ("auto", "gd") for seed, score in ((1, 0.9), (2, 0.7))]
+    numbers = {"title": "N", "task": "regression", "rows": 20_000, "columns": 3}
+    splits = {"0": {"non_private": {"r2": 0.8}, "trivial": {"r2": 0.0}}}
+    runs += [{**made(method, 0, set="n"), "metrics": {"r2": 0.4}} for method in ("auto", "gd", "sgd")]
+    text = by_name(Summary({"references": {"s": LABELS, "n": {**numbers, "splits": splits}}, "runs": runs}))
+    assert "1 of 1 tables with labels and 1 of 1 tables with numbers." in text
+    assert "| `auto` | 0.250 ± 0.250 | 0.500 |" in text
+    assert "| `sgd` | – | 0.500 |" in text
+    assert "| method | runs of a point on tables with fewer than 10,000 rows | on others |" in text
+    assert "| auto, gd | 2 | 1 |\n| sgd | – | 1 |" in text
+
+
+def test_the_short_comparison_has_those_that_were_run_on_every_table():
+    facts = dict.fromkeys(("s", "t"), LABELS)
+    runs = [made("auto", 0.8, set=name, relation=relation) for name in "st" for relation in ("zero_out", "replace_one")]
+    runs += [made("opacus", 0.7), made("opacus", 0.5, set="t"), made("diffprivlib", 0.7)]
+    lines = compared(Summary({"references": facts, "runs": runs})).splitlines()
+    assert lines[0].startswith("| epsilon | discreet, `replace_one` | discreet, `zero_out` | Opacus")
+    assert lines[2:] == ["| 1 | 0.250 | 0.250 | 0.750 | – |"]
+
+
 def test_a_private_fit_learns_something_with_nothing_set():
     train, test = parts("synthetic", NOWHERE, 1)
     run = private_run(Point("synthetic", "gd", 100.0, "zero_out"), train, test, seed=1)
@@ -201,15 +277,20 @@ def test_one_command_writes_numbers_and_tables(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     page.write_text("<!-- accuracy: generated -->\nold\n<!-- accuracy: end -->\n")
+    short = tmp_path / "short.md"
+    short.write_text("Before\n<!-- accuracy: generated -->\nold\n<!-- accuracy: end -->\n")
     peer = tmp_path / "peer.json"
     peer.write_text(json.dumps({"runs": [{**made("peer", 0.7, split=1), "set": "synthetic"}]}))
     words = ["accuracy", "--quick", "--jobs", "1", "--seeds", "1", "--solver", "auto", "--epsilon", "1"]
-    done = CliRunner().invoke(app, [*words, "--widen", "3", "--peers", str(peer), "--page", str(page)])
+    words += ["--widen", "3", "--peers", str(peer), "--page", str(page), "--compared", str(short)]
+    done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     text = (tmp_path / "build/accuracy/accuracy.md").read_text()
     assert "| peer |" in text
     assert "**Ranges declared too wide**" in text
     assert "old" not in page.read_text()
+    assert "old" not in short.read_text()
+    assert "| epsilon | discreet, `replace_one` |" in short.read_text()
     stored = json.loads((tmp_path / "build/accuracy/accuracy.json").read_text())
     assert {run["method"] for run in stored["runs"]} == {"auto"}
     refused = CliRunner().invoke(app, ["accuracy", "--data", str(tmp_path), "--set", "adult", "--jobs", "1"])

@@ -33,21 +33,57 @@ def test_the_first_paragraph_answers(question, pages):
         assert not answer.startswith(("|", "```", "#")), page
 
 
-def row(text, name):
-    """The four gaps of a method, in the first table of the text that has it."""
-    cells = re.search(rf"^\| {name} \|(.*)$", text, re.MULTILINE)[1].split("|")
-    return [re.search(r"-?\d\.\d+", cell)[0] for cell in cells[:4]]
+MEASURED = (DOCS / "experiments.md").read_text(encoding="utf-8")
+COMPARED = (DOCS / "compared.md").read_text(encoding="utf-8")
+
+
+def generated(page):
+    """What the benchmarks wrote into a page."""
+    return re.search(r"<!-- accuracy: generated -->\n\n(.*?)\n\n<!-- accuracy: end -->", page, re.DOTALL)[1]
+
+
+def mean_gaps(task, relation):
+    """The four gaps of each method, and their mean, from a table of the benchmarks."""
+    table = re.search(rf"\*\*{task}, `{relation}`\*\*.*?\n\n(.*?)\n\n", generated(MEASURED), re.DOTALL)[1]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    return {method: [re.search(r"-?\d+\.\d+", cell)[0] for cell in cells[:5]] for method, *cells in rows}
 
 
 def test_the_comparison_has_the_figures_of_the_benchmarks():
-    measured = (DOCS / "experiments.md").read_text(encoding="utf-8")
-    labels = {one: measured[measured.index(f"**Labels, `{one}`**") :] for one in ("replace_one", "zero_out")}
-    columns = [
-        row(labels["replace_one"], "auto"),
-        row(labels["zero_out"], "auto"),
-        row(labels["zero_out"], "opacus"),
-        row(labels["zero_out"], "diffprivlib"),
-    ]
-    page = (DOCS / "compared.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^\| [\d.]+ \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", page, re.MULTILINE)
+    weak, strong = mean_gaps("Labels", "zero_out"), mean_gaps("Labels", "replace_one")
+    columns = [strong["auto"][:4], weak["auto"][:4], weak["opacus"][:4], weak["diffprivlib"][:4]]
+    shown = re.findall(r"^\| [\d.]+ \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", generated(COMPARED), re.MULTILINE)
     assert shown == list(zip(*columns, strict=True))
+
+
+def test_the_comparison_says_the_percentages_of_its_table():
+    said = re.search(
+        r"at epsilon = 1 it loses (\d+) % .*?, Opacus with its usual settings (\d+) %, diffprivlib (\d+) %",
+        first_paragraph(DOCS / "compared.md"),
+    )
+    strong, _, opacus, diffprivlib = re.search(r"^\| 1 \| (.*) \|$", generated(COMPARED), re.MULTILINE)[1].split(" | ")
+    for percent, gap in zip(said.groups(), (strong, opacus, diffprivlib), strict=True):
+        assert int(percent) == pytest.approx(100 * float(gap), abs=0.51)
+
+
+@pytest.mark.parametrize("task", ["Labels", "Numbers"])
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+def test_the_default_loses_less_than_other_libraries_at_every_epsilon(task, relation):
+    gaps = mean_gaps(task, relation)  # the first paragraph of experiments.md says so
+    for name in {"opacus", "diffprivlib", "adassp", "ihm"} & set(gaps):
+        for ours, theirs in zip(gaps["auto"], gaps[name], strict=True):
+            assert float(ours) < float(theirs), name
+
+
+def test_what_the_benchmarks_show_is_what_their_tables_have():
+    shares = {"a half": 1 / 2, "a third": 1 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a sixth": 1 / 6}
+    said = re.search(r"about (a \w+) of Opacus' mean gap for labels, (a \w+) for numbers", MEASURED).groups()
+    for share, task in zip(said, ("Labels", "Numbers"), strict=True):
+        gaps = mean_gaps(task, "zero_out")
+        ratio = float(gaps["auto"][4]) / float(gaps["opacus"][4])
+        assert min(shares, key=lambda words: abs(shares[words] - ratio)) == share
+    cells = re.search(r"^\| German credit \| [^|]+ \| (.*) \|$", generated(MEASURED), re.MULTILINE)[1].split(" | ")
+    hardest = [float(cell.partition(" / ")[0]) for cell in cells[:4]]
+    without = re.search(r"without it the mean gaps under `zero_out`\s+are (\S+), (\S+), (\S+) and (\S+)\. ", MEASURED)
+    for figure, mean, one in zip(without.groups(), mean_gaps("Labels", "zero_out")["auto"], hardest, strict=False):
+        assert float(figure) == pytest.approx((10 * float(mean) - one) / 9, abs=0.0061)
