@@ -159,6 +159,11 @@ def mean(rows: Sequence[Row], value: str, **where: Any) -> float:
     return sum(found) / len(found) if found else math.nan
 
 
+def largest_share(rows: Sequence[Row], value: str, of: str) -> float:
+    """Return the largest over runs of one value over another."""
+    return max(float(row[value] / row[of]) for row in rows)
+
+
 def slope(pairs: Sequence[tuple[float, float]]) -> float:
     """Return the slope of log y over log x, by least squares."""
     xs, ys = zip(*((math.log(x), math.log(max(y, 1e-300))) for x, y in pairs), strict=True)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
 from benchmarks.experiments import harness
-from benchmarks.experiments.harness import NAMES, Claim, experiment, mean, run, slope, stored
+from benchmarks.experiments.harness import NAMES, Claim, experiment, largest_share, mean, run, slope, stored
 from benchmarks.pages.experiments import markdown
 
 
@@ -64,6 +64,7 @@ def test_statistics():
     assert mean(rows, "excess", n=10) == pytest.approx(0.3)
     assert math.isnan(mean(rows, "excess", n=7))
     assert slope([(n, mean(rows, "excess", n=n)) for n in (1, 10, 100)]) == pytest.approx(-1.0)
+    assert largest_share([{"a": 1.0, "b": 4.0}, {"a": 3.0, "b": 2.0}], "a", of="b") == pytest.approx(1.5)
     claim = Claim("text", lambda rows: 2.0, low=1.0)
     assert (claim.limits, claim.verdict(rows)) == ("at least 1", "yes")
     assert Claim("text", lambda rows: math.nan, low=1.0).verdict(rows) == "not run"
