@@ -63,7 +63,7 @@ experiments: $(STAMP)
 
 # every claim of their figures on fresh seeds
 experiments-check: $(STAMP)
-	$(BIN)/python -m benchmarks experiments --check
+	DISCREET_DATA=$(DATA) $(BIN)/python -m benchmarks experiments --check
 
 # every solver under every relation, into the documentation; small audits are part of `make test-all`
 audit: $(STAMP)

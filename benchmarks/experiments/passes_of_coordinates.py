@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.experiments.clips_of_coordinates import METHODS, PROBLEMS, TUNING
+from benchmarks.experiments.clips_of_coordinates import LABELS, METHODS, PROBLEMS, SAME, TUNING
 from benchmarks.experiments.harness import Claim, Experiment, Row, mean
 from benchmarks.measures.excess_risk import EPSILON, excess_risk
 from benchmarks.methods.setting import Setting
@@ -82,14 +82,14 @@ def figure(rows: Sequence[Row]) -> "Figure":
                 continue
             passes = sorted({row["point"]["passes"] for row in here})
             curves = [
-                Curve(method, passes, [_values(here, method, at) for at in passes], look)
+                Curve(LABELS[method], passes, [_values(here, method, at) for at in passes], look)
                 for look, method in enumerate(METHODS)
             ]
             given = drawn(name)
             panels.append(Panel(f"{name}, {word}", curves, given.excess(np.zeros(given.X.shape[1]))))
     return curve_panels(
         panels, title="Clips of coordinates, over passes",
-        subtitle=f"Tuned at each number of passes, epsilon {EPSILON:g}, delta = 1/n², replace_one.",
+        subtitle=f"Tuned at each number of passes, epsilon {EPSILON:g}, delta = 1/n², replace_one. {SAME}",
         x_label="passes", y_label="relative excess risk",
     )  # fmt: skip
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from benchmarks.pages.curve_panels import number_decades
 from discreet.report.figures import LIGHT, Theme, blank, frame
 
 if TYPE_CHECKING:
@@ -33,11 +34,14 @@ def bound_panels(panels: Sequence[BoundPanel], *, title: str, y_label: str, them
         axes.plot(panel.x, means, color=theme.private, linewidth=2, label="measured")
         axes.plot(panel.x, panel.bound, color=theme.reference, linewidth=1.6, dashes=(5, 3), label="upper bound")
         if panel.lower:
-            axes.plot(panel.x, panel.lower, color=theme.quiet, linewidth=1.6, dashes=(1.5, 2), label="lower bound")
+            look: dict[str, Any] = {"color": theme.quiet, "linewidth": 1.6, "dashes": (1.5, 2)}
+            axes.plot(panel.x, panel.lower, label="order of the lower bound", **look)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(panel.name, color=theme.ink, fontsize=10)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ticks = panel.x[:: 1 + len(panel.x) // 6]
+        axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+        number_decades(axes)
         frame(axes, theme)
     grid.flat[0].set_ylabel(y_label, color=theme.ink, fontsize=10)
     grid.flat[0].legend(frameon=False, fontsize=9, labelcolor=theme.ink)

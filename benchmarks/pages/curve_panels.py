@@ -9,9 +9,10 @@ from discreet.report.figures import LIGHT, Theme, blank, frame
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLORS = ("#1f5fbf", "#58a6e8", "#7a4fb0", "#b3541e", "#dd9a3c", "#5b6775", "#1f8a5b")
+COLORS = ("#1f5fbf", "#58a6e8", "#7a4fb0", "#b3541e", "#dd9a3c", "#5b6775", "#1f8a5b", "#15191f")
 LONG_LABEL = 30  # characters
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MOST_TICKS = 6
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,11 @@ def _draw(axes: Any, panel: Panel, theme: Theme, x_label: str, y_label: str) -> 
     axes.set_title(panel.title, loc="left", color=theme.ink, fontsize=11.5, fontweight="bold", pad=8)
     axes.set_xlabel(x_label, color=theme.ink, fontsize=10)
     axes.set_ylabel(y_label, color=theme.ink, fontsize=10)
+    ticks = sorted({x for curve in panel.curves for x in curve.x})
+    if len(ticks) <= MOST_TICKS:
+        axes.set_xticks(ticks)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    _number_decades(axes)
+    number_decades(axes)
     frame(axes, theme)
     place = {"textcoords": "offset points", "color": theme.quiet, "fontsize": 9}
     left = min(x for curve in panel.curves for x in curve.x)
@@ -85,7 +89,7 @@ def _middle(row: Sequence[float]) -> tuple[float, float]:
     return ordered[cut], ordered[len(row) - 1 - cut]
 
 
-def _number_decades(axes: Any) -> None:
+def number_decades(axes: Any) -> None:
     """Ticks at 1, 2 and 5 of each decade: there are few decades, and readers look for numbers."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
