@@ -29,4 +29,5 @@ METHODS = (
     Method("svrg", "svrg", _named("svrg")),
     Method("objective", "objective", _named("objective")),
     Method("output", "output", _named("output")),
+    Method("auto", "auto, the default", _named("auto")),
 )
