@@ -68,12 +68,11 @@ def figure(rows: Sequence[Row]) -> "Figure":
     colors = (LIGHT.private, LIGHT.reference, LIGHT.quiet, LIGHT.ink)
     for k, method in enumerate(METHODS):
         heights = [mean(rows, "excess", problem=name, method=method) for name in names]
-        bars = axes.bar(
-            np.arange(len(names)) + k * width, np.minimum(heights, TOP), width, color=colors[k], label=method
-        )
-        axes.bar_label(bars, [f"{height:.2g}" for height in heights], fontsize=8, color=LIGHT.ink, padding=1)
-    axes.axhline(1.0, color=LIGHT.quiet, linewidth=1)
-    axes.set_xticks(np.arange(len(names)) + 0.4 - width / 2, names)
+        places, words = np.arange(len(names)) + k * width, [f"{height:.2f}".lstrip("0") for height in heights]
+        bars = axes.bar(places, np.minimum(heights, TOP), width, color=colors[k], label=method)
+        axes.bar_label(bars, words, fontsize=8, color=LIGHT.ink, padding=1)
+    axes.axhline(1.0, color=LIGHT.quiet, linewidth=1, zorder=0.9)
+    axes.set_xticks(np.arange(len(names)) + 0.4 - width / 2, [name.replace("_", " ") for name in names])
     axes.set_ylim(0, 1.25 * TOP)  # room for the legend
     axes.set_ylabel("excess (1: no columns)", color=LIGHT.ink)
     axes.legend(frameon=False, fontsize=9, ncols=len(METHODS))
