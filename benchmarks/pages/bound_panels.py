@@ -44,6 +44,8 @@ def bound_panels(panels: Sequence[BoundPanel], *, title: str, y_label: str, them
         number_decades(axes)
         frame(axes, theme)
     grid.flat[0].set_ylabel(y_label, color=theme.ink, fontsize=10)
-    grid.flat[0].legend(frameon=False, fontsize=9, labelcolor=theme.ink)
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    place = {"loc": "outside lower center", "ncols": len(labels)}
+    figure.legend(handles, labels, frameon=False, fontsize=9, labelcolor=theme.ink, **place)
     figure.suptitle(title, x=0.02, ha="left", color=theme.ink, fontsize=13, fontweight="bold")
     return figure
