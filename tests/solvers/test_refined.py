@@ -242,3 +242,15 @@ def test_noise_figures_of_several_classes_are_those_of_fits():
     spread = np.std([model.coef_ for model in fits], axis=0, ddof=1)
     said = np.median([model.coef_noise_ for model in fits], axis=0)
     assert 0.5 < np.median(said / spread) < 2.0
+
+
+def test_rows_count_no_further_than_declared_ranges_reach():
+    """Two 0/1 columns have no room for rows of 14 typical lengths: noise for them was .125 of a slope here, not .02."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (30_000, 2)).astype(float)
+    y = (rng.random(30_000) < 1 / (1 + np.exp(0.8 - X @ [1.2, -0.6]))).astype(int)
+    found = []
+    for seed in range(6):
+        with seeded(seed):
+            found.append(model_of(epsilon=4.0).fit(X, y).coef_[0])
+    assert np.std(found, axis=0).max() < 0.05

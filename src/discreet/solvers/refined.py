@@ -8,9 +8,10 @@
 The inner solver clips gradients and shrinks rows, which biases its coefficients. Here a row's weight depends on its
 features alone, and no gradient is clipped: a slope of at most L and a weight of (R / ||z||)^2 make contributions of at
 most L R. So the equation is centered at the model's coefficients (Mallows), and as signal widens R, at the minimizer of
-the objective. The weighted Hessian is nowhere above sup f'' (M + edge), so a step overshoots the minimizer by at most
-.7 of the way in any direction: steps do not diverge, whatever the table is. x is the prior variance under which the
-noisy q is likely (``newton.filter_weights``): where q is noise nothing moves, and the inner solver's coefficients stay.
+the objective; R ends where declared ranges have no room for longer rows. The weighted Hessian is nowhere above sup f''
+(M + edge), so a step overshoots the minimizer by at most .7 of the way in any direction: steps do not diverge, whatever
+the table is. x is the prior variance under which the noisy q is likely (``newton.filter_weights``): where q is noise
+nothing moves, and the inner solver's coefficients stay.
 E is 1 for one output. For K outputs, v and f' have K columns and E is an orthonormal basis of contrasts, (K, K - 1): a
 common shift of all margins changes no probability, so that what q says of it is noise alone: v adds up to 0 over the
 classes. sup f'' is then the largest eigenvalue of the Hessian in the margins. K classes share the curvature, which is
@@ -51,6 +52,7 @@ from discreet.solvers.base import (
     public_count,
 )
 from discreet.solvers.center_and_scale import affine, knows_covariance, noise_of, shares_to_noise
+from discreet.solvers.refinement import longest_row
 from discreet.solvers.registry import register_part
 from discreet.solvers.stage import COUNT_SHARE, Counted, Estimate, quadratic, release_weight
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace, RefinedTrace, left_of_start
@@ -136,7 +138,7 @@ class Refined:
         n, admitted, loss = public_count(curator), curator.domain, curator.loss
         found = self.solver.solve(cast("Curator", Counted(curator, n)), penalty, progress)
         assert found.estimate is not None
-        recoding, reach = self._unshrunk(found.estimate)
+        recoding, reach = self._unshrunk(found.estimate, admitted)
         second, edge = _second_moment(curator, replace(recoding, reach=reach), n)
         curator.recode(recoding)
         v = recoding.recoded(found.coefficients)
@@ -167,12 +169,13 @@ class Refined:
         trace = RefinedTrace(found, steps, kept, affine(recoding, admitted)[0])
         return Solution(recoding.coefficients(v), trace, found.estimate)
 
-    def _unshrunk(self, estimate: Estimate) -> tuple[Recoding, float]:
+    def _unshrunk(self, estimate: Estimate, admitted: Domain) -> tuple[Recoding, float]:
         """Return the map to whitened rows that are not shrunk, and how far they count in full."""
         assert estimate.spectrum is not None
         length = estimate.spectrum.length
         recoding = replace(estimate.recoding, row_norm=math.inf, reach=FARTHEST * length)
-        return recoding, min(self.reach, FARTHEST) * length
+        longest = longest_row(affine(recoding, admitted)[0], admitted)
+        return recoding, min(self.reach * length, FARTHEST * length, longest)
 
     def settings(self) -> dict[str, object]:
         """Return its public settings and the inner solver's, for the certificate."""

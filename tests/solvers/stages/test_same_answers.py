@@ -4,8 +4,7 @@
 ``WhitenedNewton``: coefficients, intercepts and what the noise did to both. On the machine that wrote it the full form
 comes out bit by bit, and lassos and averages within 1e-15. The tolerance here is for other linear algebra libraries,
 whose eigenvectors may move a record's image by one step of its grid. Entries under the default rules were
-written again where these rules changed: they hold what the rules of ``whitened_numbers`` give, and what those of
-``whitened_classes`` give with little signal and with a private n.
+written again where these rules changed: they hold what the rules of ``whitened_numbers`` and ``whitened_classes`` give.
 """
 
 import json
