@@ -58,28 +58,34 @@ def _draw(axes: Any, panel: AccuracyPanel, epsilons: Sequence[float], theme: The
     axes.axhline(panel.majority, color=theme.quiet, linewidth=1.4, dashes=(1.5, 2))
     text = f"without privacy {100 * panel.non_private:.1f}%"
     axes.annotate(text, (epsilons[0], panel.non_private), xytext=(0, 4), color=theme.reference, **place)
-    text = f"majority class {100 * panel.majority:.1f}%"
-    axes.annotate(text, (epsilons[-1], panel.majority), xytext=(0, -12), ha="right", color=theme.quiet, **place)
     for line in panel.lines:
         color, marker = COLORS[line.look % len(COLORS)], MARKERS[line.look % len(MARKERS)]
         look = {"color": color, "marker": marker, "markersize": 5, "linewidth": 2, "elinewidth": 1.2, "capsize": 0}
         axes.errorbar(epsilons, line.means, yerr=line.errors, label=line.label, **look)
-    _scale(axes, panel, epsilons)
+    low = _scale(axes, panel, epsilons)
+    text, below = f"majority class {100 * panel.majority:.1f}%", panel.majority < low
+    where, shift = (epsilons[-1], max(panel.majority, low)), (0, 6 if below else -12)
+    axes.annotate(text + ", below" * below, where, xytext=shift, ha="right", color=theme.quiet, **place)
     axes.set_title(panel.title, loc="left", color=theme.ink, fontsize=11.5, fontweight="bold", pad=8)
     axes.set_xlabel("epsilon (logarithmic; smaller is more private)", color=theme.ink, fontsize=10)
     frame(axes, theme)
 
 
-def _scale(axes: Any, panel: AccuracyPanel, epsilons: Sequence[float]) -> None:
-    """From somewhat below the majority class, or the lowest mean where that is higher: further down nothing is told."""
+def _scale(axes: Any, panel: AccuracyPanel, epsilons: Sequence[float]) -> float:
+    """Return where it begins: below the majority class, or below all methods but the worst where that is higher.
+
+    One method that is far behind would press the others together.
+    """
     axes.set_xscale("log")
     axes.set_xticks(list(epsilons), labels=[f"{epsilon:g}" for epsilon in epsilons])
     axes.minorticks_off()
     high = max(panel.non_private, *(mean for line in panel.lines for mean in line.means))
     span = max(high - panel.majority, 0.005)
-    lowest = min(mean for line in panel.lines for mean in line.means)
+    lows = sorted(min(line.means) for line in panel.lines)
+    lowest = lows[min(1, len(lows) - 1)]
     low = max(lowest - 0.08 * span, panel.majority - 0.9 * span)
     axes.set_ylim(low, high + 0.12 * (high - low))
     digits = 0 if high - low > 0.05 else 1
     axes.yaxis.get_major_locator().set_params(nbins=7, steps=[1, 2, 5, 10])
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.{digits}f}%")
+    return float(low)

@@ -150,6 +150,17 @@ def test_panels_draw(results):
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["method"]
 
 
+def test_one_method_that_is_far_behind_does_not_press_the_others_together():
+    pytest.importorskip("matplotlib")
+    from benchmarks.pages.accuracy_panels import AccuracyPanel, Line, accuracy_panels
+
+    good = [Line(name, [0.8, 0.84], [0.01, 0.0], look) for look, name in enumerate("ab")]
+    panel = AccuracyPanel("a table", [*good, Line("far behind", [0.5, 0.6], [0.01, 0.0], 2)], 0.6, 0.85)
+    (axes,) = accuracy_panels([panel], (0.1, 1.0), title="t", subtitle="s").axes
+    assert 0.6 < axes.get_ylim()[0] < 0.8
+    assert "majority class 60.0%, below" in [text.get_text() for text in axes.texts]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", SOURCES)
 def test_on_real_tables_noise_leaves_something_to_learn(name):
