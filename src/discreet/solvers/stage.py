@@ -59,7 +59,7 @@ ASKED = (
 
 @dataclass(frozen=True)
 class SecondMoment:
-    """The noisy second moment of the rows that a solver runs on, and the edge of its noise's spectrum."""
+    """A noisy second moment of rows, and the edge of its noise's spectrum."""
 
     matrix: Floats
     edge: float
@@ -67,12 +67,17 @@ class SecondMoment:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a stage released, and the map that it makes of it."""
+    """What a stage released, and the map that it makes of it.
+
+    ``moment`` is that of standardized rows, ``whitened_moment`` what it is of whitened ones, for a solver that takes it
+    as a Hessian and runs on these.
+    """
 
     recoding: Recoding
     typical: Typical
     spectrum: Spectrum | None = None
     moment: SecondMoment | None = None
+    whitened_moment: SecondMoment | None = None
     target: Target = field(default_factory=Target)
 
 
@@ -83,7 +88,8 @@ class Inside:
     """
 
     def __init__(self, curator: "Curator", n: float, estimate: Estimate) -> None:
-        self._curator, self._n, self._typical, self.moment = curator, n, estimate.typical, estimate.moment
+        self._curator, self._n, self._typical = curator, n, estimate.typical
+        self.moment = estimate.moment if estimate.whitened_moment is None else estimate.whitened_moment
         self.slopes = len(estimate.recoding.center)
 
     def __getattr__(self, name: str) -> object:

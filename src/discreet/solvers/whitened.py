@@ -5,8 +5,9 @@
     3. v = what the inner solver finds on rows A z;   w = A v, and back to the features as they were
 
 ``Whitened(GradientDescent(momentum=0.7, ...))`` is the default for classes, ``Whitened(NewtonDescent(...))`` for
-numbers: Newton's method takes M as its Hessian and leaves the rows standardized. Cost: n p^2 for M and for the
-recoding. Utility: how badly the declared ranges fit hardly matters. Numbers and their reasons: ``whitened_defaults``.
+numbers: Newton's method takes M as its Hessian, on rows that stay standardized or are whitened too. Cost: n p^2 for M
+and for the recoding. Utility: how badly the declared ranges fit hardly matters. Numbers and their reasons:
+``whitened_defaults``.
 
 Privacy
 -------
@@ -109,6 +110,8 @@ class Whitened(Stage):
     calibrate_predictions : float, default=0.0
         Release one gradient more after Newton steps, clipped at so many deviations of the target, which brings
         predictions back to its mean (``prediction_calibration``): with an intercept, and no penalty or L2. 0: none.
+    whiten_rows : bool, default=False
+        Take Newton steps on whitened rows too, not on standardized ones: no penalty or L2. Other solvers do anyhow.
 
     Examples
     --------
@@ -129,6 +132,7 @@ class Whitened(Stage):
     least_scale: float = LEAST_SCALE
     target_rounds: int = 0
     calibrate_predictions: float = 0.0
+    whiten_rows: bool = False
     name: ClassVar[str] = "whitened"
     takes_public_moments: ClassVar[bool] = True
     gives_moments: ClassVar[bool] = True
@@ -218,7 +222,8 @@ class Whitened(Stage):
                 typical = min(1.0, max(LEAST_LENGTH * len(second) / rows.longest**2, float(np.trace(second))))
                 recoding = replace(recoding, row_norm=min(1.0, self.lengths * math.sqrt(typical)))
             known = Typical(None if quiet else recoding.row_norm, 1.0, np.diag(second))
-            return Estimate(recoding, known, moment=SecondMoment(second, edge), target=rows.target)
+            standard = Estimate(recoding, known, moment=SecondMoment(second, edge), target=rows.target)
+            return self._on_whitened_rows(standard) if self.whiten_rows and not quiet else standard
         matrix, length, shares, vectors, kept = whitening(second, edge, self.floor)
         mean = matrix @ second[:, -1] / recoding.constant if admitted.intercept else np.zeros(len(second))
         leverage = np.square(matrix).sum(axis=0) * np.square(curator.domain.feature_bounds)
@@ -229,6 +234,23 @@ class Whitened(Stage):
             Typical(None if quiet else length, 1.0, np.ones(len(second))),
             Spectrum(shares, vectors, mean, farthest, kept, entry, length),
             target=rows.target,
+        )
+
+    def _on_whitened_rows(self, standard: Estimate) -> Estimate:
+        """Return the same for rows A z, shrunk to a typical length there: an eigenvalue e of M becomes e / (e + floor).
+
+        Noise is the same in every direction of the rows. On standardized ones a direction in which they hardly vary has
+        the noise of the others, and 1 / e times as much of it in its coefficient; here 1 / sqrt(e) times.
+        """
+        assert standard.moment is not None
+        second = standard.moment.matrix
+        matrix, length, *_ = whitening(second, standard.moment.edge, self.floor)
+        white, reach = matrix @ second @ matrix, self.lengths * length
+        return replace(
+            standard,
+            recoding=replace(standard.recoding, row_norm=1.0, matrix=matrix, reach=reach),
+            typical=Typical(reach, 1.0, np.ones(len(second))),
+            whitened_moment=SecondMoment((white + white.T) / 2.0, 1.0 / (1.0 + self.floor)),
         )
 
     def _second_moment(
@@ -247,7 +269,7 @@ class Whitened(Stage):
         """Return an L2 penalty in whitened coordinates; any separable one where rows stay standardized."""
         if penalty.ridge and penalty.strong_convexity > 0:
             return quadratic(penalty, recoding, admitted)
-        if not penalty.ridge and not self._stays_standardized:
+        if not penalty.ridge and (self.whiten_rows or not self._stays_standardized):
             raise Unsupported(
                 "whitened coordinates know no penalty but l2: use Standardized(...) for a separable one, or "
                 "solver='gcd', 'cd' or 'gd'"
@@ -262,8 +284,10 @@ class Whitened(Stage):
         quiet = curator.noise_multiplier == 0
         if not quiet and estimate.moment is not None and self._calibrates_numbers(admitted, penalty):
             noise = Noise.of(curator, "noisy_gradient").deviation()
-            v, clip = found.coefficients, self.calibrate_predictions
-            moved = calibrate_numbers(curator, estimate.recoding, v, estimate.moment, penalty, n, clip, noise)
+            recoding, v, clip = estimate.recoding, found.coefficients, self.calibrate_predictions
+            if recoding.matrix is not None:
+                v, recoding = recoding.matrix @ v, replace(recoding, matrix=None, reach=None)
+            moved = calibrate_numbers(curator, recoding, v, estimate.moment, penalty, n, clip, noise)
             return self._calibrated(moved, done, estimate)
         if quiet or estimate.spectrum is None or not self._calibrates(admitted, curator.loss, curator.plan.releases):
             return done
@@ -289,7 +313,7 @@ class Whitened(Stage):
             raise Unsupported(f"whitened coordinates know no {type(loss).__name__} loss: use solver='gd'")
         if budget.is_pure and loss.task != "regression":
             raise Unsupported("whitened classes need a delta above 0: leave delta out, or use solver='objective'")
-        made = whitened_for(domain, loss, budget)
+        made = whitened_for(domain, loss, budget, corners=not penalty.ridge)
         steps = isinstance(made, Declared) and isinstance(made.solver, GradientDescent)
         followed = penalty.l1_l2 is not None and steps
         takes_moments = getattr(getattr(made, "solver", None), "takes_moments", False)

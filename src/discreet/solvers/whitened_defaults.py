@@ -36,15 +36,18 @@ PLAIN_CLASSES = 10.0
 PLAIN_WITH_PUBLIC_MOMENTS = 22.0
 
 
-def whitened_for(domain: Domain, loss: Loss, budget: Budget) -> Solver:
-    """Return the composition that public facts suggest: steps for classes, Newton steps for numbers."""
+def whitened_for(domain: Domain, loss: Loss, budget: Budget, *, corners: bool = False) -> Solver:
+    """Return the composition that public facts suggest: steps for classes, Newton steps for numbers.
+
+    ``corners``: the penalty has some, and is followed on standardized rows only.
+    """
     numbers = loss.task == "regression"
     form = form_for(domain, budget, numbers=numbers)
     if form == "wide":
         return wide_steps(domain, loss, budget)
     if not numbers:
         return classes_for(domain, loss, budget, form)
-    return plain_numbers(domain, budget) if form == "plain" else newton_for(domain, loss, budget)
+    return plain_numbers(domain, budget) if form == "plain" else newton_for(domain, loss, budget, corners=corners)
 
 
 def form_for(domain: Domain, budget: Budget, *, numbers: bool) -> str:

@@ -11,10 +11,14 @@ import pytest
 from scipy import sparse
 from scipy.stats import norm
 
-from discreet import Budget, DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPRidge
+from discreet import Budget, DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPRidge
 from discreet.accounting.gaussian import mu_of
+from discreet.bounds import Domain
+from discreet.budget import Neighbors
 from discreet.curator.records.recoding import Recoding
 from discreet.errors import Unsupported
+from discreet.losses import Squared
+from discreet.solvers.whitened_numbers import newton_for
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.perturbation.cases import stream
@@ -328,3 +332,18 @@ def test_a_wide_regression_where_n_is_private():
     X = rng.choice([-1.0, 1.0], (2000, 600))
     model = DPRidge(4.0, 1e-6, bounds=1.0, target=(-1, 1), neighbors="add_remove")
     assert np.isfinite(fitted(model, X, 0.5 * X[:, 0]).coef_).all()
+
+
+def test_directions_in_which_rows_hardly_vary_are_learned():
+    """On standardized rows their coefficients have the noise of rows that are many times as long: R^2 is .2 there."""
+    rng = np.random.default_rng(0)
+    X = np.clip(0.3 * (rng.normal(size=(8000, 1)) + 0.1 * rng.normal(size=(8000, 8))), -1, 1)
+    differences = X - X.mean(axis=1, keepdims=True)
+    y = np.clip(differences @ np.linspace(-8, 8, 8) + 0.1 * rng.normal(size=8000), -4, 4)
+    domain, budget = Domain(np.ones(9), 3.0, 8000, Neighbors.ZERO_OUT), Budget(0.5, 1e-6, "zero_out")
+    found = []
+    for corners in (False, True):
+        solver = newton_for(domain, Squared(), budget, corners=corners)
+        model = DPLinearRegression(0.5, 1e-6, bounds=1.0, target=(-4.0, 4.0), solver=solver, neighbors="zero_out")
+        found.append(np.mean([fitted(model, X, y, seed).score(X, y) for seed in range(3)]))
+    assert found[0] > 0.75 > 0.5 > found[1]

@@ -15,6 +15,7 @@ SOLVERS = {
     "plain": descent("plain", n_steps=3),
     "plain, averaged": descent("plain", n_steps=4, momentum=0.0, clip=0.2, average="tail"),
     "newton": newton(n_steps=2),
+    "newton, whitened": newton(n_steps=2, whiten_rows=True, floor=1.0),
     "auto": "auto",
     "whitened": "whitened",
 }
@@ -35,7 +36,7 @@ def test_classifiers_replay(kind, relation):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("kind", ["newton", "auto", "plain, averaged"])
+@pytest.mark.parametrize("kind", ["newton", "newton, whitened", "auto", "plain, averaged"])
 @pytest.mark.parametrize("name", ["ridge", "huber", "linear"])
 def test_regressors_replay(kind, relation, name):
     assert 0.1 < worst(kind, relation, name, every=8, start=len(name) % 3) <= 1.0
@@ -55,7 +56,10 @@ def test_sparse_records_replay(kind, relation):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("kind", "name"), [("full", "logistic"), ("diagonal", "logistic"), ("newton", "ridge")])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("full", "logistic"), ("diagonal", "logistic"), ("newton", "ridge"), ("newton, whitened", "ridge")],
+)
 def test_persons_replay(kind, name, relation):
     assert 0.1 < worst(kind, relation, name, groups=True, every=5) <= 1.0
 

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Budget
+from discreet import Budget, DPLasso
 from discreet.bounds import Domain
 from discreet.curator.records.recoding import Recoding
+from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L2, NoPenalty
@@ -46,6 +47,16 @@ def test_limits_on_rows_widen_with_a_known_signal():
     hidden = a_domain(None, relation="add_remove")
     assert newton_for(hidden, Squared(), Budget(9.0, 1e-12, "add_remove")).relative_row_norm == 0.8
     assert newton_for(a_domain(), Squared(), Budget(math.inf)).relative_row_norm == 0.8
+
+
+def test_rows_of_newton_steps_are_whitened_but_for_corners_and_pure_budgets():
+    free, pure = Budget(1.0, 1e-12, "zero_out"), Budget(1.0, 0.0, "zero_out")
+    white = newton_for(a_domain(), Squared(), free)
+    assert (white.whiten_rows, white.solver.n_steps, white.floor) == (True, 6, 1.0)
+    for other in (newton_for(a_domain(), Squared(), free, corners=True), newton_for(a_domain(), Squared(), pure)):
+        assert (other.whiten_rows, other.floor) == (False, 0.35)
+    with pytest.raises(Unsupported, match="no penalty but l2"):
+        DPLasso(1.0, bounds=1.0, target=(-1.0, 1.0), solver=white).quote(np.ones((50, 3)), np.zeros(50))
 
 
 @pytest.mark.parametrize(("loss", "steps"), [(Squared(), 4), (Huber(0.3), LIMIT_NEWTON)])
