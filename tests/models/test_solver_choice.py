@@ -91,12 +91,17 @@ def test_numbers_with_signal(loss):
 @pytest.mark.parametrize("loss", NUMBERS)
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
 def test_second_moments_with_less_signal_than_entries_are_not_leaned_on(loss, relation):
-    """Right below n mu / a = p^2 many steps, or greedy ones for an L1 penalty; right above, Newton's."""
-    p, factor = 100, 2.0 if relation == "replace_one" else 1.0
+    """Right below n mu / a = p^2 many steps, or greedy ones for an L1 penalty; right above, Newton's.
+
+    With more than 50 columns many steps up to p^3 / 50.
+    """
+    factor = 2.0 if relation == "replace_one" else 1.0
+    for p, most in ((40, 40**2), (100, 100**3 / 50)):
+        n = math.ceil(factor * most / mu_of(1.0, 1e-6))
+        for penalty in SMOOTH:
+            assert chosen(loss, penalty, n=n - 1, p=p, relation=relation) == line("gd", NOISY)
+            assert chosen(loss, penalty, n=n, p=p, relation=relation) == line("whitened", ESTIMATE)
     n = math.ceil(factor * p**2 / mu_of(1.0, 1e-6))
-    for penalty in SMOOTH:
-        assert chosen(loss, penalty, n=n - 1, p=p, relation=relation) == line("gd", NOISY)
-        assert chosen(loss, penalty, n=n, p=p, relation=relation) == line("whitened", ESTIMATE)
     for penalty in (L1(0.1), ElasticNet(0.1, 0.1)):
         assert chosen(loss, penalty, n=n - 1, p=p, relation=relation) == line("gcd", FEW)
         assert chosen(loss, penalty, n=n, p=p, relation=relation) == line("whitened", ESTIMATE)

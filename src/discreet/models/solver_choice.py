@@ -28,6 +28,7 @@ Elsewhere from a signal of 40 on, where greedy steps have scales. Accuracy of ``
 .66 and .70, credit default .78 and .79, bank .89 and .88, electricity .65 and .63; at epsilon 0.5 .76 and .76, .82 and
 .81, .90 and .90, .75 and .73. Where few of many columns matter: .83 and .74 (6,000 x 300), .94 and .86 (1,000 x 100).
 Where all of 300 do, an L1 penalty is the wrong one: .63 and .79."""
+MANY_COLUMNS = 50
 FILLED = 1 << 25
 """The most cells that a sparse table may have to be stored with its zeros: 256 MB while it is read."""
 
@@ -108,6 +109,20 @@ def has_noisy_moments(domain: Domain, budget: Budget) -> bool:
     return budget.is_private and clarity(domain, budget) < domain.n_features
 
 
+def wants_more_steps(domain: Domain, budget: Budget) -> bool:
+    """Say whether ``gd`` takes a smooth regression further than few Newton steps: also beyond 50 columns.
+
+    There up to n mu / a = p^3 / 50. R^2 lost by ``gd`` and by ``whitened`` on whitened rows (zero_out, two to four
+    fits): 16,000 x 100 correlated columns at epsilon 4 / 16 / 64 .000 / .000 / .000 and .017 / .008 / .004, with heavy
+    tails .000 and .002 / .001 / .000; 4,000 x 150 at 16 / 64 .002 / .002 and .012 / .006; melting point, over what can
+    be learned, at 256 / 1000 .039 / .030 and .066 / .060.
+    """
+    from discreet.solvers.public_signal import clarity  # here: a fit imports no solver but its own
+
+    columns = domain.n_features
+    return budget.is_private and clarity(domain, budget) < columns * max(1.0, columns / MANY_COLUMNS)
+
+
 def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[str, str]:
     """Return the first line of the decision table of ``auto`` that holds. Public facts only."""
     from discreet.solvers.coordinate_defaults import GREEDY_SIGNAL  # here: a fit imports no solver but its own
@@ -122,6 +137,7 @@ def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> t
     wide = is_wide(domain)
     sparse_truth = not smooth and penalty.l1_l2 is not None and domain.n_outputs == 1 and not budget.is_pure
     noisy_moments = numbers and not budget.is_pure and has_noisy_moments(domain, budget)
+    more_steps = not budget.is_pure and wants_more_steps(domain, budget)
     few_rows = domain.n is not None and domain.n < FEW_ROWS * domain.n_features
     seen = noisy_moments if numbers else few_rows or signal(domain, budget) >= GREEDY_SIGNAL
     greedy = sparse_truth and seen and not wide
@@ -132,7 +148,7 @@ def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> t
         (numbers and not moved, "gd", "this loss needs the declared coordinates"),
         (greedy, "gcd", "an L1 penalty: greedy steps find the few columns that matter"),
         (wide_classes, "whitened", ESTIMATE_FIRST),
-        (newton and smooth and noisy_moments, "gd", "more steps, since second moments are noisy"),
+        (newton and smooth and more_steps, "gd", "more steps, since second moments are noisy"),
         (newton and (smooth or penalty.separable), "whitened", ESTIMATE_FIRST),
         (numbers and penalty.separable and not smooth, "gcd", "greedy steps fail least where there is little signal"),
         (not smooth, "gd", "a proximal step follows a penalty that is not smooth"),
