@@ -2,7 +2,7 @@
 
 Public facts in, a composition out. J is the signal of ``whitened_defaults``; p counts the intercept. Excess losses are
 means over three noise seeds (not the seeds that are reported) of four problems of 20,000 x 20, labels and numbers, with
-even and with uneven columns, zero_out, at epsilon 0.1 / 1 / 4. Figures of the finished rules: ``docs/solvers/gd.md``.
+even and with uneven columns, zero_out, at epsilon 0.1 / 1 / 4. Figures of the finished rules: ``docs/experiments.md``.
 
 ``Whitened`` where the second moment can be estimated and the penalty is L2 or none
     Excess of the same steps in declared coordinates: .050 / .023 / .018 (labels, uneven), in whitened ones .009 / .0003
