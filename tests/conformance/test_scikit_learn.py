@@ -36,6 +36,7 @@ from discreet.models import DPClassifier, DPRegressor, SchemaEncoder, TableSearc
 from discreet.models.base import DPLinearModel
 from discreet.schema import Number, Target
 from discreet.solvers import GradientDescent
+from discreet.testing import seeded
 
 # Wide enough for the checks' data, whose features and targets are mostly standardized. Without noise, since
 # checks of thirty records would measure nothing else.
@@ -169,7 +170,8 @@ def _id(thing):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize(("estimator", "check"), _checks(), ids=_id)
 def test_scikit_learn_check(estimator, check):
-    check(clone(estimator))
+    with seeded(0):  # some ask for an accuracy of .83 on 200 rows, which one noisy fit in a few hundred misses
+        check(clone(estimator))
 
 
 def test_every_public_estimator_is_checked():
