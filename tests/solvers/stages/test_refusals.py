@@ -1,5 +1,7 @@
 """A composition that cannot be run is refused before anything is charged: what is opened is answered."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -111,14 +113,18 @@ def answered(monkeypatch, solver, model, kind):
     assert np.isfinite(fitted.coef_).all()
 
 
+def a_third():
+    """Every solver in every stage on every kind of table, with one of the models: a Latin square of these."""
+    names = list(MODELS)
+    for i, j, k in product(range(len(INNER)), range(len(AROUND)), range(len(KINDS))):
+        inner, around, kind = list(INNER)[i], list(AROUND)[j], list(KINDS)[k]
+        model = names[(i + j + k) % 3]
+        yield inner, around, "logistic" if (model, kind) == ("softmax", "start") else model, kind
+
+
 @pytest.mark.few(24)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize(("inner", "around", "model", "kind"), list(a_third()))
 def test_what_is_opened_is_answered(monkeypatch, inner, around, model, kind):
-    if kind == "start" and model == "softmax":
-        return
     answered(monkeypatch, lambda: AROUND[around](INNER[inner]), model, kind)
 
 
