@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from discreet import Budget, DPLinearRegression, DPLogisticRegression
+from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.losses import Logistic, Poisson, Squared
@@ -84,6 +85,17 @@ def test_with_corners_noise_alone_is_not_fitted(name, epsilon, monkeypatch):
     assert loss() < 1.01
     monkeypatch.setattr(gradient_defaults, "WHOLE_STEPS", 0.001)
     assert loss() > 1.2
+
+
+@pytest.mark.parametrize("name", ["gd", "sgd"])
+def test_classes_with_little_signal_are_worth_fewer_steps(name):
+    """Right below and right above n mu / (a p) = 30; numbers take the same number at both."""
+    p, budget = 101, Budget(1.0, 1e-6, "zero_out")
+    n = math.ceil(30 * p / mu_of(1.0, 1e-6))
+    steps = [made(name, domain(n=rows, p=p), budget=budget).solver.n_steps for rows in (n - 1, n)]
+    assert steps == [round(2.5 * math.sqrt(p)), 40]
+    numbers = [made(name, domain(n=rows, p=p), Squared(), budget=budget).solver.n_steps for rows in (n - 1, n)]
+    assert numbers == [40, 40]
 
 
 def test_a_pure_budget_is_worth_few_steps():

@@ -98,7 +98,8 @@ def inferring(
 def has_noisy_moments(domain: Domain, budget: Budget) -> bool:
     """Say whether a second moment's p^2 entries have less than their signal n mu / a: Newton steps lean on it.
 
-    R^2 of ``whitened`` and of ``gd``, whose many steps bear a wrong curvature, zero_out, at J / p = n mu / (a p^1.5):
+    Measured with Newton steps on standardized rows, which penalties with corners still have (whitened ones: below). R^2
+    of ``whitened`` and of ``gd``, whose many steps bear a wrong curvature, zero_out, at J / p = n mu / (a p^1.5):
     6,000 x 300 normal columns .09 and .76 (J / p .2), .80 and .91 (.7); melting point .33 and .40 (.13), .40 and .45
     (.26), .46 and .51 (.9), .49 and .52 (3); 4,000 x 50 .87 and .92 (1.9), .76 and .92 (6.8); California housing .30
     and .54 (2.7), .59 and .64 (6.6). RAND health, which is heavy-tailed: -.06 and -.07 (2.3), .01 and -.06 (5.5), .04
@@ -110,12 +111,14 @@ def has_noisy_moments(domain: Domain, budget: Budget) -> bool:
 
 
 def wants_more_steps(domain: Domain, budget: Budget) -> bool:
-    """Say whether ``gd`` takes a smooth regression further than few Newton steps: also beyond 50 columns.
+    """Say whether ``gd`` takes a smooth regression further than few Newton steps.
 
-    There up to n mu / a = p^3 / 50. R^2 lost by ``gd`` and by ``whitened`` on whitened rows (zero_out, two to four
-    fits): 16,000 x 100 correlated columns at epsilon 4 / 16 / 64 .000 / .000 / .000 and .017 / .008 / .004, with heavy
-    tails .000 and .002 / .001 / .000; 4,000 x 150 at 16 / 64 .002 / .002 and .012 / .006; melting point, over what can
-    be learned, at 256 / 1000 .039 / .030 and .066 / .060.
+    Up to n mu / a = p^2, and with more than 50 columns up to p^3 / 50. R^2 lost by ``gd`` and by ``whitened``, on
+    whitened rows (zero_out). Six fits below and above p^2: California, 500 rows, at epsilon .5 / 1 .19 / .02 and .40 /
+    .09, Friedman, 800 rows, .03 / .01 and .10 / .02; RAND health, 1,000 rows, above it: .13 / .09 and .05 / .02. Two to
+    four fits of wide tables: 16,000 x 100 correlated columns at epsilon 4 / 16 / 64 .000 / .000 / .000 and .017 / .008
+    / .004, with heavy tails .000 and .002 / .001 / .000; 4,000 x 150 at 16 / 64 .002 / .002 and .012 / .006; melting
+    point, over what can be learned, at 256 / 1000 .039 / .030 and .066 / .060.
     """
     from discreet.solvers.public_signal import clarity  # here: a fit imports no solver but its own
 

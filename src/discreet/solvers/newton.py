@@ -1,13 +1,14 @@
 """Private least squares by few filtered Newton steps, with a privately estimated second moment as the Hessian.
 
-    M = V diag(l) V^T, l floored                               M: the second moment that the stage ``Whitened`` released
+    M = V diag(l) V^T, l floored             M: the second moment that the stage ``Whitened`` released, of the same rows
     for t < T:  q = V^T (1/n) [ sum_i clip_C(residual_i row_i) + noise ]
                 w <- w - V diag( d ) q,  d = E[ x / (l x + s^2) | q ]
                 w <- prox of psi in the metric V diag(l) V^T, for penalties with corners
 
 x is a prior variance (times l) from the mixture under which the noisy q is likeliest, 0 in it: empirical Bayes, on
 released numbers only (``shrinkage``). A direction in which there is only noise moves by next to nothing, and with no
-signal at all x = 0: the model predicts the noisy mean. s is the noise's standard deviation, which is public.
+signal at all x = 0: the model predicts the noisy mean. s is the noise's standard deviation, which is public. Rows are
+standardized, or whitened too (``Whitened(..., whiten_rows=True)``).
 
 Released: T noisy gradients, Gaussian. Privacy: with the stage's releases exactly mu-Gaussian-DP under each relation.
 Cost: T passes. Without noise: least squares. Wins for numbers wherever p^2 numbers can be estimated.

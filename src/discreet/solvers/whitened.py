@@ -16,8 +16,9 @@ proven at the curator; ``noisy_share_within`` and ``noisy_coordinate_gradient`` 
 where it is searched for. Mechanism: Gaussian noise (discrete Laplace for pure budgets). Event: one ``Gaussian`` each,
 with their shares of mu^2; the inner solver's events with the rest; ``calibrate_probabilities`` and
 ``calibrate_predictions`` add one more of the inner solver's noisy gradients, on records recoded by released values.
-Conditions: those of ``stage``. Public moments are constants, as in ``standardized``; with a public covariance the
-second moment is not released either, for classes (``knows_covariance``).
+Conditions: those of ``stage``; A is made of the released second moment, so that ``whiten_rows`` maps each record by
+released values and asks for nothing more. Public moments are constants, as in ``standardized``; with a public
+covariance the second moment is not released either, for classes (``knows_covariance``).
 """
 
 import math
