@@ -4,7 +4,7 @@ import math
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -84,6 +84,24 @@ def doubts(entropy: Entropy, *, observed: bool) -> tuple[str, ...]:
     return (*seeded, "an observer saw the exact sums") if observed else seeded
 
 
+@dataclass
+class Entry:
+    """A release of the plan, and how many of its answers are left."""
+
+    release: Release
+    left: int
+
+
+def schedule(plan: Plan) -> dict[str, list[Entry]]:
+    """Return the entries of each query, in the order of the plan; an adaptive plan has one for each."""
+    entries: dict[str, list[Entry]] = {}
+    for release in plan.releases:
+        entries.setdefault(release.query, []).append(Entry(release, release.count))
+    if isinstance(plan, AdaptivePlan) and any(len(some) > 1 for some in entries.values()):
+        raise PlanViolation("an adaptive plan names each query once: merge the releases of one query")
+    return entries
+
+
 class Session:
     """The private side of a curator. It spends first; a sum's noise is drawn before records are read.
 
@@ -97,11 +115,7 @@ class Session:
         self.admitted, self.admitted_domain = engine, domain
         check_answers_match_prices(plan, budget)
         self.entropy = current_entropy()
-        self._releases = {release.query: release for release in plan.releases}
-        if len(self._releases) != len(plan.releases):
-            raise PlanViolation("a plan names each query once: merge the releases of one query")
-        self._left = {release.query: release.count for release in plan.releases}
-        self._sampling = {release.query: release.sampling_numerator for release in plan.releases}
+        self._schedule = schedule(plan)
         self.lock = threading.RLock()
         self._process = os.getpid()
         self._units: dict[tuple[str, float, float, int | Fraction], Unit] = {}
@@ -134,18 +148,22 @@ class Session:
     def spend(self, query: str, clip: float | None = None, count: int = 1, rho: float | None = None) -> Release:
         """Take answers off the plan before anything else happens; what was planned is what is answered.
 
-        Under a fixed plan the noise was fixed with it; under an adaptive one each answer brings its ``rho``, unless
-        the plan lists it with a count: then its noise multiplier z is fixed too, and its rho is 1/(2 z^2). Either way
-        the filter is charged first, and a filter does not mind which rho were fixed beforehand.
+        Under a fixed plan the noise was fixed with it. Where a plan lists a query several times, with several noises,
+        its answers take these entries in the order of the plan, each as often as its count says: every answer has the
+        noise of exactly one entry, and no entry answers more often than it was priced for. Under an adaptive plan each
+        answer brings its ``rho``, unless the plan lists it with a count: then its noise multiplier z is fixed too, and
+        its rho is 1/(2 z^2). Either way the filter is charged first, and a filter does not mind which rho were fixed
+        beforehand.
         """
         if os.getpid() != self._process:
             raise PlanViolation("a curator answers in the process that opened it: open the data in each")
         fixed = rho is None and (self.filter is None or self._has_fixed_noise(query))
-        if query not in self._releases or (fixed and self._left[query] < count):
+        entry = self._next(query)
+        if entry is None or (fixed and entry.left < count):
             raise PlanViolation(f"the plan has no (further) {query}: plan it before opening the data")
         if not fixed and (self.filter is None) != (rho is None):
             raise PlanViolation("an answer's rho belongs to adaptive plans, and to each of their answers")
-        release = self._releases[query]
+        release = entry.release
         if clip is not None and not (math.isfinite(clip) and clip > 0):
             raise PlanViolation("the clip must be positive and finite")
         if release.clip is not None and clip != release.clip:
@@ -155,12 +173,18 @@ class Session:
             return self._noisier(release, rho)
         if self.filter is not None:
             self.filter.charge(query, self._fixed_rho(release, count))
-        self._left[query] -= count
+        entry.left -= count
         return release
+
+    def _next(self, query: str) -> "Entry | None":
+        """Return the entry of the plan that answers next: the first with answers left, else the last."""
+        entries = self._schedule.get(query, [])
+        return next((entry for entry in entries if entry.left > 0), entries[-1] if entries else None)
 
     def _has_fixed_noise(self, query: str) -> bool:
         """Whether an adaptive plan lists Gaussian answers to this query whose noise it fixes."""
-        return self._left.get(query, 0) > 0 and self._releases[query].mechanism == "additive"
+        entry = self._next(query)
+        return entry is not None and entry.left > 0 and entry.release.mechanism == "additive"
 
     def _fixed_rho(self, release: Release, count: int) -> float:
         """What Gaussian answers with the planned noise cost, rounded up; any number where nothing is limited."""
@@ -219,7 +243,7 @@ class Session:
 
     def sample(self, release: Release) -> Integers | None:
         """The units of a Poisson sample; None for everybody."""
-        numerator = self._sampling[release.query]
+        numerator = release.sampling_numerator
         if numerator == SAMPLING_DENOMINATOR:
             return None
         return noise.poisson_sample(self.engine.n_units, numerator, self.entropy)
