@@ -368,8 +368,7 @@ class Curator:
             admitted, public = session.admitted, session.admitted_domain
             kind = {"sparse": admitted.is_sparse, "grouped": admitted.is_grouped, "numeric_target": numeric}
             placed = placement(recoding, public, **kind)
-            session.engine = within_memory(lambda: admitted.recoded(placed, once=once))
-            session.domain = recoding.domain(public)
+            session.see(within_memory(lambda: admitted.recoded(placed, once=once)), recoding.domain(public))
             session.loss = session.loss if loss is None else loss
 
     def public_integers(self, below: int, count: int) -> Integers:

@@ -149,6 +149,7 @@ class _NoEngine:
     """Stands where a session has its records: here they pass by instead."""
 
     records: Any = None
+    n_columns = 1
 
 
 def _summed(cells: Blocks | Elsewhere, shares: Blocks | None, size: int, per_record: int, one: int) -> Integers:

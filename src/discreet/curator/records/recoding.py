@@ -165,8 +165,8 @@ class Placement:
     def of(self, records: Records, *, threads: int | None = None) -> Records:
         """Return the records through the map; each row's image depends on that row and on the map alone."""
         n, storage, recoding = records.n_rows, records.storage, self.recoding
-        norms, sums = storage.empty(n, np.int64), storage.empty(n, np.int64)
-        factors = storage.empty(n, np.float64)
+        norms, sums = storage.zeros(n, np.int64), storage.zeros(n, np.int64)
+        factors = storage.zeros(n, np.float64)
         onto = (recoding.constant, recoding.row_norm), (float(self.grid.one), self.longest), (norms, sums, factors)
         if records.sparse is not None:
             rows, sparse = None, self._sparse(records, *onto)
@@ -174,7 +174,7 @@ class Placement:
             rows, sparse = self._dense(records, *onto, threads=threads), None
         targets = records.targets
         if self.numeric_target:
-            moved = storage.empty(n, np.float64)
+            moved = storage.zeros(n, np.float64)
             np.subtract(targets, recoding.target_center, out=moved)
             np.divide(moved, recoding.target_scale, out=moved)
             targets = np.multiply(moved, factors, out=moved)
@@ -188,7 +188,7 @@ class Placement:
         indptr, indices, data = records.sparse
         matrix, inverse = self.recoding.matrix, 1.0 / self.recoding.scale
         diagonal = np.ones(records.n_columns) if matrix is None else matrix
-        out = np.empty(data.size, dtype=self.grid.dtype)
+        out = np.zeros(data.size, dtype=self.grid.dtype)
         unit = 1.0 / records.grid.one
         recode_sparse_rows(
             indptr, indices, data, records.norms, unit, inverse, *limits, diagonal, *onto, out, *facts
@@ -202,7 +202,7 @@ class Placement:
         assert rows is not None
         matrix = np.empty((0, 0)) if recoding.matrix is None else recoding.matrix
         matrix = np.ascontiguousarray(np.diag(matrix) if matrix.ndim == 1 else matrix)
-        out = records.storage.empty((records.n_rows, self.n_columns), self.grid.dtype)
+        out = records.storage.zeros((records.n_rows, self.n_columns), self.grid.dtype)
         unit, inverse = 1.0 / records.grid.one, 1.0 / recoding.scale
 
         def part(first: int, last: int) -> None:
