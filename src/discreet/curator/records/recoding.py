@@ -44,6 +44,8 @@ class Recoding:
         (p, q); one number per column for a diagonal; None for none. p counts the intercept.
     reach : float or None, default=None
         Rows longer than this after the matrix are shrunk too. None: what ``row_norm`` and the matrix imply.
+    drop_longer : bool, default=False
+        Rows longer than ``reach`` become null records instead: no row is shown with features that it does not have.
     target_center, target_scale : float, default=0.0 and 1.0
         For numeric targets.
 
@@ -61,6 +63,7 @@ class Recoding:
     row_norm: float = math.inf
     matrix: Floats | None = field(default=None, repr=False)
     reach: float | None = None
+    drop_longer: bool = False
     target_center: float = 0.0
     target_scale: float = 1.0
 
@@ -80,7 +83,7 @@ class Recoding:
             raise PlanViolation(f"the matrix of a recoding needs a row for each of {p} columns")
         if self.matrix is not None and not np.isfinite(self.matrix).all():
             raise PlanViolation("the matrix of a recoding must be finite")
-        if sparse and (self.center.any() or (self.matrix is not None and self.matrix.ndim == 2)):
+        if sparse and (self.drop_longer or self.center.any() or (self.matrix is not None and self.matrix.ndim == 2)):
             raise Unsupported(
                 "sparse records are recoded by scales and a diagonal only: a center or a matrix fills them"
             )
@@ -209,7 +212,7 @@ class Placement:
             cut = slice(first, last)
             recode_rows(
                 rows[cut], records.norms[cut], unit, recoding.center, inverse, *limits, matrix, *onto,
-                out[cut], *(fact[cut] for fact in facts),
+                recoding.drop_longer, out[cut], *(fact[cut] for fact in facts),
             )  # fmt: skip
 
         Workers(threads).each(part, records.n_rows, records.n_rows * (matrix.size or self.n_columns))
