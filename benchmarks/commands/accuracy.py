@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from benchmarks.comparisons.accuracy import SYNTHETIC, Comparison, Protocol
+from benchmarks.comparisons.accuracy import SYNTHETIC, Comparison, Protocol, write_tables
 from benchmarks.pages.accuracy import Summary, compared, markdown
 from benchmarks.pages.generated import rewrite
-from benchmarks.problems import declared_tables
+from benchmarks.sizes import VARIABLE
 from discreet.cli.console import Console
 
 SAVE_EVERY = 20.0
@@ -31,7 +31,9 @@ def accuracy(
     widen: Annotated[float | None, typer.Option(help="Also with ranges this many times too wide.")] = None,
     peers: Annotated[list[Path] | None, typer.Option(help="Results of other programs, or runs; repeatable.")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
-    quick: Annotated[bool, typer.Option("--quick", help="Small synthetic tables: does it run?")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", envvar=VARIABLE, help="Small synthetic tables: does it run?")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files that are written.")] = Path(
         "build/accuracy"
     ),
@@ -48,7 +50,7 @@ def accuracy(
     """
     console, start = Console(highlight=False), time.perf_counter()
     if export is not None:
-        _export(data, export, table or (), seeds, console)
+        _export(data, export, table or (SYNTHETIC if quick else ()), seeds, console)
         return
     settings: dict[str, Any] = {"seeds": min(seeds, 2) if quick else seeds, "large_seeds": large_seeds}
     settings |= {"solver_seeds": solver_seeds, "widen": widen}
@@ -90,5 +92,5 @@ def accuracy(
 
 
 def _export(data: Path, folder: Path, chosen: Any, seeds: int, console: Console) -> None:
-    for name in declared_tables.export(data, folder, chosen, seeds=seeds):
+    for name in write_tables(data, folder, chosen, seeds=seeds):
         console.print(f"Written {name}", soft_wrap=True)

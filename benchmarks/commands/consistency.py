@@ -12,6 +12,7 @@ from benchmarks.comparisons.accuracy import SYNTHETIC
 from benchmarks.comparisons.consistency import EPSILONS, LABELS, NUMBERS, run
 from benchmarks.pages.consistency import consistency_figure, markdown
 from benchmarks.pages.generated import rewrite
+from benchmarks.sizes import VARIABLE
 from discreet.cli.console import Console
 from discreet.report.figures import save
 
@@ -21,7 +22,9 @@ def consistency(
     table: Annotated[list[str] | None, typer.Option("--set", help="A table; repeatable. Default: twelve.")] = None,
     epsilon: Annotated[list[float] | None, typer.Option("--epsilon", "-e", help="A budget; repeatable.")] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Of the noise, for each point.")] = 3,
-    quick: Annotated[bool, typer.Option("--quick", help="Small synthetic tables: does it run?")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", envvar=VARIABLE, help="Small synthetic tables: does it run?")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files that are written.")] = Path(
         "build/consistency"
     ),

@@ -13,6 +13,7 @@ from benchmarks.comparisons.coordinates import QUICK, Size, run, task_count
 from benchmarks.pages.coordinates import markdown
 from benchmarks.pages.curve_panels import Curve, Panel, curve_panels
 from benchmarks.pages.generated import rewrite
+from benchmarks.sizes import VARIABLE
 from discreet.cli.console import Console
 from discreet.report.figures import MissingPlots, save
 
@@ -30,7 +31,9 @@ def coordinates(
         "build/coordinates"
     ),
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Fresh seeds for each reported number.")] = 20,
-    quick: Annotated[bool, typer.Option("--quick", help="Tiny problems and grids: does it run?")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", envvar=VARIABLE, help="Tiny problems and grids: does it run?")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
     page: Annotated[Path | None, typer.Option(help="A Markdown page whose generated table is replaced.")] = None,
 ) -> None:

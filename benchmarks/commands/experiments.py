@@ -10,6 +10,7 @@ from rich.progress import Progress
 from benchmarks.experiments.harness import FRESH, NAMES, Row, experiment, run, tasks
 from benchmarks.pages.experiments import markdown
 from benchmarks.pages.generated import rewrite
+from benchmarks.sizes import VARIABLE
 from discreet.cli.console import Console
 from discreet.errors import Unsupported
 from discreet.report.figures import MissingPlots, save
@@ -17,7 +18,7 @@ from discreet.report.figures import MissingPlots, save
 
 def experiments(
     name: Annotated[list[str] | None, typer.Argument(help="Which ones; default all.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few points and seeds: does it run?")] = False,
+    quick: Annotated[bool, typer.Option("--quick", envvar=VARIABLE, help="Few points and seeds: does it run?")] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Run on fresh seeds, and fail where a claim does not hold.")
     ] = False,

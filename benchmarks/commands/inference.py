@@ -14,6 +14,7 @@ from benchmarks.pages.inference import markdown
 from benchmarks.pages.inference_figure import dots, inference_figure
 from benchmarks.pages.published import published
 from benchmarks.problems.effects import SYNTHETIC
+from benchmarks.sizes import VARIABLE
 from discreet.cli.console import Console
 from discreet.cli.errors import Refused
 from discreet.report.figures import save
@@ -26,7 +27,9 @@ def inference(
         int, typer.Option(min=0, help="Seed of each design's first table; rules were chosen on seeds below 5000.")
     ] = 5000,
     only: Annotated[list[str] | None, typer.Option(help="Designs whose name has this in it; repeatable.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Two small designs, ten tables each: does it run?")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", envvar=VARIABLE, help="Two small designs, ten tables each: does it run?")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files that are written.")] = Path(
         "build/inference"
     ),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchmarks.sizes import VARIABLE
 from discreet.cli.console import Console
 from discreet.cli.errors import Refused
 
@@ -21,7 +22,7 @@ def scale(
     columns: Annotated[int, typer.Option(min=1, help="disk: columns of the table.")] = 20,
     memory: Annotated[str, typer.Option(help="disk: how much memory encoded rows may take.")] = "0B",
     folder: Annotated[Path | None, typer.Option(help="disk: where the table and scratch files are made.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few rows: does it run?")] = False,
+    quick: Annotated[bool, typer.Option("--quick", envvar=VARIABLE, help="Few rows: does it run?")] = False,
 ) -> None:
     """Measure fits from disk (time by stage, memory), on a Dask cluster of this machine, and against dask-ml there."""
     from rich.table import Table

@@ -17,6 +17,7 @@ from benchmarks.pages.accuracy_panels import AccuracyPanel, Line, accuracy_panel
 from benchmarks.pages.generated import rewrite
 from benchmarks.pages.solvers import as_csv, best_in_column, cells, markdown
 from benchmarks.problems.measured_tables import SYNTHETIC, chosen_tables
+from benchmarks.sizes import VARIABLE
 from discreet.cli.console import Console
 from discreet.report.figures import MissingPlots, save
 
@@ -31,7 +32,9 @@ def solvers(
     folds: Annotated[int, typer.Option(min=2, max=100, help="Folds of the cross validation.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Cross validations, each split anew.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Of the splits and of the noise.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Few rows, two folds, two budgets: does it run?")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", envvar=VARIABLE, help="Few rows, two folds, two budgets: does it run?")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files that are written.")] = Path(
         "build/solvers"
     ),

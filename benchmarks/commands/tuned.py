@@ -12,6 +12,7 @@ from benchmarks.comparisons.tuned import Protocol, run
 from benchmarks.pages.generated import rewrite
 from benchmarks.pages.tuned import markdown, ratio
 from benchmarks.problems.twenty_columns import NAMES
+from benchmarks.sizes import VARIABLE
 from discreet.cli.console import Console
 
 QUICK = {"epsilons": (1.0,), "relations": ("zero_out",), "seeds": 2, "tuning_seeds": 1, "rounds": 1, "rows": 2000}
@@ -24,7 +25,9 @@ def tuned(
     relation: Annotated[list[str] | None, typer.Option(help="zero_out, replace_one; repeatable.")] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Fresh seeds for each reported number.")] = 10,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
-    quick: Annotated[bool, typer.Option("--quick", help="Few rows, one budget, short searches: does it run?")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", envvar=VARIABLE, help="Few rows, one budget, short searches: does it run?")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tuned.json and tuned.md.")] = Path("build/tuned"),
     page: Annotated[Path | None, typer.Option(help="A Markdown page whose generated table is replaced.")] = None,
 ) -> None:

@@ -12,6 +12,7 @@ from benchmarks.comparisons.wide import EPSILONS, SOLVERS, run
 from benchmarks.pages.generated import rewrite
 from benchmarks.pages.wide import markdown
 from benchmarks.problems.wide_tables import ALL
+from benchmarks.sizes import VARIABLE
 from discreet.cli.console import Console
 
 QUICK = ("labels 1,000 x 100", "numbers 1,000 x 100, L1")
@@ -24,7 +25,9 @@ def wide(
     epsilon: Annotated[list[float] | None, typer.Option("--epsilon", "-e", help="A budget; repeatable.")] = None,
     relation: Annotated[str, typer.Option(help="zero_out or replace_one.")] = "zero_out",
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Splits, each with noise of its own.")] = 3,
-    quick: Annotated[bool, typer.Option("--quick", help="Small generated tables: does it run?")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", envvar=VARIABLE, help="Small generated tables: does it run?")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for wide.json and wide.md.")] = Path("build/wide"),
     page: Annotated[Path | None, typer.Option(help="A Markdown page whose generated tables are replaced.")] = None,
 ) -> None:

@@ -282,3 +282,32 @@ class Comparison:
             done()
         self._tasks = []
         return self.results
+
+
+def write_tables(folder: Path, out: Path, chosen: Sequence[str] = (), *, seeds: int = 40) -> Iterator[str]:
+    """Write the encoded tables as NAME.npz, for programs that know nothing of this package.
+
+    ``splits`` are the seeds of the splits: those of all runs where a table is small, else 0 alone; ``held_out`` has a
+    row for each, which marks the rows that are for testing.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    for name in chosen or declared.names():
+        table = _whole(name, folder)
+        splits = sorted({split_seed(name, seed) for seed in range(1, seeds + 1)})
+        low, high = table.bounds.ranges(len(table.names))
+        target = table.bounds.target or (0.0, 1.0)
+        np.savez_compressed(
+            out / f"{name}.npz",
+            X=table.X,
+            y=table.y,
+            splits=np.array(splits),
+            held_out=np.array([declared.held_out(table, seed) for seed in splits]),
+            low=low,
+            high=high,
+            target_low=target[0],
+            target_high=target[1],
+            numeric=table.numeric,
+            classification=table.is_classification,
+            names=np.array(table.names),
+        )
+        yield name

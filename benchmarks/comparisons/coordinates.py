@@ -36,7 +36,7 @@ class Size:
         return problem(name, n=self.n, p=self.wide if name == "sparse" else None)
 
 
-QUICK = Size(seeds=3, n=300, wide=60, axis=2, tuning=TUNING_SEEDS[:1])
+QUICK = Size(seeds=2, n=200, wide=30, axis=1, tuning=TUNING_SEEDS[:1])
 
 
 def compare(given: Problem, method: Method, size: Size) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measures.timing import Timing, interleaved
 from benchmarks.measures.timing_rows import Goal, Row, at_least, at_most
+from benchmarks.sizes import size
 from benchmarks.speed import sparse
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
@@ -31,10 +32,10 @@ from discreet.curator.records.admission import admit, scaling_for
 from discreet.losses import Logistic, Squared
 from discreet.penalties import L1
 
-N, P = 100_000, 100
+N, P = size(100_000, 1000), 100
 DENSE, SPARSE = (5, 25), (2, 8)
 """Epochs of the two runs whose difference is timed; on sparse columns, nearly orthogonal, a peer soon converges."""
-FEW, STEPS = 1000, 2000
+FEW, STEPS = 1000, size(2000, 50)
 STRENGTH = 1e-7
 """Of the L1 penalty, everywhere: small, so that every coordinate moves in every epoch."""
 

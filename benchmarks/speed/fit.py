@@ -7,10 +7,11 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Row, at_most
 from benchmarks.problems.logistic import features_and_targets
+from benchmarks.sizes import size
 from discreet import DPLogisticRegression
 from discreet.solvers import GradientDescent
 
-N, P, STEPS = 100_000, 100, 100
+N, P, STEPS = size(100_000, 1000), 100, 100
 
 
 def run(rounds: int) -> Iterator[Row]:

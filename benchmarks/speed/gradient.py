@@ -12,18 +12,19 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measures.timing import IdleMachine, interleaved
 from benchmarks.measures.timing_rows import Row, at_least, at_most
 from benchmarks.problems.logistic import clip_for, features_and_targets, query, records
+from benchmarks.sizes import size
 from discreet.curator import SystemEntropy
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.lattice.noise import rounded_gaussian
 
 P = 100
-PATIENCE = 60.0
+PATIENCE = size(60, 0)
 """Seconds to wait for two idle cores."""
 
 
 def run(rounds: int) -> Iterator[Row]:
-    yield against_gemv(100_000, rounds)
-    yield two_threads(1_000_000, rounds)
+    yield against_gemv(size(100_000, 1000), rounds)
+    yield two_threads(size(1_000_000, 1000), rounds)
     yield noise_of_one_gradient(rounds)
 
 
@@ -52,7 +53,7 @@ def two_threads(n: int, rounds: int) -> Row:
     )
 
     def with_threads(count: int) -> None:
-        engine._workers.threads = count
+        engine.workers.threads = count
         asked.over(engine)
 
     candidates = {"two": lambda: with_threads(2), "one": lambda: with_threads(1)}

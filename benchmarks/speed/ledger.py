@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Row, at_least, at_most
 from benchmarks.problems.logistic import features_and_targets
+from benchmarks.sizes import size
 from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian, to_dict
 from discreet.accounting.priced_plan import price_plan
@@ -21,9 +22,9 @@ from discreet.ledger.chain import Entry
 from discreet.solvers import GradientDescent
 
 EVENTS, BUDGET = (Gaussian(noise_multiplier=500.0, count=10),), Budget(0.1, 1e-8)
-ENTRIES = 100_000
-N, P, STEPS = 100_000, 20, 100
-LARGE, WIDE = 1_000_000, 100
+ENTRIES = size(100_000, 100)
+N, P, STEPS = size(100_000, 1000), 20, 100
+LARGE, WIDE = size(1_000_000, 1000), 100
 
 
 def run(rounds: int) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Row, at_most
+from benchmarks.sizes import size
 from discreet import DPLogisticRegression
 from discreet.bounds import Bounds
 from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
@@ -22,7 +23,7 @@ from discreet.curator.records.admission import Records, admit, scaling_for
 from discreet.losses import Logistic
 from discreet.solvers import ObjectivePerturbation
 
-N, P = 100_000, 100
+N, P = size(100_000, 20_000), 100
 TOLERANCE = 1e-12
 """Of the gradient's norm, over n times the bound on a record's gradient."""
 

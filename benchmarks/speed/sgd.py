@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.measures.timing import Timing, interleaved
 from benchmarks.measures.timing_rows import INSTALL, Goal, Row, at_least
 from benchmarks.problems.logistic import blocks, clip_for, records
+from benchmarks.sizes import size
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
@@ -24,7 +25,7 @@ from discreet.curator import Curator
 from discreet.curator.engines.dense import DenseEngine
 from discreet.losses import Logistic
 
-N, P, BATCH = 1_000_000, 100, 1000
+N, P, BATCH = size(1_000_000, 10_000), 100, 1000
 NOISE_MULTIPLIER = 1.0
 
 

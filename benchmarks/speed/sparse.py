@@ -8,11 +8,12 @@ from scipy.sparse import csr_array
 from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Row, at_most
 from benchmarks.problems.logistic import query
+from benchmarks.sizes import size
 from discreet.bounds import Bounds
 from discreet.curator.engines.sparse import SparseEngine
 from discreet.curator.records.admission import admit, scaling_for
 
-N, P, STORED_A_ROW = 100_000, 10_000, 100
+N, P, STORED_A_ROW = size(100_000, 1000), size(10_000, 500), size(100, 20)
 
 
 def matrix() -> csr_array:

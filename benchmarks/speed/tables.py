@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Row, at_least, at_most
+from benchmarks.sizes import size
 from discreet.curator import TableStream, open_table
 from discreet.curator.records import admission
 from discreet.curator.records.stream import admit_stream
@@ -21,10 +22,10 @@ from discreet.curator.tables.sources import BATCH_ROWS
 from discreet.schema.columns import Number, Target
 from discreet.schema.schema import Schema
 
-N, P = 1_000_000, 50
+N, P = size(1_000_000, 5000), 50
 LATTICE_MB = N * (P + 1) * 2 / 1e6
 SCHEMA = Schema({f"x{j}": Number((-4.0, 4.0)) for j in range(P)}, Target("y", classes=(0, 1)))
-CSV_N = 11_000_000
+CSV_N, PART = size(11_000_000, 5000), size(1_000_000, 5000)
 CSV_SCHEMA = Schema(
     {"a": Number((-4.0, 4.0)), "b": Number((0.0, 100.0)), "c": Number((0.0, 1000.0))},
     Target("y", classes=("no", "yes")),
@@ -77,7 +78,7 @@ def _write(file: Path) -> None:
 
 def _write_csv(file: Path) -> None:
     """About 220 MB, as programs write it: numbers of some digits, and a label."""
-    rng, part = np.random.default_rng(0), 1_000_000
+    rng, part = np.random.default_rng(0), PART
     with file.open("wb") as out:
         for first in range(0, CSV_N, part):
             a, b, c = rng.normal(size=part).round(3), rng.uniform(0, 100, part).round(2), rng.integers(0, 1000, part)

@@ -8,11 +8,12 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Goal, Row, at_most
 from benchmarks.problems.logistic import features_and_targets, records
+from benchmarks.sizes import size
 from discreet import DPLogisticRegression
 from discreet.curator.engines.dense import DenseEngine
 from discreet.curator.queries.moments import MomentQuery
 
-N, LARGE, P = 100_000, 1_000_000, 100
+N, LARGE, P = size(100_000, 1000), size(1_000_000, 2000), 100
 
 
 def run(rounds: int) -> Iterator[Row]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.comparisons.accuracy import write_tables
 from benchmarks.problems import declared_tables as declared
 from benchmarks.problems.measured_tables import MissingTable
 
@@ -105,7 +106,7 @@ def test_a_split_takes_every_row_once_and_a_fifth_of_each_class(toy):
 
 
 def test_exported_tables_have_all_that_another_program_needs(toy, tmp_path):
-    assert list(declared.export(toy, tmp_path / "out")) == ["toy"]
+    assert list(write_tables(toy, tmp_path / "out")) == ["toy"]
     table = declared.load("toy", toy)
     with np.load(tmp_path / "out" / "toy.npz") as file:
         assert np.array_equal(file["X"], table.X)
@@ -119,7 +120,7 @@ def test_exported_tables_have_all_that_another_program_needs(toy, tmp_path):
 def test_small_tables_are_exported_with_the_splits_of_all_seeds(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(declared, "declarations", lambda: {"toy": {**TOY, "small": True}})
     assert [declared.split_seed("toy", seed) for seed in (1, 2)] == [1, 2]
-    assert list(declared.export(toy, tmp_path / "out", seeds=3)) == ["toy"]
+    assert list(write_tables(toy, tmp_path / "out", seeds=3)) == ["toy"]
     table = declared.load("toy", toy)
     with np.load(tmp_path / "out" / "toy.npz") as file:
         assert file["splits"].tolist() == [1, 2, 3]

@@ -70,6 +70,19 @@ def test_statistics():
     assert Claim("text", lambda rows: math.nan, low=1.0).verdict(rows) == "not run"
 
 
+def test_two_seeds_that_disagree_support_no_claim():
+    rows = [{"point": {}, "seed": seed, "excess": value} for seed, value in enumerate((-3.0, 15.0))]
+    claim = Claim("text", lambda some: mean(some, "excess"), low=0.0)
+    assert claim.value(rows) == pytest.approx(6.0)
+    assert claim.verdict(rows) == "too few seeds to tell"
+    assert claim.verdict(rows[1:]) == "too few seeds to tell"
+    many = [{**row, "seed": 2 * at + row["seed"]} for at in range(50) for row in rows]
+    assert claim.verdict(many) == "yes"
+    assert Claim("text", lambda some: mean(some, "excess"), high=0.0).verdict(many) == "**no**"
+    same = [{**row, "excess": 0.0} for row in rows]
+    assert claim.verdict(same) == "yes"  # at its limit, and without an error
+
+
 def test_a_mean_has_the_textbooks_standard_error():
     values = [1.0, 2.0, 4.0, 9.0]
     rows = [{"point": {}, "seed": seed, "excess": value} for seed, value in enumerate(values)]

@@ -603,16 +603,16 @@ def test_effects_that_cannot_be_are_refused_before_a_row_is_read(refused, place,
 @pytest.mark.parametrize("given", ["model", "model/model.discreet"])
 def test_steps_start_from_a_released_model(ok, place, given):
     ok(*FIT, "--out", "new", "--start", given, *LEDGER)
-    listed = np.array(certificate(place)["solver"]["start"])
+    listed = np.array(certificate(place)["assumed_public"]["given"]["start"])
     assert listed.size == 7  # age, income, two colors, what is neither, smoker, the intercept
     assert listed.any()
-    assert "start" not in certificate(place, "model")["solver"]
+    assert "given" not in certificate(place, "model")["assumed_public"]
 
 
 def test_ranges_that_are_estimated_take_the_same_start(ok, place):
     (place / "bought.toml").write_text(BOUGHT)
     ok("fit", "table.csv", "-s", "bought.toml", "--out", "new", "--start", "model", *LEDGER)
-    assert "start" in certificate(place)["solver"]
+    assert "start" in certificate(place)["assumed_public"]["given"]
 
 
 def test_what_is_no_start_is_refused_before_the_charge(refused, place, unread):

@@ -259,6 +259,17 @@ def test_the_whole_selection_is_charged_once(run, given, rows, ledger, tmp_path)
     assert run("budget", "verify", "--certificate", out / "certificate.json").exit_code == 0
 
 
+@pytest.mark.parametrize("word", ["[2]", "[true, 2]", '["yes"]', "[0.5]", "[1979-05-27]", "[[]]"])
+@pytest.mark.parametrize("name", ["fit_intercept", "alpha", "solver"])
+def test_candidates_of_a_wrong_type_are_not_charged(run, given, settings, rows, ledger, tmp_path, name, word):
+    if (name, word) in (("alpha", "[2]"), ("alpha", "[0.5]")):
+        pytest.skip("a strength")
+    settings.write_text(f"model = 'logistic'\n[candidates]\n{name} = {word}\n")
+    text = refused(run, rows, *given, "-e", 4, "-o", tmp_path / "best", "--dataset", "wards")
+    assert name in text
+    assert len(ledger.entries()) == 1  # the grant
+
+
 def test_a_named_ledger_comes_before_the_configured_one(run, given, rows, ledger, tmp_path):
     other = discreet.Ledger.create(tmp_path / "other.db")
     other.grant("wards", 5.0, 1e-4)

@@ -1,17 +1,24 @@
 """Declared facts that make no sense are refused with an example of ones that do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from discreet import DPLogisticRegression
 from discreet.accounting import Plan, Release, price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget, InvalidBudget
 from discreet.curator.private_data import PrivateData
-from discreet.errors import DiscreetError, MissingBounds, Unsupported
+from discreet.curator.records.admission import Scaling
+from discreet.curator.records.storage import MEMORY, OnDisk
+from discreet.errors import DiscreetError, MissingBounds, PlanViolation, Unsupported
 from discreet.ledger import Ledger
 from discreet.losses import Huber, Logistic, Poisson, Softmax, Squared
 from discreet.losses.base import derivative
 from discreet.scale import limited
+from discreet.solvers import GradientDescent
 
 
 @pytest.mark.parametrize(
@@ -141,3 +148,54 @@ def test_the_bound_on_slopes_holds_for_every_target_that_is_admitted(loss, ends)
     for target in np.linspace(*domain.target_range, 5):
         for margin in np.linspace(-4.0, 4.0, 33):
             assert abs(derivative(loss, margin, target)) <= most * (1 + 1e-12)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("word", [2, -1, 1, 0, 1.0, "yes", None, [True], np.array([True])], ids=str)
+def test_an_intercept_is_there_or_not(word):
+    X, y, facts = np.ones((30, 2)), [0, 1] * 15, Bounds(1.0, classes=(0, 1))
+    ledger = Ledger(":memory:")
+    ledger.grant("census", 10.0, 1e-5)
+    with pytest.raises(Unsupported, match="fit_intercept must be True or False"):
+        PrivateData(X, y, facts, fit_intercept=word, ledger=ledger, dataset="census")
+    model = DPLogisticRegression(5.0, 1e-6, bounds=facts, fit_intercept=word, ledger=ledger, dataset="census")
+    for solver in ("gd", "auto", GradientDescent(n_steps=2)):
+        with pytest.raises(Unsupported, match="fit_intercept must be True or False"):
+            model.set_params(solver=solver).fit(X, y)
+    assert ledger.spent("census").summed_epsilon == 0
+
+
+def test_truth_values_of_numpy_are_served():
+    data = PrivateData(np.ones((3, 2)), [0, 1, 0], Bounds(1.0, classes=(0, 1)), fit_intercept=np.False_)
+    assert data.scaling.intercept is False
+    assert data.scaling.width == 2
+
+
+def _opened(data):
+    return data.open(price_plan(Plan([Release("noisy_gradient", 1)]), Budget(1.0, 1e-6)), Logistic())
+
+
+@pytest.mark.parametrize("stored", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_records_of_another_width_than_the_domain_are_not_opened(stored, monkeypatch):
+    data = PrivateData(stored(np.ones((30, 2))), [0, 1] * 15, Bounds(1.0, classes=(0, 1)))
+    width = property(lambda scaling: len(scaling.scale) + 2)
+    monkeypatch.setattr(Scaling, "width", width)
+    with pytest.raises(PlanViolation, match="other columns than their domain"):
+        _opened(data)
+
+
+def test_arrays_that_do_not_fit_each_other_are_no_records():
+    data = PrivateData(np.ones((30, 2)), [0, 1] * 15, Bounds(1.0, classes=(0, 1)))
+    records = _opened(data)._session.engine.records
+    for wrong in (
+        {"rows": records.rows[:, :2]}, {"rows": records.rows[1:]}, {"norms": records.norms[1:]},
+        {"sums": records.sums[1:]}, {"rows": None}, {"n_columns": 4}, {"shares": records.norms[1:]},
+    ):  # fmt: skip
+        with pytest.raises(PlanViolation, match="as long or as wide"):
+            replace(records, **wrong)
+
+
+def test_columns_that_nothing_writes_are_zero(tmp_path):
+    for storage in (MEMORY, OnDisk(tmp_path)):
+        np.full(1 << 20, 77, dtype=np.int64)  # what freed memory may hold
+        assert not storage.zeros((1 << 10, 1 << 7), np.int64).any()

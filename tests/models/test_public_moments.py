@@ -158,13 +158,13 @@ def test_moments_are_saved_cloned_certified_and_travel_in_pipelines(tmp_path):
     assert same.certificate_ == model.certificate_
     assert np.allclose(same.public_moments[1], covariance)
     assert np.allclose(clone(model).public_moments[0], mean)
-    known = model.certificate_.solver["public_moments"]
+    known = model.certificate_.assumed_public["given"]["public_moments"]
     assert known["mean"] == pytest.approx(mean / 6.0)
     assert known["scale"] == pytest.approx(np.sqrt(np.diag(covariance)) / 6.0)
     assert len(known["covariance_sha256"]) == 64
-    assert "public_moments" not in classifier().fit(X, y).certificate_.solver
+    assert "given" not in classifier().fit(X, y).certificate_.assumed_public
     piped = make_pipeline(FunctionTransformer(), clone(model)).fit(X, y)
-    assert "public_moments" in piped[-1].certificate_.solver
+    assert "public_moments" in piped[-1].certificate_.assumed_public["given"]
 
 
 def test_training_coordinates_are_centered_where_ranges_leave_out_zero():
@@ -172,7 +172,7 @@ def test_training_coordinates_are_centered_where_ranges_leave_out_zero():
     model = classifier(bounds=[(2000.0, 2020.0)] + [(-6.0, 6.0)] * (P - 1), solver=STAGES["standardized"])
     X = np.column_stack([np.full(len(X), 2012.0), X[:, 1:]])
     moments = np.append(2015.0, np.zeros(P - 1)), np.ones(P)
-    known = model.set_params(public_moments=moments).fit(X, y).certificate_.solver["public_moments"]
+    known = model.set_params(public_moments=moments).fit(X, y).certificate_.assumed_public["given"]["public_moments"]
     assert (known["mean"][0], known["scale"][0]) == pytest.approx((0.5, 0.1))
 
 

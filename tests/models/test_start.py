@@ -134,8 +134,9 @@ def test_a_start_is_saved_cloned_and_certified(tmp_path):
     assert same.certificate_ == model.certificate_
     assert np.allclose(clone(model).start[1], 0.4)
     # in training coordinates features are divided by their largest magnitude; from 10 to 14, by their distance from 12
-    assert model.certificate_.solver["start"] == pytest.approx([0.2, 0.4, 0.15, 0.4 + 0.2 * 12])
-    assert "start" not in classifier(solver="gd").fit(X, y).certificate_.solver
+    assert model.certificate_.assumed_public["given"]["start"] == pytest.approx([0.2, 0.4, 0.15, 0.4 + 0.2 * 12])
+    assert "start" not in model.certificate_.solver
+    assert "given" not in classifier(solver="gd").fit(X, y).certificate_.assumed_public
 
 
 @pytest.mark.parametrize(

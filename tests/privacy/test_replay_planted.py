@@ -350,6 +350,22 @@ def test_no_noise(monkeypatch):
     assert not fresh_noise(fit_of("logistic"), table("logistic")).ok
 
 
+def test_a_sum_that_is_beyond_its_sensitivity_once(monkeypatch):
+    """Memory that was not cleared, say: the third run is honest, and as near to the first as to the second."""
+    errors = iter([6, 0, 0, -6])
+
+    def wrong_once(engine, query, honest):
+        total = honest(engine, query)
+        total[0, 0] += next(errors, 0) * query.bound // 5
+        return total
+
+    patched_sum(monkeypatch, wrong_once)
+    report = replay(fit_of("logistic"), table("logistic"), table("logistic"))
+    assert [found.kind for found in report.findings] == ["sensitivity"]
+    assert report.ratio == pytest.approx(1.2)
+    assert not report.ok
+
+
 def test_a_fit_that_asks_nothing():
     report = replay(lambda X, y, groups=None: 1.0, table("logistic"), table("logistic"))
     assert [found.kind for found in report.findings] == ["vacuous"]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.cell_counts import ESTIMATED, ESTIMATED_RANGES, checked_in
+from discreet.accounting.coverage import GIVEN
 from discreet.accounting.events import TotalVariation
 from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
@@ -19,6 +20,9 @@ _RELATIONS = {
     Neighbors.ZERO_OUT: "any one {unit} is blanked",
     Neighbors.ADD_REMOVE: "any one {unit} is added or removed",
 }
+
+LINE_EACH = (GIVEN, "public_moments")
+"""Facts with a line for each of their parts, which may be long vectors."""
 
 
 def _joined(lines: Iterable[str]) -> str:
@@ -92,7 +96,7 @@ def _lines(certificate: "Certificate") -> list[str]:
 
 def _fact_lines(name: str, value: Any, indent: str = "    ") -> list[str]:
     """A fact in a line; a schema in a line for each of its columns; many ranges by how many are alike."""
-    if isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
+    if isinstance(value, dict) and (name in LINE_EACH or any(isinstance(item, dict) for item in value.values())):
         within = [_fact_lines(key, item, indent + "  ") for key, item in value.items()]
         return [f"{indent}{name}", *(line for lines in within for line in lines)]
     if isinstance(value, dict):

@@ -85,11 +85,11 @@ def end_on_sigterm() -> None:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost line of discreet's own source, without any value."""
+    """The innermost line of discreet's own source, or its benchmarks', without any value."""
     place, frame = "", error.__traceback__
     while frame is not None:
         module = str(frame.tb_frame.f_globals.get("__name__", ""))
-        if module.startswith("discreet."):
+        if module.startswith(("discreet.", "benchmarks.")):
             place = f" in {module}, line {frame.tb_lineno}"
         frame = frame.tb_next
     return place

@@ -1,4 +1,5 @@
 from discreet.curator.claims import Claim as Claim
+from discreet.curator.claims import given_with as given_with
 from discreet.curator.claims import issued as issued
 from discreet.curator.claims import promise as promise
 from discreet.curator.clusters import cluster as cluster

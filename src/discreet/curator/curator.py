@@ -8,7 +8,7 @@ import numpy as np
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.bounds import Domain
-from discreet.curator.claims import Claim, issued, promise
+from discreet.curator.claims import Claim, given_with, issued, promise
 from discreet.curator.engines.base import Engine
 from discreet.curator.known_answers.moments import check_moment_kernels
 from discreet.curator.queries import candidates, counts, gradients, greedy, minimizers, moments, sampling, scores
@@ -364,14 +364,11 @@ class Curator:
             if loss is not None and type(loss) is not type(session.loss):
                 raise PlanViolation("a recoding may rescale the loss, not replace it by another")
             if (recoding.target_center, recoding.target_scale) != (0.0, 1.0) and not session.loss.movable_target:
-                raise Unsupported(
-                    "only the targets of losses of residuals, such as squared and Huber, can be centered and scaled"
-                )
+                raise Unsupported("only targets of losses of residuals (squared, Huber) can be centered and scaled")
             admitted, public = session.admitted, session.admitted_domain
             kind = {"sparse": admitted.is_sparse, "grouped": admitted.is_grouped, "numeric_target": numeric}
             placed = placement(recoding, public, **kind)
-            session.engine = within_memory(lambda: admitted.recoded(placed, once=once))
-            session.domain = recoding.domain(public)
+            session.see(within_memory(lambda: admitted.recoded(placed, once=once)), recoding.domain(public))
             session.loss = session.loss if loss is None else loss
 
     def public_integers(self, below: int, count: int) -> Integers:
@@ -393,7 +390,8 @@ class Curator:
 
     def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
         """Return what may be claimed of anything computed from this curator's answers."""
-        return self.issued(promise(self.priced, self._facts, Claim(model, solver, notes)), self.reservation)
+        claim = Claim(model, solver, notes, given=given_with(self._session.admitted_domain))
+        return self.issued(promise(self.priced, self._facts, claim), self.reservation)
 
     def issued(self, promised: Certificate, reservation: Reservation | None) -> Certificate:
         """Return what was promised, with what only this curator tells: its noise's source, and who looked on."""

@@ -37,6 +37,7 @@ from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsup
 from discreet.ledger.default_ledger import account_of
 from discreet.ledger.reservation import Reservation, settled
 from discreet.losses.base import Loss
+from discreet.parameters import checked
 from discreet.typing import Floats
 
 
@@ -69,6 +70,7 @@ class PrivateData:
     'record'
     """
 
+    @checked
     def __init__(
         self,
         X: Any,
@@ -351,15 +353,14 @@ class PrivateData:
         if self.__stream is not None and self.__stream.elsewhere is not None:
             return dict(self.__stream.elsewhere.kept)
         if self.__storage is None:
-            width = self.n_columns + self.scaling.intercept
-            self.__storage = storage_for(int(self.__X.shape[0]), width, self.scaling.grid)
+            self.__storage = storage_for(int(self.__X.shape[0]), self.scaling.width, self.scaling.grid)
         return self.__kept_on_disk() if self.__storage.on_disk else {}
 
     def __may_tell(self, neighbors: Neighbors) -> bool:
         return self.unit == "record" and neighbors.n_is_public and not self.__is_sparse
 
     def __kept_on_disk(self) -> dict[str, Any]:
-        parts = -(-int(self.__X.shape[0]) // rows_per_part(self.n_columns + self.scaling.intercept))
+        parts = -(-int(self.__X.shape[0]) // rows_per_part(self.scaling.width))
         return {"kept": "scratch files", "parts": parts}
 
     def __possible_facts(self, priced: PricedPlan) -> list[dict[str, Any]]:
@@ -379,8 +380,7 @@ class PrivateData:
         if self.unit == "person" or not neighbors.n_is_public:
             check_scratch(folder)
         elif self.__kept(neighbors):
-            width = self.n_columns + self.scaling.intercept
-            check_scratch(folder, bytes_on_disk(int(self.__X.shape[0]), width, self.scaling.grid))
+            check_scratch(folder, bytes_on_disk(int(self.__X.shape[0]), self.scaling.width, self.scaling.grid))
 
     def facts(self, priced: PricedPlan) -> dict[str, Any]:
         """Return the unit and the declared facts, and of which columns something is or will be estimated."""

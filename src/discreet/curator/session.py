@@ -111,8 +111,9 @@ class Session:
     loss: Loss
 
     def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
-        self.engine, self.domain, self.budget, self.noise_multiplier = engine, domain, budget, noise_multiplier
+        self.budget, self.noise_multiplier = budget, noise_multiplier
         self.admitted, self.admitted_domain = engine, domain
+        self.see(engine, domain)
         check_answers_match_prices(plan, budget)
         self.entropy = current_entropy()
         self._schedule = schedule(plan)
@@ -122,6 +123,12 @@ class Session:
         self.filter = Filter(plan.total(budget)) if isinstance(plan, AdaptivePlan) else None
         self._observed = current_observer() is not None
         self.total_variation = plan.total_variation
+
+    def see(self, engine: Engine, domain: Domain) -> None:
+        """Go on with these records; compiled loops trust that they are as wide as the domain, which is priced."""
+        if engine.n_columns != domain.n_features:
+            raise PlanViolation("the records have other columns than their domain: open the data again")
+        self.engine, self.domain = engine, domain
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a curator holds private records and a spent budget: it is neither copied nor pickled")

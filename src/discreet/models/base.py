@@ -24,6 +24,7 @@ from discreet.models.intervals import Intervals, intervals
 from discreet.models.parameters import NamedParameters
 from discreet.models.progress import progress_bar
 from discreet.models.shown import Shown
+from discreet.parameters import check_settings
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
@@ -96,6 +97,11 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
     def _facts(self) -> tuple[Bounds, Any]:
         """Return the declared facts, complete, and the loss."""
 
+    def _declared(self) -> tuple[Bounds, Any]:
+        """Return the declared facts and the loss, once every parameter is as its type says."""
+        check_settings(self)
+        return self._facts()
+
     def quote(self, X: Any, y: Any = None, groups: Any = None) -> Quote:
         """Return what a fit of these records would release and cost. Only their containers are looked at.
 
@@ -116,7 +122,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         >>> model.quote(X, y).price.epsilon <= model.epsilon
         True
         """
-        bounds, loss = self._facts()
+        bounds, loss = self._declared()
         X, y = _taken(X, y, groups, bounds, loss)
         return self._told(bounds, loss).prepare(X, y, groups).quote
 

@@ -64,7 +64,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
         'person'
         """
-        bounds, loss = self._facts()
+        bounds, loss = self._declared()
         self._fit(X, y, groups, bounds, loss, charge_id)
         assert bounds.classes is not None
         self.classes_ = _label_array(bounds.classes)

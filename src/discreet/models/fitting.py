@@ -15,12 +15,12 @@ from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.accounting.pricing import Price, remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
-from discreet.curator import Claim, PrivateData, Recoding
+from discreet.curator import Claim, PrivateData, Recoding, given_with
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
 from discreet.models.lifecycle import Certify, Priced
-from discreet.models.public_moments import listed, moments_of, refuse_unused
+from discreet.models.public_moments import moments_of, refuse_unused
 from discreet.models.solver_choice import choose_solver, fills, inferring
 from discreet.models.starting_point import refuse_without_steps, starting_point
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
@@ -205,15 +205,13 @@ class Prepared:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The solver's public settings, with the starting point and the public moments where these were given."""
-        given = {} if self.domain.start is None else {"start": self.domain.start.tolist()}
-        moments = {} if self.domain.moments is None else {"public_moments": listed(self.domain.moments)}
-        return {**self.solver.settings(), **given, **moments}
+        """The solver's public settings."""
+        return dict(self.solver.settings())
 
     @property
     def about(self) -> str:
         """What tells one fit's public settings from another's: a charge_id is never answered with another model."""
-        fit, data, settings = self.fit, self.data, self.settings
+        fit, data, settings = self.fit, self.data, {**self.settings, **given_with(self.domain)}
         declarations = (fit.bounds, fit.loss, fit.penalty, settings, data.n_columns, self.domain.n, fit.fit_intercept)
         known = (fit.model, *declarations, *([data.declared] if data.declared else []))
         return hashlib.sha256(repr(known).encode()).hexdigest()
@@ -231,7 +229,7 @@ def fit_model(
     """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
     ready = fit.prepare(X, y, groups)
     data, solver, priced = ready.data, ready.solver, ready.priced
-    claim = Claim(fit.model, ready.settings, ready.reason)
+    claim = Claim(fit.model, ready.settings, ready.reason, given=given_with(ready.domain))
     if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 

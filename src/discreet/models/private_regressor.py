@@ -51,7 +51,7 @@ class PrivateRegressor(RegressorMixin, DPLinearModel):
         >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
         'person'
         """
-        self._fit(X, y, groups, *self._facts(), charge_id)
+        self._fit(X, y, groups, *self._declared(), charge_id)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         if self.coef_noise_ is not None and self.intercept_noise_ is not None:
             self.coef_noise_, self.intercept_noise_ = self.coef_noise_[0], self.intercept_noise_[0]

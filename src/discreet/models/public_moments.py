@@ -6,7 +6,6 @@ ones cost accuracy, never privacy. Moments that were computed from private recor
 no program can tell: the user declares them public, and the certificate lists them.
 """
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -65,11 +64,3 @@ def refuse_unused(solver: Any) -> None:
         f"{solver.name} estimates no moments here, so public ones would not be used: leave public_moments out, or use "
         "solver=Whitened(...), or Standardized(...) for sparse or very wide records"
     )
-
-
-def listed(moments: Moments) -> dict[str, object]:
-    """Return them for the certificate, in training coordinates; of a covariance a digest of its p^2 numbers."""
-    known = {"mean": moments.mean.tolist(), "scale": moments.scale.tolist()}
-    if moments.covariance is None:
-        return known
-    return {**known, "covariance_sha256": hashlib.sha256(moments.covariance.astype("<f8").tobytes()).hexdigest()}

@@ -10,6 +10,7 @@ from html import escape
 
 from discreet.accounting.cell_counts import CHECKED
 from discreet.accounting.certificate import Certificate
+from discreet.accounting.coverage import GIVEN
 from discreet.ledger.account import Spent
 from discreet.models.intervals import ALL_NOISE, all_noise, covers
 from discreet.report.budget_section import account_bar, plan_section, released
@@ -33,6 +34,7 @@ SOURCES = {
     "declared": "declared",
     "estimated": "estimated: released with noise",
     "container": "known from the file's form",
+    "given": "handed in as public",
 }
 _RELATIONS = {
     "replace_one": "replace one: tables that differ in one {one}, with the same number of them",
@@ -51,7 +53,8 @@ class Fact:
         What it is about, such as a column's name, and what is said: ``"number from 18 to 110"``.
     source
         ``"declared"`` by the owner; ``"estimated"``: a range found with noise, paid for from the budget and released;
-        ``"container"``: known from the form of the table, such as the number of rows.
+        ``"container"``: known from the form of the table, such as the number of rows; ``"given"``: numbers that the
+        user handed in, such as a start.
     """
 
     name: str
@@ -197,9 +200,10 @@ class ModelReport:
         named = {fact.name for fact in self.facts}
         if not self.facts:
             public = made.assumed_public.items()
-            facts += [Fact(name, _plain(value)) for name, value in public if name != CHECKED]
+            facts += [Fact(name, _plain(value)) for name, value in public if name not in (CHECKED, GIVEN)]
         elif "n" in made.assumed_public and not named & {"n", f"{one}s", f"number of {one}s"}:
             facts.append(Fact(f"number of {one}s", _plain(made.assumed_public["n"]), "container"))
+        facts += [Fact(name, _plain(value), "given") for name, value in made.assumed_public.get(GIVEN, {}).items()]
         rows = [
             f'<tr><th scope="row">{isolated(fact.name)}</th><td class="words">{isolated(fact.text)}</td><td>'
             f'<span class="badge {"estimated" if fact.source == "estimated" else ""}">'
@@ -209,6 +213,10 @@ class ModelReport:
         said = [
             "The promise rests on these facts. None of them was measured, except where it says that it was estimated."
         ]
+        if GIVEN in made.assumed_public:
+            said.append(
+                "Those handed in as public are the user's numbers. If they came from the rows, that was not counted."
+            )
         if any(fact.source == "estimated" for fact in facts):
             said.append(
                 "Those marked as estimated were found in the table with noise. They are released, and in the price."
@@ -235,6 +243,8 @@ def _plain(value: object) -> str:
     """A declared fact as text: numbers with their commas, lists with theirs."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {_plain(item)}" for name, item in value.items())
     if isinstance(value, list):
         return ", ".join(_range(item) if isinstance(item, list) else str(item) for item in value)
     return str(value)

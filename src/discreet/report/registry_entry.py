@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.coverage import not_covered
+from discreet.accounting.coverage import GIVEN, not_covered
 
 OPEN = "TODO: "
 """What begins a text that a person has to write."""
@@ -105,6 +105,7 @@ def _unprotected(certificate: Certificate) -> str:
         "schema": "the schema: columns, ranges, categories and missing texts",
         "classes": "the classes",
         "target": "the range of the target",
+        GIVEN: "numbers that were handed in, such as a start",
     }
     listed = [words for key, words in named.items() if key in facts]
     return f"Taken as public, and published: {'; '.join(listed)}." if listed else "Declared ranges."

@@ -54,12 +54,8 @@ class ClassRefinement(Refinement):
     def _directions(self) -> int:
         return int(self.basis.shape[1])
 
-    def _lead(self, v: Floats, clip: float) -> Floats:
-        last = v
-        for _ in range(self.plan.n_leading or 0):
-            step = self._gradient(v, clip) / (self.n * STEEP * self.curator.loss.smoothness)
-            v, last = v - step + HEAVY_BALL * (v - last), v
-        return v
+    def _leading_step(self, v: Floats, last: Floats, gradient: Floats) -> Floats:
+        return v - gradient / (STEEP * self.curator.loss.smoothness) + HEAVY_BALL * (v - last)
 
     def _slopes(self, v: Floats) -> float:
         return super()._slopes(self.coefficients(v))

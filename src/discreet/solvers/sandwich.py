@@ -1,6 +1,6 @@
 """Refine a solver's coefficients for a population, and estimate their covariance: inference, as a stage after a solver.
 
-    v0 = what the inner solver found, in whitened coordinates z of unshrunk rows;  r = ||z_i||
+    v0 = what the inner solver found, in whitened coordinates z of whole rows;     r = ||z_i||
     weight_i = min(1, R / r, 1.5 (R / r)^2)
     H  = sum_i weight_i f''_i z_i z_i^T + noise                                                   at v0, floored
     for t < T:  v <- v - step_t H^{-1} [ sum_i clip(weight_i f'_i z_i) + noise ];    the last k steps: 1, 1/2, ..., 1/k
@@ -41,7 +41,7 @@ from discreet.solvers.refinement import (
     allowance,
     longest_row,
     skewness,
-    unshrunk,
+    whole_rows,
     within_reach,
 )
 from discreet.solvers.registry import filled, register_part
@@ -193,7 +193,7 @@ class Sandwich:
         found = self.solver.solve(counted, penalty, progress)
         estimate = found.estimate if shape is None else shape.estimate(counted, n)
         assert estimate is not None
-        recoding, length = unshrunk(estimate, target if shape is not None and loss.movable_target else None)
+        recoding, length = whole_rows(estimate, target if shape is not None and loss.movable_target else None)
         curator.recode(recoding, loss=loss.with_target_scale(recoding.target_scale) if loss.movable_target else None)
         linear, offset = affine(recoding, admitted)
         counts = target if loss.log_link else None
@@ -201,12 +201,12 @@ class Sandwich:
         start = np.asarray(np.linalg.solve(linear, (found.coefficients.T - offset).T))
         facts = (self.settled, curator, n, length, longest_row(linear / unit, admitted))
         if loss.softmax_link:
-            classes = ClassRefinement(*facts)
+            classes = ClassRefinement(*facts, bounds=admitted.feature_bounds)
             certain = START if curator.noise_multiplier > 0 else 1.0
             v, effects = classes.effects(certain * classes.flat(start), classes.against_first(linear))
             v, reach = classes.coefficients(v), classes.reach
         else:
-            run = Refinement(*facts, counts)
+            run = Refinement(*facts, counts, admitted.feature_bounds)
             v, effects = run.effects(start, linear)
             effects, reach = replace(effects, deviation=effects.deviation * unit), run.reach * unit
         effects = self._answered_for(effects, loss, admitted, linear, reach)

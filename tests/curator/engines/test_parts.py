@@ -91,7 +91,7 @@ def test_room_for_tiles_is_made_before_threads_ask_for_it(small_parts, tmp_path,
     small_parts(700)
     engine, asked = PartedEngine(records_of(kept=storage.OnDisk(tmp_path)), threads=2), []
     monkeypatch.setattr(
-        storage.OnDisk, "empty", lambda self, shape, dtype: asked.append(shape) or np.empty(shape, dtype)
+        storage.OnDisk, "zeros", lambda self, shape, dtype: asked.append(shape) or np.zeros(shape, dtype)
     )
     split = engine._workers.sum
 

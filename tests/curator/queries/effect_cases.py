@@ -12,6 +12,9 @@ P = 3
 QUERIES = ("noisy_weighted_gradient", "noisy_curvature", "noisy_score_covariance", "noisy_squared_slopes")
 SHEAR = Recoding(np.zeros(P), np.ones(P), 1.0, math.inf, np.array([[1.0, 0.5, 0], [0, 1, 0.2], [0.3, 0, 1]]))
 
+STRETCH = Recoding(np.zeros(P), np.ones(P), 1.0, math.inf, np.diag([400.0, 30.0, 1.0]), reach=60.0, drop_longer=True)
+"""Rows of up to 400, of which those beyond 60 do not count; the others are whole, far beyond any reach."""
+
 
 def words_of(query, clip=0.05, reach=0.9, slack=1.0):
     return {"clip": clip} if query == "noisy_squared_slopes" else {"clip": clip, "reach": reach, "slack": slack}

@@ -11,14 +11,17 @@ from scipy import stats
 
 from discreet.accounting.cell_counts import QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.curator import known_answers
+from discreet.curator import PrivateData, known_answers
 from discreet.curator.known_answers import moments as known_moments
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.queries import counts
 from discreet.curator.queries.counts import count_once
 from discreet.errors import PlanViolation, StaleKernels, Unsupported
+from discreet.losses import Logistic
 from tests.replaying import window
 
 PLAN = Plan([Release(QUERY, 1), Release("noisy_gradient", 3)])
@@ -231,3 +234,31 @@ def test_a_compiled_loop_that_counts_otherwise_is_not_used(monkeypatch):
     monkeypatch.setattr(known_answers, "_passed", set())
     with pytest.raises(StaleKernels, match="delete"):
         measured(unread(), 4, 1)
+
+
+@pytest.mark.parametrize("pure", [False, True], ids=["gaussian", "laplace"])
+@pytest.mark.parametrize("n", [10**9, 1 << 40, 1 << 62, 1 << 70])
+def test_a_private_n_is_counted_however_large_it_is(n, pure):
+    """One that raised would tell n, after the charge."""
+    data = PrivateData(np.ones((4, 1)), [0, 1, 1, 0], Bounds(1.0, classes=(0, 1)))
+    budget = Budget(1.0, 0.0 if pure else 1e-6, "add_remove")
+    answers = []
+    for units in (n, n + 1):
+        with window() as seen, use_entropy(SeededEntropy(3)):
+            curator = data.open(price_plan(Plan([Release("noisy_count", 1)]), budget), Logistic())
+            curator._session.engine.n_units = units
+            assert curator.noisy_count() == pytest.approx(n, rel=1e-6)
+        answers.append(seen[0])
+    first, second = answers
+    assert int(second.exact[0]) - int(first.exact[0]) == first.unit.bound
+    assert (second.noisy - second.exact == first.noisy - first.exact).all()
+
+
+@pytest.mark.parametrize("rows", [1 << 30, 1 << 62, -(1 << 63)])
+def test_counts_of_cells_wrap_around_and_never_raise(rows):
+    """Of tables whose rows are counted elsewhere: modulo 2^64, for both neighbors alike."""
+    counted = np.full(3, rows, dtype=np.int64)
+    with window() as seen:
+        count_once(PLAN, budget_of("add_remove"), 2.0, lambda: counted, 3, 1, n=None)
+    one = one_of(seen[0], 1)
+    assert [int(cell) % (1 << 64) for cell in seen[0].exact] == [one * rows % (1 << 64)] * 3

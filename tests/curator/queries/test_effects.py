@@ -14,10 +14,11 @@ from discreet.curator.engines import engine_for
 from discreet.curator.kernels import effects as kernels
 from discreet.curator.lattice.lattice import place_weights
 from discreet.curator.queries import effects
+from discreet.curator.records import recoding as recoding_module
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, Squared
 from tests.curator.queries import effect_cases
-from tests.curator.queries.effect_cases import QUERIES, SHEAR, P, words_of
+from tests.curator.queries.effect_cases import QUERIES, SHEAR, STRETCH, P, words_of
 from tests.priced import at_noise
 from tests.solvers.whitened.cases import (
     RELATIONS,
@@ -43,6 +44,44 @@ def test_neighbors_move_a_sum_up_to_the_bound_and_not_beyond(query, relation, la
     facts["clip"] = 1e-4 if facts["persons"] else 0.05  # so that each of a person's rows would reach the bound
     rows = effect_cases.rows_for(facts["persons"])
     effect_cases.assert_neighbors_reach_the_bound(query, relation, rows, (-1, 1), w=POINT, **facts)
+
+
+def assert_long_rows_stay_within_the_bound(query, relation, persons=False):
+    """Whitened rows up to 60 lengths that count, and up to 400 that do not: hostile rows, alone and of one person."""
+    rows = [[0.14, 0.4, 1.0], [-0.14, 0.4, -1.0], [0.1, -1.0, 1.0], [0.0, 1.0, 0.0], *effect_cases.rows_for(persons)]
+    facts = {"recoding": STRETCH, "persons": persons, "clip": 1e-6, "slack": 1.5}
+    effect_cases.assert_neighbors_reach_the_bound(query, relation, rows, (-1, 1), w=POINT, **facts)
+
+
+@pytest.mark.parametrize("persons", [False, True])
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("query", QUERIES)
+def test_whole_rows_far_beyond_the_reach_stay_within_the_bound(query, relation, persons):
+    assert_long_rows_stay_within_the_bound(query, relation, persons)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_rows_beyond_the_lattice_add_nothing(query):
+    for row in (np.ones(P), [0.2, 0.0, 0.0], [-1.0, 0.0, 1.0]):
+        assert not any(contribution(query, row, recoding=STRETCH)[0])
+
+
+@pytest.mark.parametrize("query", ["noisy_weighted_gradient", "noisy_curvature"])
+def test_a_dropped_row_that_still_adds_up_is_caught(monkeypatch, query):
+    """A planted bug: it keeps large entries, with the norm of a short row."""
+    honest = recoding_module.recode_rows
+
+    def recode_rows(*arguments):
+        honest(*arguments)
+        dropped = (arguments[-3] == 0) & (arguments[1] > 0)
+        arguments[-4][dropped] = 32767
+        arguments[-3][dropped] = 1
+
+    monkeypatch.setattr(recoding_module, "recode_rows", recode_rows)
+    with pytest.raises(AssertionError):
+        assert_long_rows_stay_within_the_bound(query, "zero_out")
+    with pytest.raises(AssertionError):
+        test_rows_beyond_the_lattice_add_nothing("noisy_weighted_gradient")
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -55,9 +55,11 @@ MAPS = [("dense", a_map(matrix=kind)) for kind in ("full", "narrow", "diagonal",
     ("sparse", a_map(matrix=kind, center=False)) for kind in ("diagonal", "none")
 ]
 EACH_MAP = pytest.mark.parametrize(("stored", "recoding"), MAPS)
+DROPPING = ("dense", a_map(row_norm=math.inf, reach=20.0, drop_longer=True))
+EACH_WAY = pytest.mark.parametrize(("stored", "recoding"), [*MAPS, DROPPING])
 
 
-@EACH_MAP
+@EACH_WAY
 def test_a_record_alone_has_the_same_image(stored, recoding):
     X, y = a_table(23)
     rows, norms, sums, _ = parts(through(X, y, recoding, stored=stored)[0])
@@ -66,7 +68,7 @@ def test_a_record_alone_has_the_same_image(stored, recoding):
         assert parts(alone)[:3] == ([rows[i]], [norms[i]], [sums[i]])
 
 
-@EACH_MAP
+@EACH_WAY
 def test_order_and_neighbors_do_not_matter(stored, recoding):
     X, y = a_table(40)
     rows = np.array(parts(through(X, y, recoding, stored=stored)[0])[0])
@@ -312,3 +314,20 @@ def test_16_bits_never_wrap(seed):
         return
     assert (np.sign(rows[:, :2]) == np.sign(X)).all()
     assert np.abs(rows.astype(np.int64)).max() <= 32767
+
+
+def test_longer_rows_are_dropped_and_no_row_is_shrunk():
+    """Those within reach are the images of the map; the others are null records, not shorter rows."""
+    X, y = a_table(400, nulls=False)
+    plain = a_map(row_norm=math.inf, center=False)
+    full, _ = through(X, y, plain)
+    lengths = np.linalg.norm(dense_of(full), axis=1) / full.grid.one
+    reach = float(np.median(lengths))
+    kept, domain = through(X, y, replace(plain, reach=reach, drop_longer=True))
+    rows, alive = dense_of(kept) / kept.grid.one, kept.norms > 0
+    np.testing.assert_array_equal(alive, lengths < reach)
+    assert not rows[~alive].any()
+    np.testing.assert_allclose(rows[alive], (dense_of(full) / full.grid.one)[alive], atol=1e-2)
+    assert replace(plain, reach=reach, drop_longer=True).domain(domain).row_norm == reach
+    with pytest.raises(Unsupported):
+        through(X, y, a_map(matrix="none", center=False, reach=1.0, drop_longer=True), stored="sparse")

@@ -38,7 +38,7 @@ def test_what_is_no_size_is_refused(text):
 
 
 def test_a_scratch_file_has_no_name_and_no_reader(tmp_path):
-    array = OnDisk(tmp_path).empty((100, 7), np.int16)
+    array = OnDisk(tmp_path).zeros((100, 7), np.int16)
     assert list(tmp_path.iterdir()) == []
     array[:] = np.arange(700).reshape(100, 7)
     assert array.sum() == sum(range(700))
@@ -58,13 +58,13 @@ def _link(fd):
 
 
 def test_an_empty_array_needs_no_file(tmp_path):
-    assert OnDisk(tmp_path / "none").empty((0, 7), np.int16).shape == (0, 7)
+    assert OnDisk(tmp_path / "none").zeros((0, 7), np.int16).shape == (0, 7)
 
 
 def test_a_folder_without_room_is_refused_in_words(tmp_path):
     for folder, size in ((tmp_path / "missing", 10), (tmp_path, 1 << 60)):
         with pytest.raises(Unsupported, match="DISCREET_SCRATCH") as refusal:
-            OnDisk(folder).empty(size, np.int8)
+            OnDisk(folder).zeros(size, np.int8)
         assert str(folder) not in str(refusal.value)
 
 

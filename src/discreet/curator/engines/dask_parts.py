@@ -91,8 +91,10 @@ class DaskParts:
         futures = self._submitted(part_rows.encode, how)
         tally: Tally[tuple[Seal, Seen]] = Tally(dict.fromkeys(range(self.parts)), self._software)
         told = _collected(self._client, _mapped(self._client, part_tasks.seen_of, futures), tally)
-        grid, n_columns = how.scaling.grid, len(how.scaling.scale) + how.scaling.intercept
-        engine = DaskEngine(self._client, futures, [seal for seal, _ in told], self._software, grid, n_columns)
+        scaling = how.scaling
+        engine = DaskEngine(
+            self._client, futures, [seal for seal, _ in told], self._software, scaling.grid, scaling.width
+        )
         return Opened(engine, [seen for _, seen in told])
 
     def _told(self, task: Callable[..., Any]) -> list[Any]:

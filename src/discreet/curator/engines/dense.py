@@ -80,7 +80,7 @@ class DenseEngine(LocalEngine):
     @cached_property
     def cells(self) -> NDArray[Any]:
         """The rows' entries in tiles, where the records are kept; the last tile ends with null records."""
-        cells = self.records.storage.empty(self.cells_shape, self.rows.dtype)
+        cells = self.records.storage.zeros(self.cells_shape, self.rows.dtype)
         self.cut_into(cells)
         return cells
 

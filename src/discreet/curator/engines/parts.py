@@ -93,7 +93,7 @@ class PartedEngine(Engine):
     def _store(self) -> NDArray[Any]:
         """Room for the tiles of every part: its rows, and less than one tile to fill the last one up."""
         rows = self._records.n_rows + MOST_TILE_ROWS * len(self._edges)
-        return self._records.storage.empty(rows * self.n_columns, self.grid.dtype)
+        return self._records.storage.zeros(rows * self.n_columns, self.grid.dtype)
 
     def _first_row(self, at: int) -> int:
         first = self._edges[at]

@@ -84,8 +84,8 @@ class SparkParts:
         """Encode every partition where it is read, and keep it there."""
         kept = Kept(self._made(part_rows.encode, how))
         told = _collected(kept.parts.map(part_tasks.seen_of), self._tally(kept.parts))
-        grid, n_columns = how.scaling.grid, len(how.scaling.scale) + how.scaling.intercept
-        engine = SparkEngine(kept, [seal for seal, _ in told], self._software, grid, n_columns)
+        scaling = how.scaling
+        engine = SparkEngine(kept, [seal for seal, _ in told], self._software, scaling.grid, scaling.width)
         return Opened(engine, [seen for _, seen in told])
 
     def _made(self, task: Callable[..., Any], *words: Any) -> Any:

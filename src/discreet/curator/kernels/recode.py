@@ -75,16 +75,17 @@ def _four_through(u, matrix, z):
 
 @njit(cache=True, nogil=True)
 def recode_rows(
-    rows, found, unit, center, inverse, constant, row_norm, matrix, one, longest, out, norms, sums, factors
+    rows, found, unit, center, inverse, constant, row_norm, matrix, one, longest, drop, out, norms, sums, factors
 ):
     """out = matrix^T shrink((x - center) * inverse, constant) on the grid of ``one``; null rows stay null.
 
     ``found`` are the norms of ``rows``: 0 marks a null row. An empty ``matrix`` is the identity. ``factors`` receives
-    what each row was multiplied by.
+    what each row was multiplied by. With ``drop``, rows longer than ``longest`` become null rows instead of shorter.
     """
     n, p = rows.shape
     last = center.size
     u, z, squares = np.zeros((4, p)), np.zeros((4, out.shape[1])), np.empty(4)
+    most = (float(longest) / one) ** 2 if drop else np.inf
     for start in range(0, n, 4):
         count = min(4, n - start)
         for r in range(count):
@@ -104,7 +105,7 @@ def recode_rows(
         _squares_of_four(image, squares)
         for r in range(count):
             i = start + r
-            if found[i] == 0:
+            if found[i] == 0 or squares[r] > most:
                 out[i, :] = 0
                 norms[i], sums[i], factors[i] = 0, 0, 0.0
             else:

@@ -35,7 +35,8 @@ def noisy_count(session: Session) -> float:
     Privacy
     -------
     Sensitivity: every record adds B lattice steps, so one more or less moves the sum by B.
-    Mechanism: sum + round(2^m N(0, 1)), or discrete Laplace of scale 2^m for pure budgets.
+    Mechanism: sum + round(2^m N(0, 1)), or discrete Laplace of scale 2^m for pure budgets. Sum and noise are added in
+    Python's integers, which hold any n.
     Event: ``Gaussian`` (``Laplace``) at 2^m / B >= the planned multiplier.
     Conditions: none. Under the other relations n is public and need not be estimated.
     """
@@ -44,7 +45,7 @@ def noisy_count(session: Session) -> float:
     release = session.spend("noisy_count", 1.0)
     unit = session.unit(release, 1.0)
     drawn = session.noise(release, unit, 1)
-    exact = np.array([unit.bound * session.engine.n_units], dtype=np.int64)
+    exact = np.array([unit.bound * session.engine.n_units], dtype=object)
     return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)
 
 
@@ -148,6 +149,7 @@ class _NoEngine:
     """Stands where a session has its records: here they pass by instead."""
 
     records: Any = None
+    n_columns = 1
 
 
 def _summed(cells: Blocks | Elsewhere, shares: Blocks | None, size: int, per_record: int, one: int) -> Integers:

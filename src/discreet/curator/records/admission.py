@@ -18,7 +18,7 @@ from discreet.curator.kernels import encode
 from discreet.curator.lattice.lattice import COARSE, FINE, Grid
 from discreet.curator.records.containers import are_numbers, as_array, cells_of, is_sparse, kinds_of, one_dimensional
 from discreet.curator.records.storage import MEMORY, Storage, storage_for
-from discreet.errors import Unsupported
+from discreet.errors import PlanViolation, Unsupported
 from discreet.scalars import is_name, is_nothing, is_plain, real_number
 from discreet.typing import Booleans, Floats, Integers
 
@@ -40,6 +40,11 @@ class Scaling:
     intercept: bool
     row_norm: float | None
     grid: Grid
+
+    @property
+    def width(self) -> int:
+        """The number of columns in training coordinates, the intercept's among them."""
+        return len(self.scale) + (1 if self.intercept else 0)
 
     @property
     def feature_bounds(self) -> Floats:
@@ -131,6 +136,16 @@ class Records:
     n_columns: int
     grid: Grid
     storage: Storage = MEMORY
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit each other: compiled loops index one by the length of another."""
+        sizes = [len(column) for column in (self.norms, self.sums, self.shares) if column is not None]
+        stored = self.sparse is None and self.rows is not None and self.rows.shape == (self.n_rows, self.n_columns)
+        if self.sparse is not None:
+            indptr, indices, data = self.sparse
+            stored = len(indptr) == self.n_rows + 1 and len(indices) == len(data)
+        if not stored or any(size != self.n_rows for size in sizes):
+            raise PlanViolation("the encoded records are not as long or as wide as their facts say")
 
     @property
     def n_rows(self) -> int:
@@ -293,13 +308,13 @@ def admit(X: Any, targets: Floats, scaling: Scaling, groups: Any = None, *, stor
         order, starts, shares = grouping(groups, n)
         X = taken(X, order)
         targets, valid = targets[order], valid[order]
-    norms, sums = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    declared, width = encoding_of(scaling), n_columns + scaling.intercept
+    norms, sums = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    declared, width = encoding_of(scaling), scaling.width
     if is_sparse(X):
         sparse = _encode_sparse(X, valid, declared, scaling, norms, sums)
         return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid)
     storage = storage or storage_for(n, width, scaling.grid)
-    rows = storage.empty((n, width), scaling.grid.dtype)
+    rows = storage.zeros((n, width), scaling.grid.dtype)
     for first, last, block in blocks(X, n, n_columns):
         part = slice(first, last)
         encode.encode_rows(scaling.centered(block), valid[part], *declared, rows[part], norms[part], sums[part])
@@ -338,11 +353,11 @@ def _encode_sparse(
     csr: Any, valid: Booleans, declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
 ) -> tuple[Integers, NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
     n, n_columns = csr.shape
-    extra = int(scaling.intercept)
+    extra = scaling.width - n_columns
     indptr = csr.indptr.astype(np.int64)
     shifted = indptr + extra * np.arange(n + 1, dtype=np.int64)
-    indices = np.empty(csr.nnz + extra * n, dtype=np.int32)
-    data = np.empty(csr.nnz + extra * n, dtype=scaling.grid.dtype)
+    indices = np.zeros(csr.nnz + extra * n, dtype=np.int32)
+    data = np.zeros(csr.nnz + extra * n, dtype=scaling.grid.dtype)
     at = np.arange(csr.nnz, dtype=np.int64)
     if extra:
         at += np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))

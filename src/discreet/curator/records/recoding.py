@@ -44,6 +44,8 @@ class Recoding:
         (p, q); one number per column for a diagonal; None for none. p counts the intercept.
     reach : float or None, default=None
         Rows longer than this after the matrix are shrunk too. None: what ``row_norm`` and the matrix imply.
+    drop_longer : bool, default=False
+        Rows longer than ``reach`` become null records instead: no row is shown with features that it does not have.
     target_center, target_scale : float, default=0.0 and 1.0
         For numeric targets.
 
@@ -61,6 +63,7 @@ class Recoding:
     row_norm: float = math.inf
     matrix: Floats | None = field(default=None, repr=False)
     reach: float | None = None
+    drop_longer: bool = False
     target_center: float = 0.0
     target_scale: float = 1.0
 
@@ -80,7 +83,7 @@ class Recoding:
             raise PlanViolation(f"the matrix of a recoding needs a row for each of {p} columns")
         if self.matrix is not None and not np.isfinite(self.matrix).all():
             raise PlanViolation("the matrix of a recoding must be finite")
-        if sparse and (self.center.any() or (self.matrix is not None and self.matrix.ndim == 2)):
+        if sparse and (self.drop_longer or self.center.any() or (self.matrix is not None and self.matrix.ndim == 2)):
             raise Unsupported(
                 "sparse records are recoded by scales and a diagonal only: a center or a matrix fills them"
             )
@@ -165,8 +168,8 @@ class Placement:
     def of(self, records: Records, *, threads: int | None = None) -> Records:
         """Return the records through the map; each row's image depends on that row and on the map alone."""
         n, storage, recoding = records.n_rows, records.storage, self.recoding
-        norms, sums = storage.empty(n, np.int64), storage.empty(n, np.int64)
-        factors = storage.empty(n, np.float64)
+        norms, sums = storage.zeros(n, np.int64), storage.zeros(n, np.int64)
+        factors = storage.zeros(n, np.float64)
         onto = (recoding.constant, recoding.row_norm), (float(self.grid.one), self.longest), (norms, sums, factors)
         if records.sparse is not None:
             rows, sparse = None, self._sparse(records, *onto)
@@ -174,7 +177,7 @@ class Placement:
             rows, sparse = self._dense(records, *onto, threads=threads), None
         targets = records.targets
         if self.numeric_target:
-            moved = storage.empty(n, np.float64)
+            moved = storage.zeros(n, np.float64)
             np.subtract(targets, recoding.target_center, out=moved)
             np.divide(moved, recoding.target_scale, out=moved)
             targets = np.multiply(moved, factors, out=moved)
@@ -188,7 +191,7 @@ class Placement:
         indptr, indices, data = records.sparse
         matrix, inverse = self.recoding.matrix, 1.0 / self.recoding.scale
         diagonal = np.ones(records.n_columns) if matrix is None else matrix
-        out = np.empty(data.size, dtype=self.grid.dtype)
+        out = np.zeros(data.size, dtype=self.grid.dtype)
         unit = 1.0 / records.grid.one
         recode_sparse_rows(
             indptr, indices, data, records.norms, unit, inverse, *limits, diagonal, *onto, out, *facts
@@ -202,14 +205,14 @@ class Placement:
         assert rows is not None
         matrix = np.empty((0, 0)) if recoding.matrix is None else recoding.matrix
         matrix = np.ascontiguousarray(np.diag(matrix) if matrix.ndim == 1 else matrix)
-        out = records.storage.empty((records.n_rows, self.n_columns), self.grid.dtype)
+        out = records.storage.zeros((records.n_rows, self.n_columns), self.grid.dtype)
         unit, inverse = 1.0 / records.grid.one, 1.0 / recoding.scale
 
         def part(first: int, last: int) -> None:
             cut = slice(first, last)
             recode_rows(
                 rows[cut], records.norms[cut], unit, recoding.center, inverse, *limits, matrix, *onto,
-                out[cut], *(fact[cut] for fact in facts),
+                recoding.drop_longer, out[cut], *(fact[cut] for fact in facts),
             )  # fmt: skip
 
         Workers(threads).each(part, records.n_rows, records.n_rows * (matrix.size or self.n_columns))

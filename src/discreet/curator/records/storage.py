@@ -37,8 +37,8 @@ class Storage(Protocol):
         """Whether there is room for recoded copies: without it, rows are recoded in every pass."""
         ...
 
-    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """Return an array of this shape and type with unspecified values."""
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """Return an array of zeros: an entry that nothing writes holds nothing that was in memory before."""
         ...
 
 
@@ -49,9 +49,9 @@ class InMemory:
     holds_copies: bool = True
     on_disk = False
 
-    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """Return an array in memory."""
-        return np.empty(shape, dtype=dtype)
+        return np.zeros(shape, dtype=dtype)
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class OnDisk:
     folder: Path
     on_disk = holds_copies = True
 
-    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """Return an array in a scratch file; the system keeps in memory what there is room for."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if size == 0:
-            return np.empty(shape, dtype=dtype)
+            return np.zeros(shape, dtype=dtype)
         try:
             with tempfile.TemporaryFile(dir=self.folder) as file:
                 os.posix_fallocate(file.fileno(), 0, size)  # a full disk is met here, not while a page is written

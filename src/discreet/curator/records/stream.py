@@ -218,10 +218,12 @@ def admit_stream(
     ``storage`` is where the encoded rows are kept; None: where there is room.
     """
     n, n_columns = stream.shape
-    declared, width = admission.encoding_of(scaling), n_columns + scaling.intercept
+    declared, width = admission.encoding_of(scaling), scaling.width
+    if n_columns != len(scaling.scale):
+        raise Unsupported(CHANGED)
     storage = storage or storage_for(n, width, scaling.grid)
-    rows = storage.empty((n, width), scaling.grid.dtype)
-    targets, norms, sums = (storage.empty(n, dtype) for dtype in (np.float64, np.int64, np.int64))
+    rows = storage.zeros((n, width), scaling.grid.dtype)
+    targets, norms, sums = (storage.zeros(n, dtype) for dtype in (np.float64, np.int64, np.int64))
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
 
     def admitted() -> Iterator[Block]:
@@ -257,7 +259,7 @@ def admit_stream(
 
 def _ordered(column: NDArray[Any], order: Integers, storage: Storage) -> NDArray[Any]:
     """Return rows in another order, a block at a time."""
-    out = storage.empty(column.shape, column.dtype)
+    out = storage.zeros(column.shape, column.dtype)
     for first in range(0, len(order), _ORDERED_ROWS):
         out[first : first + _ORDERED_ROWS] = column[order[first : first + _ORDERED_ROWS]]
     return out

@@ -62,7 +62,7 @@ class Facts:
 
 def facts_of(estimator: DPLinearModel) -> Facts:
     """Return what an estimator declares, complete, or an error that says what is missing."""
-    return Facts(*estimator._facts(), estimator.fit_intercept)
+    return Facts(*estimator._declared(), estimator.fit_intercept)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,187 @@
+"""What a parameter may be is its type, declared next to it and checked in one place.
+
+A field or an argument says ``n_steps: Count``, ``clip: Positive | None`` or ``average: Literal["last", "uniform"]``;
+``check_fields`` refuses other values when a frozen dataclass is made, ``checked`` when a function is called and
+``check_settings`` when an estimator is fitted (its constructor only stores). Truth values and whole numbers of other
+types (numpy's, 3.0) are converted where the type says so. Messages name the parameter, never a value.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, fields
+from functools import cache, wraps
+from numbers import Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from discreet.errors import Unsupported
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Between:
+    """Numbers from ``low`` to ``high``; ``ends`` are those that count: "", "low", "high" or "both"."""
+
+    text: str
+    low: float = -math.inf
+    high: float = math.inf
+    ends: str = ""
+
+    def __contains__(self, number: float) -> bool:
+        above = number >= self.low if self.ends in ("low", "both") else number > self.low
+        return above and (number <= self.high if self.ends in ("high", "both") else number < self.high)
+
+
+class OneOf:
+    """These words and no other."""
+
+    def __init__(self, *words: str) -> None:
+        self._words, self.text = words, f"one of {', '.join(words)}"
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._words
+
+
+LARGEST_COUNT = 2**31 - 1
+"""More steps, rows of a block or simulated tables than any run takes; its products still fit 64 bits."""
+Positive = Annotated[float, Between("a positive number", low=0.0)]
+NonNegative = Annotated[float, Between("a number that is not negative", low=0.0, ends="low")]
+Finite = Annotated[float, Between("a finite number")]
+Share = Annotated[float, Between("a number between 0 and 1", 0.0, 1.0)]
+Weight = Annotated[float, Between("a number in [0, 1)", 0.0, 1.0, ends="low")]
+Fraction = Annotated[float, Between("a number in [0, 1]", 0.0, 1.0, ends="both")]
+Probability = Annotated[float, Between("a number in (0, 1]", 0.0, 1.0, ends="high")]
+Count = Annotated[int, Between("a positive whole number", 1, LARGEST_COUNT, ends="both")]
+CountOrZero = Annotated[int, Between("a whole number that is not negative", 0, LARGEST_COUNT, ends="both")]
+
+_NAMES = {bool: "True or False", int: "a whole number", float: "a number", str: "a text", NoneType: "None"}
+_REFUSED = object()
+
+
+def conformed(name: str, value: Any, hint: Any) -> Any:
+    """Return a value as its type says, or refuse it by name."""
+    found = _as(value, hint)
+    if found is _REFUSED:
+        raise Unsupported(f"{name} must be {described(hint)}")
+    return found
+
+
+def described(hint: Any) -> str:
+    """Return in words what a type admits."""
+    kind, parts = get_origin(hint), get_args(hint)
+    if kind is Annotated:
+        return next((part.text for part in parts[1:] if hasattr(part, "text")), described(parts[0]))
+    if kind is Literal:
+        return "one of " + ", ".join(map(str, parts)) if len(parts) > 1 else repr(parts[0])
+    if kind in (Union, UnionType):
+        return ", or ".join(described(part) for part in sorted(parts, key=lambda part: part is NoneType))
+    if kind is tuple and len(parts) == 2 and parts[1] is ...:
+        return f"a sequence, each of its values {described(parts[0])}"
+    if kind is tuple:
+        return "a pair" if len(parts) == 2 else f"a sequence of {len(parts)} values"
+    named = kind or hint
+    return _NAMES.get(named) or f"a {getattr(named, '__name__', named)}"
+
+
+def _as(value: Any, hint: Any) -> Any:
+    kind, parts = get_origin(hint), get_args(hint)
+    if hint is Any or isinstance(hint, TypeVar):
+        return value
+    if kind is Annotated:
+        found = _as(value, parts[0])
+        inside = found is not _REFUSED and all(
+            found in part for part in parts[1:] if isinstance(part, (Between, OneOf))
+        )
+        return found if inside else _REFUSED
+    if kind is Literal:
+        return next((part for part in parts if type(part) is type(value) and part == value), _REFUSED)
+    if kind in (Union, UnionType):
+        return next((found for part in parts if (found := _as(value, part)) is not _REFUSED), _REFUSED)
+    if hint in (bool, int, float):
+        return _CONVERSIONS[hint](value)
+    if kind is tuple:
+        return _as_tuple(value, parts)
+    named = NoneType if hint is None else kind or hint
+    return value if isinstance(value, named) and not isinstance(value, type) else _REFUSED
+
+
+def _truth(value: Any) -> Any:
+    return bool(value) if isinstance(value, (bool, np.bool_)) else _REFUSED
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        return _REFUSED
+    try:
+        number = float(value)
+    except (OverflowError, ValueError):
+        return _REFUSED
+    return _REFUSED if math.isnan(number) else value
+
+
+def _whole(value: Any) -> Any:
+    number = _number(value)
+    return int(number) if number is not _REFUSED and math.isfinite(number) and number % 1 == 0 else _REFUSED
+
+
+_CONVERSIONS: dict[Any, Callable[[Any], Any]] = {bool: _truth, int: _whole, float: _number}
+
+
+def _as_tuple(value: Any, parts: tuple[Any, ...]) -> Any:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) != 1:
+        return _REFUSED
+    if not isinstance(value, (Collection, np.ndarray)):
+        return _REFUSED  # an iterator would be used up
+    values = tuple(value)
+    hints = parts[:1] * len(values) if parts[1:] == (...,) else parts
+    if len(hints) != len(values):
+        return _REFUSED
+    found = tuple(map(_as, values, hints))
+    return _REFUSED if any(one is _REFUSED for one in found) else found
+
+
+def check_fields(settings: Any) -> None:
+    """Refuse a frozen dataclass with a field that is not as its type says; convert those that only look different."""
+    kind: Any = type(settings)
+    hints = _hints(kind)
+    for field in fields(settings):
+        if field.name not in hints:
+            continue
+        value = getattr(settings, field.name)
+        found = conformed(field.name, value, hints[field.name])
+        if found is not value:
+            object.__setattr__(settings, field.name, found)
+
+
+def check_settings(estimator: Any) -> None:
+    """Refuse an estimator with a parameter that is not as its constructor's types say; it is left as it is."""
+    for name, hint in _hints(type(estimator).__init__).items():
+        conformed(name, getattr(estimator, name), hint)
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function that refuses arguments which are not as their types say."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **words: P.kwargs) -> R:
+        bound, hints = signature.bind(*args, **words), _hints(function)
+        for name, value in bound.arguments.items():
+            if name in hints:
+                bound.arguments[name] = conformed(name, value, hints[name])
+        return function(*bound.args, **bound.kwargs)
+
+    return call
+
+
+@cache
+def _hints(owner: Any) -> dict[str, Any]:
+    """Return the types of a class's fields or of a function's arguments, where there is something to check."""
+    found = get_type_hints(owner, include_extras=True)
+    found.pop("return", None)
+    return {name: hint for name, hint in found.items() if hint is not Any}
