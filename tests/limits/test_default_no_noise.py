@@ -44,6 +44,15 @@ def test_the_oracle_is_what_estimators_reach_without_any_noise(name):
     assert abs(cell.gap(fitted(ESTIMATORS[name].kind, cell.X, cell.y, math.inf, **cell.settings))) < GAP
 
 
+@pytest.mark.few(2)
+@pytest.mark.parametrize("ranges", RANGES)
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "origin"])
+@pytest.mark.parametrize("name", ["logistic, L2 .1", "ridge .1", "huber, narrow", "elastic net", "poisson, L2 .1"])
+def test_the_oracle_has_the_coordinates_of_training(name, intercept, ranges):
+    cell = make(name, "few", ranges, intercept)
+    assert abs(cell.gap(fitted(ESTIMATORS[name].kind, cell.X, cell.y, math.inf, **cell.settings))) < GAP
+
+
 @pytest.mark.few(4)
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
