@@ -6,6 +6,7 @@ from benchmarks.commands.accuracy import accuracy
 from benchmarks.commands.audits import audits
 from benchmarks.commands.consistency import consistency
 from benchmarks.commands.coordinates import coordinates
+from benchmarks.commands.defaults import defaults
 from benchmarks.commands.experiments import experiments
 from benchmarks.commands.inference import inference
 from benchmarks.commands.scale import scale
@@ -22,7 +23,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Accuracy and speed, on synthetic data and on public tables: run the documentation's comparisons again.",
 )
-for command in (accuracy, audits, consistency, coordinates, experiments, inference, scale, solvers, speed, tuned, wide):
+COMMANDS = (
+    accuracy, audits, consistency, coordinates, defaults, experiments, inference, scale, solvers, speed, tuned, wide,
+)  # fmt: skip
+for command in COMMANDS:
     app.command()(command)
 
 if __name__ == "__main__":

@@ -1,0 +1,163 @@
+"""The default against every solver by name, and against variations of its settings, on generated problems.
+
+Settings are chosen on even seeds of the generator, and reported on odd ones. A *cell* is a problem, a relation and a
+budget; a solver's figure in it is the mean over seeds of the noise.
+"""
+
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+
+from benchmarks.problems.generated import Problem, problem
+from benchmarks.seeded import SeededWords
+from discreet.curator import use_entropy
+from discreet.errors import DiscreetError
+
+Run = Mapping[str, Any]
+Runs = Sequence[Run]
+EPSILONS = (0.1, 0.5, 1.0, 4.0, 16.0)
+RELATIONS = ("replace_one", "zero_out", "add_remove")
+SOLVERS = ("auto", "whitened", "gd", "sgd", "svrg", "cd", "gcd", "agd", "output", "objective", "exponential")
+HALVES = {"choosing": 0, "reporting": 1}
+REFERENCE = "without privacy"
+NEAR = 1.5
+"""The default is to be within this factor of the best solver by name."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A setting of the default that is changed: a name, and the solver for a problem and a budget."""
+
+    name: str
+    solver: Callable[[Problem, float, str], Any]
+
+
+VARIATIONS: tuple[Variation, ...] = ()
+"""What is taken away from the default, or set to a neighbor of what the table says."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit."""
+
+    problem: int
+    solver: str
+    epsilon: float
+    relation: str
+    seed: int
+
+
+def seeds_of(half: str, count: int) -> list[int]:
+    """Return the first problems of a half: even ones to choose by, odd ones to report."""
+    return [2 * at + HALVES[half] for at in range(count)]
+
+
+def run_reference(made: Problem) -> dict[str, Any]:
+    """Return what can be reached without privacy, what without columns, and what by zeros."""
+    found = made.scores(made.objective.minimizer)
+    for name, w in (("trivial", made.nothing), ("zeros", np.zeros(made.objective.shape))):
+        found |= {f"{name} {measure}": value for measure, value in made.scores(w).items()}
+    return {"problem": made.seed, "solver": REFERENCE, **found, "facts": made.facts}
+
+
+def run_cell(cell: Cell, made: Problem) -> dict[str, Any]:
+    """Fit once; a refusal is kept as one."""
+    changed = {one.name: one.solver for one in VARIATIONS}
+    make = changed.get(cell.solver, lambda *_: cell.solver)
+    delta = {"delta": min(1e-6, len(made.y) ** -2.0)} if cell.relation == "add_remove" else {}
+    start = time.process_time()
+    try:
+        model = made.model(cell.epsilon, make(made, cell.epsilon, cell.relation), neighbors=cell.relation, **delta)
+        with use_entropy(SeededWords(zlib.crc32(f"{cell}".encode()))):
+            model.fit(made.X, made.y)
+    except DiscreetError as refused:
+        return {**asdict(cell), "absent": f"{type(refused).__name__}: {refused}"}
+    return {**asdict(cell), **made.fitted(model), "seconds": time.process_time() - start}
+
+
+def run(
+    problems: Sequence[int], solvers: Sequence[str], epsilons: Sequence[float], relations: Sequence[str], seeds: int,
+    known: Runs = (),
+) -> Iterator[list[dict[str, Any]]]:  # fmt: skip
+    """Run what is not known yet, and return the new runs of each problem."""
+    have = {_key(one) for one in known}
+    for number in problems:
+        cells = [
+            Cell(number, solver, epsilon, relation, seed)
+            for relation in relations for epsilon in epsilons for solver in solvers for seed in range(1, seeds + 1)
+        ]  # fmt: skip
+        missing = [cell for cell in cells if _key(asdict(cell)) not in have]
+        made = problem(number)
+        found = [run_reference(made)] if (number, REFERENCE, None, None, None) not in have else []
+        yield found + [run_cell(cell, made) for cell in missing]
+
+
+def _key(one: Run) -> tuple[Any, ...]:
+    return tuple(one.get(name) for name in ("problem", "solver", "epsilon", "relation", "seed"))
+
+
+# ------------------------------------------------------------------------------- figures
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A cell: every solver's excess over the model without privacy, and what is told of it."""
+
+    problem: int
+    epsilon: float
+    relation: str
+    excess: dict[str, float]
+    error: dict[str, float]
+    trivial: float
+    negligible: float
+    facts: dict[str, Any]
+
+    def ratio(self, solver: str = "auto") -> float:
+        """Return a solver's excess over that of the best by name, what is negligible added to both."""
+        return (self.excess[solver] + self.negligible) / (self.excess[self.best] + self.negligible)
+
+    @property
+    def best(self) -> str:
+        """The solver by name with the least excess."""
+        named = [name for name in self.excess if name in SOLVERS and name != "auto"]
+        return min(named, key=lambda name: self.excess[name])
+
+    @property
+    def worse_than_trivial(self) -> bool:
+        """Whether the default loses to the trivial predictor by more than two standard errors."""
+        return self.excess["auto"] - 2.0 * self.error["auto"] > self.trivial + self.negligible
+
+
+def compared(runs: Runs, measure: str) -> list[Compared]:
+    """Return the cells in which the default and another solver ran.
+
+    An excess is counted from the model without privacy (or from the trivial one, where that is better on test rows).
+    Negligible is a fiftieth of what there is to gain, and at least a thousandth of the zeros' value: where columns say
+    nothing there is nothing to gain.
+    """
+    references = {one["problem"]: one for one in runs if one["solver"] == REFERENCE}
+    values: dict[tuple[int, float, str], dict[str, list[float]]] = {}
+    for one in runs:
+        if measure in one and one["solver"] != REFERENCE:
+            cell = values.setdefault((one["problem"], one["epsilon"], one["relation"]), {})
+            cell.setdefault(one["solver"], []).append(one[measure])
+    found = []
+    for (number, epsilon, relation), solvers in values.items():
+        free = references[number]
+        floor, gain = min(free[measure], free[f"trivial {measure}"]), free[f"trivial {measure}"] - free[measure]
+        if "auto" not in solvers or not any(name in SOLVERS[1:] for name in solvers):
+            continue
+        excess = {name: max(fmean(some) - floor, 0.0) for name, some in solvers.items()}
+        error = {name: _error(some) for name, some in solvers.items()}
+        negligible = max(0.02 * gain, 1e-3 * abs(free[f"zeros {measure}"]))
+        found.append(Compared(number, epsilon, relation, excess, error, max(gain, 0.0), negligible, free["facts"]))
+    return found
+
+
+def _error(values: Sequence[float]) -> float:
+    return stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
