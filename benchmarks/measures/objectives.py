@@ -179,10 +179,8 @@ class Objective:
         start = np.zeros(self.shape)
         if self.l1 == 0.0:
             return self._newton(start, np.ones(self.shape, dtype=bool), np.zeros(self.shape))
-        w = self._split(start)
-        kept = np.abs(w) > 1e-9 * np.abs(w).max(initial=0.0)
-        polished = self._newton(np.where(kept, w, 0.0), kept, self.l1 * np.sign(w))
-        return min(polished, w, key=self.value)
+        near = self._split(start)
+        return min(self._active_set(near), near, key=self.value)
 
     @cached_property
     def least(self) -> float:
@@ -221,6 +219,29 @@ class Objective:
                 tried = height(moved) <= before - 0.1 * drop
                 damping = max(damping / 10.0, 1e-13) if tried else damping * 10.0
             w = moved
+        return w
+
+    def _active_set(self, w: Array) -> Array:
+        """Minimize within an orthant; leave it where a coefficient would change its sign, enter where a slope asks."""
+        w = np.where(np.abs(w) > 1e-9 * np.abs(w).max(initial=0.0), w, 0.0)
+        signs, entered = np.sign(w), list[int]()
+        for _ in range(20 * w.size):
+            free = signs != 0
+            aim = self._newton(w, free, self.l1 * signs)
+            crosses = free & (aim * signs < 0)
+            if crosses.any():
+                share = np.where(crosses, np.abs(w) / np.where(crosses, np.abs(w - aim), 1.0), np.inf)
+                at = int(np.argmin(share))
+                w = w + float(share.flat[at]) * (aim - w)
+                w.flat[at] = signs.flat[at] = 0.0
+                continue
+            w, slope = aim, self.gradient(aim)
+            beyond = np.where(signs == 0, np.abs(slope) - self.l1, -np.inf)
+            at = int(np.argmax(beyond))
+            if beyond.flat[at] <= 1e-12 or at in entered[-2:]:
+                break
+            signs.flat[at] = -np.sign(slope.flat[at])
+            entered.append(at)
         return w
 
     def _split(self, start: Array) -> Array:

@@ -70,6 +70,20 @@ def test_slopes_and_curvatures_are_derivatives(table, name):
 
 
 @pytest.mark.whole
+@pytest.mark.parametrize("name", ["logistic", "squared", "softmax"])
+def test_an_l1_penalty_meets_its_conditions_where_columns_are_nearly_alike(table, name):
+    """Kept coefficients balance the slope, others bound it."""
+    y = {"squared": table.numbers, "softmax": table.labels}.get(name, table.signs).astype(float)
+    rows = 1.0 + 0.01 * table.X
+    made = Objective(rows, y, Loss(name), 2e-3, classes=3 if name == "softmax" else 1)
+    w = made.minimizer
+    slope = made.gradient(w)
+    assert (w == 0).any()
+    np.testing.assert_allclose(slope[w != 0], -2e-3 * np.sign(w[w != 0]), atol=1e-7)
+    assert np.abs(slope).max() < 2e-3 + 1e-7
+
+
+@pytest.mark.whole
 @pytest.mark.parametrize("name", ["huber", "hinge"])
 def test_corners_do_not_stop_the_minimizer(table, name):
     y = table.numbers if name == "huber" else table.signs.astype(float)
