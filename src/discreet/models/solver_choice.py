@@ -51,8 +51,12 @@ def choose_solver(
     if solver not in solver_names():
         known = ", ".join(solver_names())
         raise Unsupported(f"solver must be one of {known}, or a solver object such as GradientDescent(n_steps=50)")
-    name, why = (solver, f"{solver} was asked for") if solver != "auto" else automatic(domain, loss, penalty, budget)
-    made = solver_named(name, domain, loss, penalty, budget)
+    if solver == "auto":
+        from discreet.default.table import choose
+
+        made, why = choose(domain, loss, penalty, budget)
+    else:
+        made, why = solver_named(solver, domain, loss, penalty, budget), f"{solver} was asked for"
     return made, (why, "unset parameters were chosen from declared facts only")
 
 

@@ -40,8 +40,8 @@ LEAST_CONSTANT = 0.2
 """The constant's share of a unit row is at least this over sqrt(p), whatever the noise says."""
 TARGET_SHARE = 0.05
 """What a numeric target's mean and scale get of mu^2."""
-LEAST_TARGET_SCALE = 0.02
-"""In units of half the target's declared range."""
+LEAST_TARGET_SCALE = 2e-4
+"""In units of half the target's declared range; the noise of its variance, which is added to it, keeps it above."""
 TARGET_NOISE = 1.5
 """The noise of the target's variance that is added to it."""
 

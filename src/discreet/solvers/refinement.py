@@ -91,16 +91,23 @@ def whole_rows(estimate: Estimate, target: Target | None) -> tuple[Recoding, flo
 
 
 def longest_row(linear: Floats, domain: Domain) -> float:
-    """Return the length of the longest whitened row that declared ranges have room for: one of their corners.
+    """Return a bound on the length of whitened rows that declared ranges have room for.
 
-    Rows beyond it there are none, so a longer reach would be noise for nothing: one column from 18 to 110 and one of
-    two values, 20,000 rows, epsilon 1, one fit: inflations of 1.4 to 1.6 without this, 1.2 to 1.3 with it.
+    No row can be longer, so a larger radius would only add noise. Of few columns it is the farthest corner of the
+    ranges. Of more: a row is m + G u with m the middle of the ranges and |u_j| <= 1, and ||G u||^2 is at most the
+    largest eigenvalue of G^T G times the number of columns.
     """
-    if domain.ranges is None or len(domain.ranges) > MOST_CORNERED:
+    if domain.ranges is None:
         return math.inf
-    corners = np.array(list(product(*domain.ranges)))
-    rows = np.column_stack([corners, np.ones(len(corners))]) if domain.intercept else corners
-    return float(np.linalg.norm(rows @ linear, axis=1).max())
+    ranges = domain.ranges
+    if len(ranges) <= MOST_CORNERED:
+        corners = np.array(list(product(*ranges)))
+        rows = np.column_stack([corners, np.ones(len(corners))]) if domain.intercept else corners
+        return float(np.linalg.norm(rows @ linear, axis=1).max())
+    middle = np.append(ranges.mean(axis=1), 1.0)[: domain.n_features]
+    half = (ranges[:, 1] - ranges[:, 0]) / 2.0
+    spread = linear[: len(half)] * half[:, None]
+    return float(np.linalg.norm(middle @ linear) + math.sqrt(len(half)) * np.linalg.norm(spread, 2))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,114 @@
+"""Coordinates for a recipe's steps: the declared ones, or those of an estimated center, scale and second moment."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discreet.bounds import Domain, Typical
+from discreet.curator import Recoding
+from discreet.losses.base import Loss
+from discreet.penalties.base import Penalty
+from discreet.penalties.rescaled import Quadratic
+from discreet.solvers.base import Solution
+from discreet.solvers.center_and_scale import Standardization, Target, affine, declared_coordinates
+from discreet.solvers.declared import declared_length
+from discreet.solvers.stage import Estimate
+from discreet.solvers.uncertainty.stage_noise import DirectionsTrace, StageTrace, steps_of
+from discreet.solvers.uncertainty.traces import DescentTrace
+from discreet.solvers.uncertainty.whitened_noise import Spectrum
+from discreet.typing import Floats
+
+LEAST_DIRECTION = 1e-7
+"""Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
+REACH = 16.0
+"""Rows longer than this many typical ones are shrunk also after whitening: it bounds the lattice."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The coordinates in which steps are taken, and what is known of rows there.
+
+    ``length`` is a typical row's; ``moment`` the rows' second moment as far as it is told from noise, ``mean`` their
+    mean; ``spectrum`` is for the trace of the noise, None where nothing was estimated.
+    """
+
+    recoding: Recoding
+    length: float
+    moment: Floats
+    mean: Floats
+    target: Target
+    spectrum: Spectrum | None = None
+
+    def predictor(self, v: Floats) -> tuple[float, float]:
+        """Return the mean and the deviation of the predictor v, the latter at least a hundredth."""
+        mean = float(self.mean @ v)
+        return mean, math.sqrt(max(float(v @ self.moment @ v) - mean**2, 1e-4))
+
+    def solution(self, v: Floats, steps: DescentTrace, admitted: Domain, loss: Loss) -> Solution:
+        """Return coefficients v of these rows in training coordinates, with what the noise of the steps did to them."""
+        inner = Solution(v, steps if loss.task == "classification" else self._forgetting(steps, loss))
+        trace = StageTrace(inner, self.recoding, admitted, loss, self.spectrum)
+        typical = Typical(self.length, 1.0, np.diag(self.moment).copy())
+        estimate = Estimate(self.recoding, typical, self.spectrum, target=self.target)
+        return Solution(self.recoding.coefficients(v), trace, estimate)
+
+    def _forgetting(self, steps: DescentTrace, loss: Loss) -> DirectionsTrace:
+        """Return the noise along the moment's directions: each forgets by its curvature, as far as clips leave it.
+
+        Residuals are taken for Gaussian and as wide as the target.
+        """
+        values, vectors = np.linalg.eigh(self.moment)
+        taken = steps_of(steps, self.length)
+        left = math.erf(min(taken.slope, loss.lipschitz) / math.sqrt(2.0))
+        return DirectionsTrace(vectors, taken.deviation**2 * taken.gain(left * np.maximum(values, 0.0)))
+
+
+def pulled(penalty: Penalty, recoding: Recoding, admitted: Domain) -> Quadratic | None:
+    """Return an L2 penalty in recoded coordinates, exactly; None where there is none."""
+    if not penalty.ridge or penalty.strong_convexity == 0:
+        return None
+    return Quadratic(*affine(recoding, admitted), penalty.strong_convexity / recoding.target_scale**2)
+
+
+def whitened(
+    second: Floats, added: Floats, edge: float, floor: float, standard: Recoding, domain: Domain, target: Target
+) -> Rows:
+    """Return rows A z with A = (M + added + floor edge)^{-1/2}, M being the noisy second moment of standardized rows.
+
+    Eigenvalues of M below the edge of its noise are not told from noise: for the length of rows each is taken for its
+    part of what the trace leaves to them, and for nothing where a second moment is asked for.
+    """
+    values, vectors = np.linalg.eigh(second)
+    clear = values > edge
+    rest = max(float(np.trace(second)) - float(values[clear].sum()), 0.0) / max(1, int((~clear).sum()))
+    likely = np.where(clear, values, min(edge, rest))
+    bent, axes = np.linalg.eigh((vectors * np.maximum(values, 0.0)) @ vectors.T + added)
+    kept = np.maximum(bent, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(bent[-1]), 1e-300))
+    matrix = (axes / np.sqrt(kept)) @ axes.T
+    inside = matrix @ vectors
+    moment = (inside * np.where(clear, values, 0.0)) @ inside.T
+    length = math.sqrt(max(1.0, float(np.square(inside).sum(axis=0) @ np.maximum(likely, 0.0))))
+    mean = matrix @ second[:, -1] / standard.constant if domain.intercept else np.zeros(len(second))
+    recoding = replace(standard, matrix=matrix, reach=REACH * length if math.isfinite(standard.row_norm) else None)
+    ends = np.square(matrix).sum(axis=0) * np.square(standard.domain(domain).feature_bounds)
+    farthest = np.sqrt(np.maximum(1.0, 1.0 + (ends - 1.0) / length**2))
+    shares, directions = np.linalg.eigh(moment)
+    entry = edge / (2.0 * math.sqrt(len(second)))  # off the diagonal, of the mean of two
+    spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length)
+    return Rows(recoding, length, moment, mean, target, spectrum)
+
+
+def declared_features(domain: Domain) -> Standardization:
+    """Return the declared ranges as coordinates, with a typical row's length."""
+    start = declared_coordinates(domain)
+    return Standardization(start, declared_length(domain, start) ** 2, np.ones(len(start.center)))
+
+
+def declared_rows(domain: Domain, standard: Recoding, radius: float, target: Target) -> Rows:
+    """Return rows in declared coordinates: of one length, their mean at the center, all columns alike."""
+    features, constant = len(standard.center), standard.constant * domain.intercept
+    each = max(1.0 / radius**2 - constant**2, 0.0) / max(1, features)
+    moment = np.append(np.full(features, each), constant**2)[: domain.n_features]
+    mean = np.append(np.zeros(features), constant)[: domain.n_features]
+    return Rows(standard, 1.0 / radius, np.diag(moment), mean, target)

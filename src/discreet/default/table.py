@@ -1,0 +1,201 @@
+"""What ``solver="auto"`` is: which form for which public facts, and every setting of a recipe, each with its reason.
+
+All of it is a function of declared facts: the task, the penalty, how records are stored, and the signal N = n mu / a
+with its powers of p (``solvers/signal``). No record is looked at. ``python -m benchmarks defaults`` measures the forms
+against each other and the settings against their neighbors, on public tables and on generated problems.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.default.recipe import Recipe, Shares
+from discreet.losses.base import Loss
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Solver
+from discreet.solvers.registry import solver_named
+from discreet.solvers.signal import Signal
+
+Rule = float | Callable[[Signal], float]
+
+
+# --- forms: the first line that holds -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The public facts that a choice is made from."""
+
+    domain: Domain
+    loss: Loss
+    penalty: Penalty
+    budget: Budget
+
+    @property
+    def signal(self) -> Signal:
+        """N and its powers."""
+        return Signal.of(self.domain, self.budget)
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether targets are numbers."""
+        return self.loss.task == "regression"
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a second moment is too much: sparse records, or p^2 numbers too many."""
+        return self.domain.sparse or self.domain.n_features > WIDEST
+
+    @property
+    def few_columns_matter(self) -> bool:
+        """Whether the penalty says that few columns matter, and noise that not all can be found at once."""
+        greedy = not self.penalty.ridge and self.penalty.l1_l2 is not None and self.domain.n_outputs == 1
+        return greedy and self.signal.per_coefficient < GREEDY
+
+    @property
+    def is_recipe(self) -> bool:
+        """Whether a recipe's steps serve loss, penalty and records."""
+        served = self.penalty.ridge or (self.penalty.separable and self.domain.n_outputs == 1)
+        return served and not self.is_wide and (not self.is_regression or self.loss.movable_target)
+
+    @property
+    def is_one_release(self) -> bool:
+        """Whether objective perturbation serves: its proof needs a public n, one row per person and a proven loss."""
+        proven = self.loss.proven and self.penalty.ridge and not self.is_regression
+        return proven and self.domain.n is not None and not self.domain.grouped and self.domain.moments is None
+
+
+WIDEST = 2048
+"""Columns beyond which p^2 numbers are too many."""
+GREEDY = 8.0
+"""The signal per coefficient below which an L1 penalty is followed by greedy steps."""
+WEAK_CLASSES, WEAK_NUMBERS, LEAST_MEAN = 15.0, 5.0, 40.0
+"""Below which signal per row coordinates cost more than they show; for numbers also the least signal of a mean."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A line of the table: when it holds, what is run, and why."""
+
+    name: str
+    holds: Callable[[Facts], bool]
+    reason: str
+
+
+FORMS = (
+    Form("gd", lambda f: not f.budget.is_private, "without noise, full gradients reach the optimum"),
+    Form("gd", lambda f: f.is_regression and not f.loss.movable_target, "this loss needs the declared coordinates"),
+    Form("objective", lambda f: f.budget.is_pure and f.is_one_release, "one release is cheapest where noise is pure"),
+    Form("gd", lambda f: f.budget.is_pure, "full batches have the least noise per pass"),
+    Form("gcd", lambda f: f.few_columns_matter and not f.is_wide, "greedy steps find the few columns that matter"),
+    Form("gd", lambda f: not f.is_recipe, "full gradients serve any penalty and any records"),
+    Form(
+        "objective",
+        lambda f: f.is_one_release and f.signal.per_row < WEAK_CLASSES,
+        "one release wastes nothing where the signal is too weak for coordinates",
+    ),
+    Form("recipe", lambda f: is_weak(f), "the signal is too weak to estimate coordinates: few steps in declared ones"),
+    Form("recipe", lambda f: True, "estimating the mean and covariance first improves accuracy"),
+)
+
+
+def is_weak(facts: Facts) -> bool:
+    """Say whether coordinates cost more than they show."""
+    signal = facts.signal
+    if facts.is_regression:
+        return signal.per_row < WEAK_NUMBERS or signal.total < LEAST_MEAN
+    return signal.per_row < WEAK_CLASSES
+
+
+def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[Solver, str]:
+    """Return what ``auto`` is for these facts, and why."""
+    facts = Facts(domain, loss, penalty, budget)
+    form = next(form for form in FORMS if form.holds(facts))
+    if form.name == "recipe":
+        solver: Solver = recipe_for(facts)
+    else:
+        solver = solver_named(form.name, domain, loss, penalty, budget)
+    return solver, f"auto chose {form.name}: {form.reason}"
+
+
+# --- settings of a recipe ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A field of the recipe: its rule for classes and for numbers, and the reason."""
+
+    name: str
+    classes: Rule
+    numbers: Rule
+    reason: str
+
+
+def within(low: float, value: float, high: float) -> float:
+    """Return the value, or the end of the range that it is beyond."""
+    return min(high, max(low, value))
+
+
+SETTINGS = (
+    Setting("n_steps", lambda s: within(12, 1.5 * s.columns**0.5, 24), lambda s: within(12, 1.5 * s.columns**0.5, 24),
+            "in whitened coordinates few steps do; wide tables have more directions that are not quite white"),
+    Setting("momentum", 0.6, 0.6, "brings flat directions along; more of it carries noise along"),
+    Setting("clip", 0.8, lambda s: within(0.2, 0.2 * (s.per_coefficient / 25) ** 1.2, 1.6),
+            "in units of the slope at 0: clipped slopes bias the length, which calibration mends, and halve the noise"),
+    Setting("constant", 0.5, lambda s: s.columns**-0.5,
+            "an intercept is learned first where it is large; a number's target is centered before"),
+    Setting("row_radius", 1.0, lambda s: 0.8 * max(1.0, s.per_row / 100) ** 0.35,
+            "long rows raise everybody's noise; for numbers they carry more of the slope"),
+    Setting("floor", 0.35, 0.35, "directions below the noise are shrunk, not cut off"),
+    Setting("least_scale", 0.1, lambda s: within(0.002, 20 / s.per_row, 0.1),
+            "a smaller one blows up rare categories; numbers in ranges far too wide need it"),
+    Setting("calibration_clip", 3.2, lambda s: 0.2 * s.total**0.5, "its noise falls as its bias does"),
+    Setting("n_newton", lambda s: 5 * (s.per_record >= 4), lambda s: 5 * (s.per_record >= 50),
+            "from where their noise is below the sampling error on; numbers gain from bounded slopes for longer"),
+    Setting("n_travel", lambda s: travel(s.per_record / 40), lambda s: travel(s.per_record / 500),
+            "clips leave the start farther from the optimum than a Newton step sees; squares have one Hessian"),
+    Setting("weight_radius", lambda s: radius(s, 0.7 * s.per_record**0.5), lambda s: radius(s, 0.4 * s.per_record**0.5),
+            "noise falls against the sampling error, bias with it, and the metric stays above its noise"),
+    Setting("slope_limit", math.inf, lambda s: max(3.0, 0.4 * s.per_record**0.5), "classes have bounded slopes"),
+)  # fmt: skip
+SHARES = (
+    Setting("target", 0.0, lambda s: within(0.05, 12 / s.total, 0.3), "a wrong mean costs more than a wrong slope"),
+    Setting("mean", 0.04, 0.04, "flat: p numbers of one answer"),
+    Setting("scale", 0.08, 0.06, "ranges that are too wide cost most of all"),
+    Setting("moment", 0.2, 0.2, "p^2 numbers; more of it starves the steps"),
+    Setting("calibration", 0.07, 0.1, "two numbers; skewed targets need them more"),
+    Setting("slope", 0.0, 0.01, "one number"),
+    Setting("bound", 0.04, 0.04, "p^2 numbers of rows that are not shrunk; where there are such steps, as the next three"),
+    Setting("travel", 0.06, 0.06, "Newton steps forget its noise"),
+    Setting("hessian", 0.06, 0.06, "p^2 numbers at the estimate"),
+    Setting("newton", 0.24, 0.24, "about as much as the clipped steps keep"),
+)  # fmt: skip
+DECLARED = {"n_steps": 8.0, "constant": 0.5, "n_travel": 0.0, "n_newton": 0.0}
+"""In declared coordinates: what differs. Fewer steps have less noise each."""
+
+
+def travel(excess: float) -> float:
+    """Return how many steps come before the Hessian."""
+    return within(0, 10 * (excess**0.5 - 1), 100)
+
+
+def radius(signal: Signal, wanted: float) -> float:
+    """Return the wanted radius, as far as a Hessian of such rows stands out of its noise."""
+    return max(1.25, min(wanted, (0.1 * signal.per_matrix) ** 0.5))
+
+
+def recipe_for(facts: Facts) -> Recipe:
+    """Return the recipe of the table for these facts."""
+    signal, weak = facts.signal, is_weak(facts)
+    settings = {row.name: value_of(row, facts, signal) for row in SETTINGS} | (DECLARED if weak else {})
+    shares = {row.name: value_of(row, facts, signal) for row in SHARES}
+    counts = {name: round(settings.pop(name)) for name in ("n_steps", "n_travel", "n_newton")}
+    return Recipe("declared" if weak else "full", Shares(**shares), **settings, **counts)
+
+
+def value_of(row: Setting, facts: Facts, signal: Signal) -> float:
+    """Return a setting's value."""
+    rule = row.numbers if facts.is_regression else row.classes
+    return float(rule(signal) if callable(rule) else rule)
