@@ -60,11 +60,11 @@ def test_shows_effects_where_rows_and_epsilon_suffice(shown, run, tmp_path, monk
     assert result.exit_code == 0, result.output
     assert "--inference sandwich" in result.stdout
     assert re.search(r"^feature +coef +se +se privacy .* odds ratio$", result.stdout, re.MULTILINE)
-    assert "too little signal" not in result.stdout
+    assert "Too few rows" not in result.stdout
     assert "Effects for a population" in (tmp_path / "model" / "report.html").read_text()
     assert "$ discreet fit" in shown.stdout
     assert "odds ratio" not in shown.stdout
-    assert "too little signal for effects with standard errors" in shown.stdout
+    assert "Too few rows for effects with standard errors" in shown.stdout
 
 
 def test_says_what_is_synthetic_and_what_is_public(shown):

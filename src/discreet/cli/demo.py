@@ -22,7 +22,7 @@ On the held-out rows, which are declared public: without privacy (scikit-learn) 
 {majority:.1%}.\
 """
 NO_EFFECTS = """
-There is too little signal for effects with standard errors (fit --inference sandwich): raise --rows or --epsilon.\
+Too few rows for effects with standard errors (fit --inference sandwich): raise --rows or --epsilon.\
 """
 DELTA = 1e-7
 MARK = "made-by-discreet-demo.txt"
