@@ -208,7 +208,7 @@ def _effects(model: "TableModel") -> str:
     try:
         return str(model.summary())
     except Unsupported as reason:
-        return f"No summary: {reason}"
+        return str(reason)
 
 
 def _show(model: "TableModel", out: Path, as_json: bool) -> None:

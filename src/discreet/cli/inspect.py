@@ -59,6 +59,7 @@ def inspect(
         }
         if summary is not None:
             listed = {name: values.tolist() for name, values in summary.columns().items()}
+            shown["coefficients"] = None  # one number per effect, and none for hidden ones
             shown["effects"] = {"feature": list(summary.names), **_finite(listed)}
         echo_json(shown)
         return

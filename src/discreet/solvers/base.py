@@ -53,6 +53,8 @@ from discreet.solvers.uncertainty.propagation import taken_back
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from discreet.curator import Curator, Recoding
     from discreet.solvers.stage import Estimate
 
@@ -150,6 +152,14 @@ class Effects:
         linear = np.asarray(np.kron(np.eye(len(self.covariance) // linear.shape[1]), linear), dtype=np.float64)
         moved = {name: linear @ getattr(self, name) @ linear.T for name in MATRICES}
         draws = None if self.draws is None else np.column_stack([self.draws[:, :-1] @ linear.T, self.draws[:, -1]])
+        return replace(self, **moved, draws=draws)
+
+    def blanked(self, hidden: "NDArray[np.bool_]") -> "Effects":
+        """Return the same with NaN in place of the variances and draws of some coefficients."""
+        either = hidden[:, None] | hidden
+        names = ("covariance", "privacy", "bias")
+        moved: dict[str, Any] = {name: np.where(either, np.nan, getattr(self, name)) for name in names}
+        draws = None if self.draws is None else np.where(np.append(hidden, [False]), np.nan, self.draws)
         return replace(self, **moved, draws=draws)
 
     def to_dict(self) -> dict[str, object]:
