@@ -96,7 +96,7 @@ def test_a_file_in_the_way_is_one_line(run, tmp_path):
     (tmp_path / "taken").write_text("")
     result = run("demo", "--rows", 400, "--out", tmp_path / "taken")
     assert result.exit_code == 2
-    assert result.stderr.strip().endswith("file exists")
+    assert result.stderr.strip().endswith("there is a file already: name another with --out, or remove this one")
 
 
 def test_numbers_out_of_reach(run, tmp_path):

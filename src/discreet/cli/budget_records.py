@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.errors import NO, UNCHECKED, Refused, checkable
+from discreet.cli.errors import NO, UNCHECKED, checkable
 from discreet.cli.options import Address, AsJson, echo_json, opened
+from discreet.cli.outputs import write_new
 from discreet.cli.verify import ONLY_PARTLY
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerError
 
@@ -107,11 +108,7 @@ def export(
     if str(file) == "-":
         sys.stdout.writelines(lines)
         return
-    try:
-        with file.open("x", encoding="utf-8") as stream:
-            stream.writelines(lines)
-    except FileExistsError:
-        raise Refused("there is a file of this name already: choose another, or - for stdout") from None
+    write_new(file, "".join(lines), "FILE")
     typer.echo(f"{_count(len(lines), 'entry', 'entries')} written to {file}", err=True)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
+from discreet.cli.outputs import taken
 
 if TYPE_CHECKING:
     from discreet.cli.console import Console
@@ -75,6 +76,8 @@ def demo(
 
 def _clear(out: Path) -> None:
     """Make the folder; one that an earlier demo made is emptied, any other that is not empty is refused."""
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise taken(out)
     out.mkdir(parents=True, exist_ok=True)
     if any(out.iterdir()) and not (out / MARK).is_file():
         raise Refused(f"{out}: this folder is not empty, and no demo made it: name another with --out")

@@ -8,6 +8,7 @@ import typer
 
 from discreet.cli.errors import NO, Refused
 from discreet.cli.options import AsJson, echo_json
+from discreet.cli.outputs import write_new
 from discreet.cli.schema_edit import edit
 
 if TYPE_CHECKING:
@@ -81,11 +82,7 @@ def new(
     if str(out) == "-":
         typer.echo(text, nl=False)
         return
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise Refused(f"{out}: there is a file already: name another with --out, or remove this one") from None
+    write_new(out, text)
     filled = [name for name in names if name != target and name in entries and entries[name].declared]
     _say_what_is_left(out, len(names) - (target is not None) - len(filled), len(filled), target)
     strange = [name for name in entries if name not in names]
