@@ -16,6 +16,7 @@ from discreet.curator.lattice.entropy import current_entropy as current_entropy
 from discreet.curator.lattice.entropy import uniform_below as uniform_below
 from discreet.curator.lattice.entropy import use_entropy as use_entropy
 from discreet.curator.metrics import METRICS as METRICS
+from discreet.curator.metrics import check_measurable as check_measurable
 from discreet.curator.metrics import measure_private as measure_private
 from discreet.curator.metrics.measurement import Measured as Measured
 from discreet.curator.metrics.measurement import Metric as Metric

@@ -20,6 +20,7 @@ from discreet.budget import Budget
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.curator.metrics.noise_bounds import GUARD, Noise
 from discreet.curator.private_data import PrivateData
+from discreet.errors import Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses import Logistic
 from discreet.typing import Floats, Integers
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 QUERY = "noisy_mean_squares"
 ROUNDING = 2.0**-19
 """What a number between 0 and 1 may lose on the lattice, where squares keep 20 bits; 0 and 1 lose nothing."""
+MOST_CELLS = (1 << 20) - 2
+"""The most columns of numbers on one common scale, whose rows' squared norms fit 62 bits."""
 _SLACK = 1 + 2.0**-16
 
 
@@ -66,6 +69,8 @@ class NoisySums:
 
     def release(self, table: Any, *, length: float = 1.0) -> tuple[Floats, Noise]:
         """Return the noisy sum of the squared rows, and its noise; no row of squares is longer than ``length``."""
+        if table.shape[1] > MOST_CELLS:
+            raise Unsupported("the score has more than a million cells: use metric='accuracy', or fewer groups")
         clip = length * _SLACK
         asked = self.priced.only(self.released, clip)
         bounds = Bounds(1.0, classes=(0, 1), scale="global")

@@ -14,6 +14,7 @@ from discreet.curator import (
     NoisySums,
     PrivateData,
     Released,
+    check_measurable,
     container_of,
     is_stream,
     measure_private,
@@ -118,6 +119,7 @@ def private_score(
         raise MissingBounds("n is private here: give delta, such as delta=1e-6")
     budget = budget_of(epsilon, delta, relation, n, allow_large_delta=allow_large_delta)
     priced = price_plan(plan_of(kind.shares, pure=budget.is_pure), budget)
+    check_measurable(name, known, priced, level=level, groups=parts)
     declared = known.bounds.to_dict()
     facts = {"unit": data.unit, "n": n, **{key: declared.get(key) for key in ("features", "target", "classes")}}
     settings: dict[str, Any] = {"metric": name} if parts is None else {"metric": name, "by": list(parts.names)}
