@@ -22,7 +22,7 @@ from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
-from discreet.errors import AccountingError
+from discreet.errors import AccountingError, Unsupported
 
 FORMAT = 1
 UNITS = ("record", "person")
@@ -235,7 +235,7 @@ class Certificate:
         """
         try:
             found = epsilon_of(self.events, self.delta, self.neighbors)
-        except ArithmeticError:  # numbers that nobody would choose, such as noise of 1e-300
+        except Unsupported:  # numbers that nobody would choose, such as noise of 1e-300
             raise AccountingError("the certificate's events cannot be priced: do not rely on it") from None
         if not self.epsilon >= found.epsilon * (1 - 1e-12):
             raise AccountingError("the certificate claims less epsilon than its events cost: do not rely on it")

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.plan import AdaptivePlan
 from discreet.accounting.priced_plan import PricedPlan, price_plan
-from discreet.accounting.pricing import Price, remembered_prices
+from discreet.accounting.pricing import Price, in_double_precision, remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import Claim, PrivateData, Recoding, given_with
@@ -165,7 +165,8 @@ class FitSettings:
             data = data.filled()
             domain = self._domain(data, relation)
         self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
-        with remembered_prices():  # a solver may ask for the noise of its plan before it makes it
+        # a solver may ask for the noise of its plan before it makes it
+        with remembered_prices(), in_double_precision(ArithmeticError):
             chosen, reason = choose_solver(self.solver, domain, self.loss, self.penalty, budget)
             if self.inference not in (None, False):
                 chosen = inferring(self.inference, self.cov_type, chosen, domain, self.loss, self.penalty, budget)

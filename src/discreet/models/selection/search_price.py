@@ -9,7 +9,7 @@ from discreet.accounting.events import Event, Gaussian, NonPrivate, RepeatedSele
 from discreet.accounting.number_of_runs import SHAPES, Stopping
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import PricedPlan, price_plan
-from discreet.accounting.pricing import Price, epsilon_of, remembered_prices
+from discreet.accounting.pricing import Price, epsilon_of, in_double_precision, remembered_prices
 from discreet.bounds import Bounds, Domain, target_place
 from discreet.budget import Budget
 from discreet.curator import idealized
@@ -119,7 +119,7 @@ def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Bud
     has a costlier curve at some order, all runs get less until the price is met. ``domains`` are what is public of
     the part that each candidate will be fitted on.
     """
-    with remembered_prices():
+    with remembered_prices(), in_double_precision(ArithmeticError):
         if not total.is_private:
             return _Runs(candidates, domains, total, law).offer(total)
         if total.is_pure:
