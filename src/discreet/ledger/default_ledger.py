@@ -7,6 +7,7 @@ with a line ``ledger = "..."``.
 import os
 import tomllib
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from discreet.errors import LedgerError
@@ -70,6 +71,6 @@ def ledger_for(named: Ledger | str | Path | bool | None) -> Ledger | None:
         return None
     if named is None:
         named = default_address()
-    if named is True:
+    if not isinstance(named, (str, Path, Ledger, NoneType)):
         raise LedgerError("ledger is a path, a URL or a Ledger; False for public data")
     return named if named is None or isinstance(named, Ledger) else Ledger(named)

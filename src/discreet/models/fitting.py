@@ -17,7 +17,7 @@ from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import Claim, PrivateData, Recoding, given_with
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
-from discreet.ledger.reservation import Reservation
+from discreet.ledger.reservation import Reservation, noted
 from discreet.losses.base import Loss
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.public_moments import moments_of, refuse_unused
@@ -82,18 +82,21 @@ def declared(bounds: Any, **facts: Any) -> Bounds:
 
 def penalty_of(penalty: Any, alpha: float) -> Penalty:
     """A penalty object, or one by name with strength ``alpha``."""
-    if penalty is None or penalty == "none":
+    if penalty is None:
         return NoPenalty()
     if not isinstance(penalty, str):
         if isinstance(penalty, type) or not hasattr(penalty, "prox"):
             raise Unsupported("penalty must be l2, l1, elasticnet, none, or a penalty object such as L2(0.01)")
         return cast(Penalty, penalty)
-    if alpha < 0:
-        raise Unsupported("alpha must not be negative")
-    named: dict[str, Penalty] = {"l2": L2(alpha), "l1": L1(alpha), "elasticnet": ElasticNet(alpha / 2, alpha / 2)}
+    named: dict[str, Callable[[], Penalty]] = {
+        "l2": lambda: L2(alpha),
+        "l1": lambda: L1(alpha),
+        "elasticnet": lambda: ElasticNet(alpha / 2, alpha / 2),
+        "none": NoPenalty,
+    }
     if penalty not in named:
-        raise Unsupported(f"penalty must be one of {', '.join(named)}, none, or a penalty object")
-    return named[penalty]
+        raise Unsupported(f"penalty must be one of {', '.join(named)}, or a penalty object")
+    return named[penalty]()
 
 
 def budget_of(
@@ -252,7 +255,8 @@ def fit_model(
     fitted = Fitted(coef, intercept, certificate, *spread)
     if reservation is None or charge_id is None:
         return fitted
-    return Fitted.from_text(reservation.settle(fitted.text()))
+    with noted(reservation):
+        return Fitted.from_text(reservation.settle(fitted.text()))
 
 
 def _in_own_units(w: Floats, data: PrivateData) -> tuple[Floats, Floats]:

@@ -94,7 +94,7 @@ class Schema:
             raise SchemaError('person must name a column, such as person = "patient"')
         if self.rows is not None and not (type(self.rows) is int and self.rows > 0):
             raise SchemaError("rows must be a positive whole number")
-        if self.separator is not None and self.separator not in SEPARATORS:
+        if self.separator is not None and not (isinstance(self.separator, str) and self.separator in SEPARATORS):
             raise SchemaError(f"separator must be one of {' '.join(map(repr, SEPARATORS))}")
         self._check_roles()
         self._check_labels()

@@ -51,6 +51,7 @@ from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.losses.base import Loss
+from discreet.parameters import Positive, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers.default_rules import count_of
 from discreet.solvers.registry import register_part
@@ -85,8 +86,11 @@ class Limits:
     3.0
     """
 
-    reach: float
-    slope: float
+    reach: Positive
+    slope: Positive
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def breadth(domain: Domain, budget: Budget) -> float:

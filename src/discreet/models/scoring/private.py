@@ -26,10 +26,12 @@ from discreet.models.fitting import budget_of
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.scoring.released import groups_of, released
 from discreet.models.scoring.result import PrivateScore, ScorePart
+from discreet.parameters import Share, checked
 
 _RELEASED_BEFORE = "the model was released before, and is taken as public here"
 
 
+@checked
 def private_score(
     model: Any,
     X: Any,
@@ -42,7 +44,7 @@ def private_score(
     delta: float | None = None,
     neighbors: str = "replace_one",
     allow_large_delta: bool = False,
-    level: float = 0.95,
+    level: Share = 0.95,
     ledger: Any = None,
     dataset: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -104,7 +106,7 @@ def private_score(
     """
     X = container_of(X)
     known = released(model, X)
-    kind, name = metric_of(known, metric, level)
+    kind, name = metric_of(known, metric)
     parts = None if by is None else groups_of(model, known, by, kind)
     relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
     if is_stream(X) and X.estimates is not None:
@@ -136,10 +138,8 @@ def private_score(
     return scored(name, found, level, certificate, n, kind.sampling)
 
 
-def metric_of(model: Released, metric: str, level: float) -> tuple[Metric, str]:
+def metric_of(model: Released, metric: str) -> tuple[Metric, str]:
     """The metric and its name, or a word on what does not go together."""
-    if not 0 < level < 1:
-        raise Unsupported("level is a probability, such as 0.95")
     if metric == "auto":
         metric = "accuracy" if model.is_classifier else "r2"
     if metric not in METRICS:

@@ -4,16 +4,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import SAMPLING_DENOMINATOR
-from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.number_of_runs import SHAPES, Stopping
 from discreet.accounting.pricing import remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
@@ -39,6 +39,7 @@ from discreet.models.selection.search_candidates import candidates_of
 from discreet.models.selection.search_price import Candidate, Offer, offer, stopping_of
 from discreet.models.selection.shows_released import ShowsReleased
 from discreet.models.shown import Shown
+from discreet.parameters import OneOf, Positive, Share, check_settings
 
 _NOTES = (
     "a run fits a candidate on one part of the records and scores it on the other; the parts are disjoint, "
@@ -128,16 +129,16 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         candidates: Any = None,
         *,
         epsilon: float = 1.0,
         delta: float | None = None,
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
-        stopping: str = "auto",
-        mean_runs: float | None = None,
-        validation_fraction: float = 0.2,
+        stopping: Annotated[str, OneOf("auto", *SHAPES)] = "auto",
+        mean_runs: Positive | None = None,
+        validation_fraction: Share = 0.2,
         ledger: Any = None,
         dataset: str | None = None,
     ) -> None:
@@ -262,7 +263,7 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
 
     @property
     def _numerator(self) -> int:
-        numerator = round(self.validation_fraction * SAMPLING_DENOMINATOR) if 0 < self.validation_fraction < 1 else 0
+        numerator: int = round(self.validation_fraction * SAMPLING_DENOMINATOR)
         if not 0 < numerator < SAMPLING_DENOMINATOR:
             raise Unsupported("validation_fraction is the share of records that are held out, such as 0.2")
         return numerator
@@ -276,6 +277,7 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
         return stopping_of(self.stopping, self.mean_runs, n_candidates, pure=budget.is_pure)
 
     def _listed(self) -> tuple[Candidate, ...]:
+        check_settings(self)
         return candidates_of(self.estimator, self.candidates)
 
     def _release(self, best: Outcome, certificate: Certificate, ready: "_Prepared") -> None:
