@@ -3,8 +3,9 @@
 import re
 from html import unescape
 
+from discreet.models.inference.text import DASH, HIDDEN
 from discreet.report.coefficients_section import coefficient_figure
-from discreet.report.effects_section import DASH, HIDDEN, effects_section
+from discreet.report.effects_section import effects_section
 from discreet.report.model_report import Coefficient
 from tests.report import samples
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from discreet.models.inference.text import DASH, HIDDEN, TOO_FEW, empty_cells
 from discreet.report.html import isolated, number, paragraphs, table
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ EFFECTS = (
 CAUTION = "caution"
 BELOW = ("target", "classes", "weights", "bias")
 """What a summary says that belongs below its numbers."""
-DASH = "\N{EN DASH}"
-HIDDEN = f"{DASH} Hidden: the effect is smaller than the privacy noise, or too few rows have it. No number is shown."
 TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 MARGIN = 4.0  # percent of a strip that stays empty at each end
 WIDEST = math.log(1000.0)
@@ -53,7 +52,7 @@ def effects_section(summary: "Summary | str") -> str:
     effects = _effects(summary)
     below = [f"{name.capitalize()}: {summary.facts[name]}." for name in BELOW if name in summary.facts]
     caution = [summary.facts[CAUTION]] if CAUTION in summary.facts else []
-    hidden = [HIDDEN] if any(not effect.shown for effect in effects) else []
+    hidden = [f"{HIDDEN}."] if any(not effect.shown for effect in effects) else []
     return "\n".join(
         [
             title,
@@ -70,10 +69,9 @@ def effects_section(summary: "Summary | str") -> str:
 def _effects(summary: "Summary") -> list[_Effect]:
     """The effects in the summary's order; hidden cells of other categories are one line."""
     found, places = summary.columns(), summary.blocks or [("", name) for name in summary.names]
-    made, too_few = [], False
+    made, too_few = [], empty_cells(summary.names, summary.hidden.tolist())
     for j, (group, name) in enumerate(places):
-        if summary.hidden[j] and name.endswith("(other)"):
-            too_few = True
+        if too_few[j]:
             continue
         at = tuple(float(found[column][j]) for column in ("coef", "low", "high"))
         value, low, high = (_text(math.exp(x) if summary.ratio else x) for x in at)
@@ -81,7 +79,7 @@ def _effects(summary: "Summary") -> list[_Effect]:
         cells = (value, interval, _p(float(found["p"][j])))
         made.append(_Effect(group, name, at, cells))  # type: ignore[arg-type]
     nothing = (math.nan, math.nan, math.nan)
-    return [*made, *[_Effect("", "(other): too few", nothing, (DASH, DASH, DASH))] * too_few]
+    return [*made, *[_Effect("", TOO_FEW, nothing, (DASH, DASH, DASH))] * any(too_few)]
 
 
 def _text(value: float) -> str:

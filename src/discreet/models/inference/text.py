@@ -10,7 +10,7 @@ from discreet.typing import Floats
 
 DASH = "\N{EN DASH}"
 """Stands for every number of an effect that noise hides."""
-HIDDEN = f"{DASH} not shown: these effects are smaller than the privacy noise, or too few rows have them"
+HIDDEN = f"{DASH} not shown: noise hides these effects (too few rows have them, or other columns nearly determine them)"
 OTHER = "(other)"
 TOO_FEW = f"{OTHER}: too few"
 WIDTH = 100
@@ -39,7 +39,7 @@ class TableText:
     def _cells(self) -> list[list[str]]:
         """Return the rows; all hidden cells of other categories together in the last one."""
         every = {**self.columns, **self.extra}
-        rest = [bool(gone and name.endswith(OTHER)) for name, gone in zip(self.names, self.hidden, strict=True)]
+        rest = empty_cells(self.names, self.hidden)
         shown = [
             [name, *(_shown(column, float(values[i])) for column, values in every.items())]
             for i, name in enumerate(self.names)
@@ -94,6 +94,11 @@ class TableText:
         facts = "; ".join(f"{name}: {value}" for name, value in self._notes.items())
         caption = f"<caption>{html.escape(facts)}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def empty_cells(names: Sequence[str], hidden: Sequence[bool]) -> list[bool]:
+    """Say which effects are shown in one line together: hidden ones of cells for other values, and their products."""
+    return [bool(gone) and OTHER in name for name, gone in zip(names, hidden, strict=True)]
 
 
 def _shown(column: str, value: float) -> str:
