@@ -73,6 +73,13 @@ def test_help_shows_an_example_or_what_comes_next(run, words):
     assert "discreet " in rest.partition("\n")[2]
 
 
+def test_s_is_the_schema_wherever_there_is_one():
+    options = {" ".join(words): [parameter.opts for parameter in EVERY[words].params] for words in EVERY}
+    takers = {name for name, all_opts in options.items() if any("--schema" in opts for opts in all_opts)}
+    assert {"fit", "tune", "price", "forecast"} <= takers
+    assert [name for name in takers if ["--schema", "-s"] not in options[name]] == []
+
+
 def test_the_first_page_shows_the_way_from_a_table_to_a_model(run):
     shown = run("--help").stdout
     steps = ["discreet schema new", "discreet schema check", "discreet fit", "report.html", "discreet predict"]

@@ -45,7 +45,7 @@ def test_shows_the_commands_that_one_would_type(shown, folder, run):
     commands = re.findall(r"^\$ discreet (\w+)", shown.stdout, re.MULTILINE)
     assert commands == ["schema", "budget", "budget", "fit", "verify", "score", "budget"]
     assert "Privacy certificate: PRIVATE" in shown.stdout
-    assert "holds: epsilon = 1 is claimed" in shown.stdout
+    assert "Verified: the listed releases cost epsilon = 1, as claimed" in shown.stdout
     assert "without privacy (scikit-learn)" in shown.stdout
     certificate = Certificate.from_json((folder / "model" / "certificate.json").read_text())
     assert certificate.epsilon == 1.0

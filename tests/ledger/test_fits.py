@@ -111,12 +111,12 @@ def test_a_missing_ledger_is_called_missing_and_half_a_name_is_not_enough(path, 
         model(tmp_path / "none.db").fit(TABLE.X, TABLE.y)
     with pytest.raises(LedgerError, match="DISCREET_LEDGER"):
         model(None).fit(TABLE.X, TABLE.y)
-    with pytest.raises(LedgerError, match="data set is not named"):
+    with pytest.raises(LedgerError, match="name the data set"):
         model(path, dataset=None).fit(TABLE.X, TABLE.y)
     monkeypatch.setenv("DISCREET_LEDGER", str(path))
     model(None).fit(TABLE.X, TABLE.y)
     model(False, dataset=None).fit(TABLE.X, TABLE.y)
-    with pytest.raises(LedgerError, match="data set is not named"):
+    with pytest.raises(LedgerError, match="name the data set"):
         model(None, dataset=None).fit(TABLE.X, TABLE.y)
 
 

@@ -37,7 +37,7 @@ def demo(
     epsilon: Annotated[float, typer.Option(min=1e-3, max=100, help="The budget of the model.")] = 1.0,
     rows: Annotated[int, typer.Option(min=400, max=10_000_000, help="Synthetic rows; a quarter is held out.")] = 40_000,
 ) -> None:
-    """Show the whole way on synthetic data: a table, a schema, a budget, a private model, its report.
+    """Run everything once on synthetic data: a table, a schema, a budget, a private model, its report.
 
     The data are synthetic hospital stays with a codebook, and whether the patient came back. No real person is in it.
     The demo writes the table and its schema, opens a ledger, and runs the commands that you would: `schema check`,

@@ -66,7 +66,9 @@ def fit(
     charge_id: ChargeId = None,
     checks: Checks = True,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Make a page about it, in some seconds.")] = True,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Also write an HTML report (takes a few seconds).")
+    ] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
     memory: Memory = None,
     scratch: Scratch = None,

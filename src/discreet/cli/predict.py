@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.errors import Refused
 from discreet.cli.outputs import new_file
-from discreet.cli.terminal_text import stdout_for_data
+from discreet.cli.terminal_text import number_of, stdout_for_data
 
 if TYPE_CHECKING:
     from discreet.models.table_model import TableModel
@@ -50,7 +50,7 @@ def predict(
         _write(rows, lambda schema: pyarrow.csv.CSVWriter(stdout_for_data(), schema))
         return
     count = _to_file(rows, out)
-    typer.echo(f"{count:,} predictions in {out}", err=True)
+    typer.echo(f"{number_of(count, 'prediction')} in {out}", err=True)
 
 
 def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[str]) -> Iterator[Any]:

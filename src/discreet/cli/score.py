@@ -1,6 +1,7 @@
 """``discreet score``: how well a private model predicts held-out rows."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,7 +68,9 @@ def score(
     - `discreet score model synthetic.csv --public-data --metric auc`
     """
     if private == public_data:
-        raise Refused("say whose rows these are: --private (people's), or --public-data (everybody may see them)")
+        from discreet.ledger.default_ledger import ledger_for
+
+        raise Refused(_whose(model, table, needs_dataset=dataset is None and ledger_for(ledger) is not None))
     refuse_both(public_data, ledger, dataset)
     from discreet.cli.inputs import model_of, table_of
 
@@ -84,6 +87,16 @@ def score(
     else:
         found = known.public_score(rows, **settings)
     _show(found, as_json)
+
+
+def _whose(model: Path, table: list[Path], *, needs_dataset: bool) -> str:
+    """Say both commands that were possibly meant, whole."""
+    command = f"discreet score {shlex.join(map(str, (model, *table)))}"
+    named = " --dataset NAME" if needs_dataset else ""
+    return (
+        f"say whose rows these are. People's: `{command} --private --epsilon 0.1{named}`. "
+        f"Rows that everybody may see: `{command} --public-data`"
+    )
 
 
 def _show(found: "PrivateScore", as_json: bool) -> None:

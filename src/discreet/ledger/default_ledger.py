@@ -46,8 +46,8 @@ def account_of(ledger: Ledger | str | Path | bool | None, dataset: str | None) -
     found = ledger_for(ledger)
     if found is not None and dataset is None:
         raise LedgerError(
-            "fits are charged to a ledger here, but the data set is not named: pass dataset='...' as its owner "
-            "registered it; ledger=False where the records are public"
+            "a ledger is configured, so name the data set: pass dataset='...' as its owner registered it, or "
+            "ledger=False where the records are public"
         )
     if found is None and dataset is not None and ledger is not False:
         raise LedgerError("the data set is named, but no ledger: pass ledger='budget.db', or set DISCREET_LEDGER")

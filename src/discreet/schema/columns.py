@@ -91,7 +91,7 @@ class Category:
     categories : tuple
         The names (or numbers) that are publicly known to occur.
     other : bool, default=True
-        Whether any other name gets a cell of its own; else all its cells are 0.
+        Whether all other values share one category "(other)"; else all their cells are 0.
     missing : str, default="other"
         ``"other"``, ``"flag"`` (a cell of its own), ``"record"`` (the record counts as null), or a category.
     base : str, default=None

@@ -93,8 +93,7 @@ def whole_rows(estimate: Estimate, target: Target | None) -> tuple[Recoding, flo
 def longest_row(linear: Floats, domain: Domain) -> float:
     """Return the length of the longest whitened row that declared ranges have room for: one of their corners.
 
-    Rows beyond it there are none, so a longer reach would be noise for nothing: one column from 18 to 110 and one of
-    two values, 20,000 rows, epsilon 1, one fit: inflations of 1.4 to 1.6 without this, 1.2 to 1.3 with it.
+    No row can be longer, so a larger radius would only add noise.
     """
     if domain.ranges is None or len(domain.ranges) > MOST_CORNERED:
         return math.inf
@@ -185,7 +184,9 @@ class Refinement:
         edge = spread * math.sqrt(2.0 * len(v))
         values, vectors = np.linalg.eigh(hessian)
         floored = np.maximum(values, max(edge, 1e-9 * float(values[-1]), 1e-12))
-        inverse = (vectors * np.where(values > edge, 1.0 / floored, 0.0)) @ vectors.T  # no steps in the dark
+        inverse = (
+            vectors * np.where(values > edge, 1.0 / floored, 0.0)
+        ) @ vectors.T  # skip directions below the noise level
         kept, most = self.plan.n_kept, self._largest_steps(linear @ vectors)
 
         def step(point: Floats) -> Floats:
