@@ -259,7 +259,7 @@ def test_a_declared_number_of_rows_must_be_right_where_it_is_public(refused, pla
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--ledger", "budget.db"), "give --dataset"),
+        (("--ledger", "budget.db"), "add --dataset NAME"),
         (("--ledger", "budget.db", "--dataset", "others"), "no data set 'others'"),
         (("--ledger", "none.db", "--dataset", "people"), "no ledger here"),
         (("--dataset", "people"), "give --ledger"),

@@ -71,7 +71,7 @@ def inspect(
     elif coefficients is not None:
         _print_table(coefficients)
         if missing is not None:
-            typer.echo(f"\nNo standard errors can be given, nor how far noise moved a coefficient: {missing}.")
+            typer.echo(f"\n{missing.rstrip('.')}.\nHow far noise moved each coefficient is not known, either.")
 
 
 def _summary(contents: "Contents") -> "tuple[Summary | None, str | None]":
