@@ -114,6 +114,18 @@ def test_other_metrics(ok, place, way):
     assert 0.5 < found["value"] <= 1
 
 
+def test_a_dry_run_says_the_price_and_what_r2_would_be_worth(run, ok, place):
+    (place / "numbers.toml").write_text(NUMBERS)
+    ok("fit", "table.csv", "-s", "numbers.toml", "-o", "new", "-e", 5)
+    asked = ("score", "new", "table.csv", "--private", "-e", 0.05, "--dry-run")
+    found = run(*asked)
+    assert found.exit_code == 0
+    assert found.stdout == "would cost epsilon = 0.05, replace_one, per record\n"
+    assert "the interval of R2 would probably be wider than 0 to 1" in " ".join(found.stderr.split())
+    assert run(*asked, "--metric", "mae").stderr == ""
+    assert run(*asked[:-3], "-e", 50, "--dry-run").stderr == ""
+
+
 def test_a_model_with_bought_ranges_is_scored_in_them(ok, place):
     """The range in the schema was private: the rows are encoded by the one that the model bought."""
     (place / "bought.toml").write_text(BOUGHT)

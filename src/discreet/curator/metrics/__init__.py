@@ -14,6 +14,7 @@ from discreet.curator.metrics import (
     calibration,
     confusion,
     log_loss,
+    prediction_errors,
     r_squared,
     roc,
 )
@@ -30,7 +31,9 @@ METRICS: dict[str, Metric] = {
     "calibration": calibration.METRIC,
     "confusion": confusion.METRIC,
     "log_loss": log_loss.METRIC,
+    "mae": prediction_errors.ABSOLUTE,
     "r2": r_squared.METRIC,
+    "rmse": prediction_errors.ROOT,
 }
 
 

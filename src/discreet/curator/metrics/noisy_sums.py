@@ -34,7 +34,7 @@ ROUNDING = 2.0**-19
 """What a number between 0 and 1 may lose on the lattice, where squares keep 20 bits; 0 and 1 lose nothing."""
 MOST_CELLS = (1 << 20) - 2
 """The most columns of numbers on one common scale, whose rows' squared norms fit 62 bits."""
-_SLACK = 1 + 2.0**-16
+SLACK = 1 + 2.0**-16
 
 
 def plan_of(shares: tuple[float, ...], *, pure: bool) -> Plan:
@@ -71,7 +71,7 @@ class NoisySums:
         """Return the noisy sum of the squared rows, and its noise; no row of squares is longer than ``length``."""
         if table.shape[1] > MOST_CELLS:
             raise Unsupported("the score has more than a million cells: use metric='accuracy', or fewer groups")
-        clip = length * _SLACK
+        clip = length * SLACK
         asked = self.priced.only(self.released, clip)
         bounds = Bounds(1.0, classes=(0, 1), scale="global")
         data = PrivateData(
@@ -82,10 +82,15 @@ class NoisySums:
         self.released += 1
         if self.progress is not None:
             self.progress(self.released, len(self.plan.releases))
-        pure, factor = self.budget.is_pure, self.budget.neighbors.sum_factor
-        sensitivity = clip * float(factor if pure or factor == 1 else ROOT_TWO)
-        multiplier = asked.noise_multiplier * asked.plan.releases[0].relative_noise
-        return found, Noise(sensitivity * multiplier * GUARD, pure)
+        return found, noise_of(asked, clip)
+
+
+def noise_of(priced: PricedPlan, clip: float) -> Noise:
+    """Return the noise in each cell of a plan's first release."""
+    pure, factor = priced.budget.is_pure, priced.budget.neighbors.sum_factor
+    sensitivity = clip * float(factor if pure or factor == 1 else ROOT_TWO)
+    multiplier = priced.noise_multiplier * priced.plan.releases[0].relative_noise
+    return Noise(sensitivity * multiplier * GUARD, pure)
 
 
 def one_hot(cells: Integers, size: int) -> Any:

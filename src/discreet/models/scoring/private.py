@@ -16,6 +16,7 @@ from discreet.curator import (
     Released,
     check_measurable,
     container_of,
+    expected_interval,
     is_stream,
     measure_private,
     plan_of,
@@ -26,6 +27,7 @@ from discreet.models.fitting import budget_of
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.scoring.released import groups_of, released
 from discreet.models.scoring.result import PrivateScore, ScorePart
+from discreet.models.selection.search_price import facts_of
 from discreet.parameters import Share, checked
 
 _RELEASED_BEFORE = "the model was released before, and is taken as public here"
@@ -58,13 +60,16 @@ def private_score(
     X, y, groups : array-like
         The rows, in the model's features; ``groups`` names the person behind each. Or X a stream, which brings its
         own targets and persons. A row with a missing feature or without a declared label is not scored.
-    metric : {"auto", "accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "calibration", "confusion", "r2"}
-        ``"auto"``, the default: accuracy for classes, R2 for numbers. ``"auc"`` and ``"calibration"`` are for two
-        classes; ``"brier"``, ``"log_loss"`` and ``"calibration"`` need predicted probabilities.
+    metric : str, default="auto"
+        One of accuracy, balanced_accuracy, auc, brier, log_loss, calibration, confusion, r2, rmse and mae.
+        ``"auto"``, the default: accuracy for classes, R2 for numbers, with the root mean squared error. ``"rmse"`` and
+        ``"mae"`` are errors in the target's unit, clipped into its declared range: they need fewer rows than R2.
+        ``"auc"`` and ``"calibration"`` are for two classes; ``"brier"``, ``"log_loss"`` and ``"calibration"`` need
+        predicted probabilities.
     by : feature or list of features, default=None
-        Score each group of rows, too, for accuracy, Brier score and log loss; groups cost nothing extra. Features by
-        name or place: one, whose groups lie below and above the middle of its declared range, or several with the
-        range (0, 1) of which one is 1.
+        Score each group of rows, too, for accuracy, Brier score, log loss, rmse and mae; groups cost nothing extra.
+        Features by name or place: one, whose groups lie below and above the middle of its declared range, or several
+        with the range (0, 1) of which one is 1.
     epsilon : float
         What the score may cost, in addition to what the model cost.
     delta : float, default=None
@@ -138,6 +143,24 @@ def private_score(
     return scored(name, found, level, certificate, n, kind.sampling)
 
 
+def outlook(
+    model: Any, n: int, *, metric: str, epsilon: float, delta: float | None, neighbors: str, level: float
+) -> str | None:
+    """Say of R2, from public facts alone, when its interval would leave nothing to say; None where it would not."""
+    if metric not in ("auto", "r2") or facts_of(model).loss.task == "classification":
+        return None
+    relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
+    budget = budget_of(epsilon, delta, relation, n, allow_large_delta=True)
+    priced = price_plan(plan_of(METRICS["r2"].shares, pure=budget.is_pure), budget)
+    low, high = expected_interval(priced, n, level)
+    if high - low < 1:
+        return None
+    return (
+        f"at epsilon = {epsilon:g} and {n:,} rows, the interval of R2 would probably be wider than 0 to 1: "
+        "--metric rmse or mae, in the target's unit, needs fewer rows"
+    )
+
+
 def metric_of(model: Released, metric: str) -> tuple[Metric, str]:
     """The metric and its name, or a word on what does not go together."""
     if metric == "auto":
@@ -145,8 +168,8 @@ def metric_of(model: Released, metric: str) -> tuple[Metric, str]:
     if metric not in METRICS:
         raise Unsupported(f"metric must be auto, {', '.join(METRICS)}")
     kind = METRICS[metric]
-    if model.is_classifier != (metric != "r2"):
-        raise Unsupported("r2 is for numeric targets, the other metrics for classes: use metric='auto'")
+    if model.is_classifier == kind.numbers:
+        raise Unsupported("r2, rmse and mae are for numeric targets, the other metrics for classes: use metric='auto'")
     if kind.two_classes and model.loss.n_outputs != 1:
         raise Unsupported(f"{metric} is for two classes: use metric='accuracy' for more")
     if kind.probabilities and model.loss.n_outputs == 1 and not model.loss.sigmoid_link:
@@ -177,8 +200,8 @@ def scored(
                 part.value,
                 part.low,
                 part.high,
-                None if counts else max(least, part.low - part.sampling),
-                None if counts else min(most, part.high + part.sampling),
+                None if counts else max(least if part.most is None else 0.0, part.low - part.sampling),
+                None if counts else min(most if part.most is None else part.most, part.high + part.sampling),
             )
             for part in found.parts
         ),
