@@ -1,4 +1,4 @@
-"""The types of a certificate's fields: a file with a wrong one is refused when it is read, whoever sealed it.
+"""The types of a certificate's fields: a file with a wrong one is refused when it is read, also with a correct seal.
 
 Solver settings, a schema and facts of other names are free: they are shown as they are, nothing is computed of them.
 """
