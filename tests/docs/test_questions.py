@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from discreet.models.inference.summary import COLUMNS
 from discreet.report.guarantee_section import LEAST_CHANCE, odds_factor, posterior
 from tests.docs.pages import ROOT
 
@@ -34,6 +35,11 @@ def test_the_chances_of_the_ethics_page_follow_from_epsilon_and_delta():
     assert "a chance of 10 % beforehand can reach at most 23 % from any feature" in text
     assert "at least a 0.1 % chance" in text
     assert round(100 * posterior(0.1, odds_factor(stated))[1]) == 23
+
+
+def test_the_page_on_effects_names_the_columns_of_a_frame():
+    text = (DOCS / "inference.md").read_text(encoding="utf-8")
+    assert ", ".join(f"`{name}`" for name in COLUMNS) in text
 
 
 def test_stars_of_formulas_are_typeset():
