@@ -8,7 +8,7 @@ types (numpy's, 3.0) are converted where the type says so. Messages name the par
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cache, wraps
 from numbers import Integral, Real
@@ -47,8 +47,12 @@ class OneOf:
 
 LARGEST_COUNT = 2**31 - 1
 """More steps, rows of a block or simulated tables than any run takes; its products still fit 64 bits."""
-Positive = Annotated[float, Between("a positive number", low=0.0)]
-NonNegative = Annotated[float, Between("a number that is not negative, such as 1e-3", low=0.0, ends="low")]
+LEAST, MOST = 1e-150, 1e150
+"""Settings between these have squares, and quotients of settings, that double precision holds."""
+Positive = Annotated[
+    float, Between(f"a positive number such as 1.0, from {LEAST:g} to {MOST:g}", LEAST, MOST, ends="both")
+]
+NonNegative = Annotated[float, Between(f"a number from 0 to {MOST:g}, such as 1e-3", 0.0, MOST, ends="both")]
 Finite = Annotated[float, Between("a finite number")]
 Share = Annotated[float, Between("a number between 0 and 1", 0.0, 1.0)]
 Weight = Annotated[float, Between("a number in [0, 1)", 0.0, 1.0, ends="low")]
@@ -146,8 +150,8 @@ def _as_tuple(value: Any, parts: tuple[Any, ...], kind: Any) -> Any:
     """Return values of a ``tuple[X, ...]``, at least one, of a ``Sequence[X]``, or of as many types as are listed."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) != 1:
         return _REFUSED
-    if not isinstance(value, Collection):
-        return _REFUSED  # an iterator would be used up
+    if not isinstance(value, Collection) or isinstance(value, (Set, Mapping)):
+        return _REFUSED  # an iterator would be used up, and a set has no order
     values = tuple(value)
     hints = parts[:1] * len(values) if kind is Sequence or parts[1:] == (...,) else parts
     if len(hints) != len(values) or not (values or kind is Sequence):

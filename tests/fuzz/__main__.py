@@ -34,7 +34,7 @@ def main(
     """
     chosen = drawn(count, seed, pairs=pairs, only=only or ())
     with counted("Calling", len(chosen)) as done:
-        found = fuzz(chosen, progress=lambda ended: done(1))
+        found = fuzz(chosen, progress=done)
     typer.echo(str(found))
     for outcome in found.failures:
         typer.echo(f"{outcome.kind}: {outcome.case}: {outcome.text}")

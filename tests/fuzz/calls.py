@@ -29,7 +29,7 @@ SERVED, REFUSED, LATE = "served", "refused", "refused after the charge, which th
 FOREIGN, SILENT, CRASH, ENDLESS = "foreign error", "charged without a word", "signal", "endless"
 FAILURES = (FOREIGN, SILENT, CRASH, ENDLESS)
 SECONDS = 60
-BATCH = 150
+BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def drawn(count: int | None, seed: int, **which: Any) -> list[Case]:
     return random.Random(seed).sample(found, count)
 
 
-def fuzz(chosen: Sequence[Case], *, progress: Callable[[int], None] = lambda done: None) -> Report:
+def fuzz(chosen: Sequence[Case], *, progress: Callable[[int], None] = lambda more: None) -> Report:
     """Make calls one after the other in other processes, each of which may crash."""
     begin, outcomes = time.monotonic(), list[Outcome]()
     for batch in _batches(chosen):
@@ -162,7 +162,7 @@ def fuzz(chosen: Sequence[Case], *, progress: Callable[[int], None] = lambda don
             ended = _in_a_process(left)
             outcomes += ended
             left = left[len(ended) :]
-            progress(len(outcomes))
+            progress(len(ended))
     return Report(outcomes, time.monotonic() - begin)
 
 

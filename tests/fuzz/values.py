@@ -48,6 +48,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "a pair of NaN": lambda: (math.nan, math.nan),
     "a dict": lambda: {"a": 1},
     "a set": lambda: {1, 2},
+    "a mapping of ranges": lambda: {"x": (0.0, 1.0)},
     "an iterator": lambda: iter([1, 2]),
     "an array": lambda: np.array([0.5, 1.0]),
     "an array of one": lambda: np.array([1]),
@@ -56,5 +57,5 @@ VALUES: dict[str, Callable[[], Any]] = {
     "an array of objects": lambda: np.array([None, "a"], dtype=object),
     "an object": object,
     "a class": lambda: int,
-    "a function": lambda: len,
+    "a function": lambda: lambda *_, **__: None,
 }

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.plan import AdaptivePlan
+from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.accounting.pricing import Price, in_double_precision, remembered_prices
 from discreet.bounds import Bounds, Domain
@@ -160,27 +160,34 @@ class FitSettings:
         relation = Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
         account = {"ledger": self.ledger, "dataset": self.dataset}
         data = PrivateData(X, y, self.bounds, groups=groups, fit_intercept=self.fit_intercept, **account)
-        domain = self._domain(data, relation)
-        if domain.row_norm == 0:
-            raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
+        domain = self.domain(data, relation)
         budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
-        if fills(self.solver, domain, self.loss, self.penalty, budget):
-            data = data.filled()
-            domain = self._domain(data, relation)
-        self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
         # a solver may ask for the noise of its plan before it makes it
         with remembered_prices(), in_double_precision(ArithmeticError):
-            chosen, reason = choose_solver(self.solver, domain, self.loss, self.penalty, budget)
-            if self.inference not in (None, False):
-                chosen = inferring(self.inference, self.cov_type, chosen, domain, self.loss, self.penalty, budget)
-            plan = data.with_reading(chosen.plan(domain, self.loss, self.penalty), pure=budget.is_pure)
-            if self.start is not None:
-                refuse_without_steps(plan)
-            if domain.moments is not None:
-                refuse_unused(chosen)
-            return Prepared(self, data, domain, chosen, reason, price_plan(plan, budget))
+            method = self.method(domain, budget)
+            data = data.filled() if domain.sparse and not method.domain.sparse else data
+            plan = data.with_reading(method.plan, pure=budget.is_pure)
+            return Prepared(self, data, method.domain, method.solver, method.reason, price_plan(plan, budget))
 
-    def _domain(self, data: PrivateData, relation: Neighbors) -> Domain:
+    def method(self, domain: Domain, budget: Budget) -> "Method":
+        """Choose a solver and plan its releases, from public facts alone; refuse what it would not use."""
+        if domain.row_norm == 0:
+            raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
+        facts = self.loss, self.penalty, budget
+        if fills(self.solver, domain, *facts):
+            domain = replace(domain, sparse=False)
+        self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
+        solver, reason = choose_solver(self.solver, domain, *facts)
+        if self.inference not in (None, False):
+            solver = inferring(self.inference, self.cov_type, solver, domain, *facts)
+        plan = solver.plan(domain, self.loss, self.penalty)
+        if self.start is not None:
+            refuse_without_steps(plan)
+        if domain.moments is not None:
+            refuse_unused(solver)
+        return Method(domain, solver, reason, plan)
+
+    def domain(self, data: PrivateData, relation: Neighbors) -> Domain:
         """Return what is public of the records, with the starting point and the moments that were handed in."""
         domain = data.domain(relation, self.loss)
         if self.start is not None:
@@ -189,6 +196,16 @@ class FitSettings:
             moments = moments_of(self.public_moments, data)  # without noise there is nothing that they save
             domain = replace(domain, moments=moments if math.isfinite(self.epsilon) else None)
         return domain
+
+
+@dataclass(frozen=True)
+class Method:
+    """A solver, why it was chosen, and what it will release of records with this domain."""
+
+    domain: Domain
+    solver: Any
+    reason: tuple[str, ...]
+    plan: Plan
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from discreet.curator import Problem
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
-from discreet.parameters import OneOf, Positive, check_fields
+from discreet.parameters import Between, OneOf, Positive, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers import one_shot_defaults as rules
@@ -60,7 +60,7 @@ class OneShot(ABC):
     clip: Positive | None = None
     row_norm: Positive | None = None
     radius: Positive | None = None
-    tolerance: Positive = TOLERANCE
+    tolerance: Annotated[float, Between("a number from 2.3e-16 to 1", 2.0**-52, 1.0, ends="both")] = TOLERANCE
     calibration: Annotated[str, OneOf("tight", "paper")] = "tight"
     name: ClassVar[str]
     clips: ClassVar[rules.ClipRule]

@@ -121,6 +121,8 @@ class Sandwich:
         reason = refusal(domain, loss, penalty, budget, self.cov_type)
         if reason is not None:
             raise Unsupported(reason)
+        if self.n_leading and not loss.log_link:
+            raise Unsupported("short steps come first for counts only: leave n_leading out")
         return replace(
             self,
             solver=filled(self.solver, domain, loss, penalty, budget),

@@ -227,7 +227,7 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
         if relation.n_is_public and n < 2:
             raise Unsupported("one sample is too few to hold some of them out: use one of the candidates as it is")
         budget, sizes = self._budget(n), self._sizes(n)
-        domains = _domains(listed, X, y, groups, relation, sizes[0])
+        domains = _domains(listed, (X, y, groups), budget, sizes[0])
         return _Prepared(listed, data, n, sizes, offer(listed, domains, budget, self._law(len(listed), budget)))
 
     def offer(self, n: int, n_features: int) -> Offer:
@@ -251,7 +251,7 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
         listed = tuple(replace(one, facts=replace(one.facts, bounds=_unnamed(one))) for one in self._listed())
         budget = self._budget(n)
         empty = np.broadcast_to(0.0, (n, n_features))
-        domains = _domains(listed, empty, empty[:, 0], None, self._relation, self._sizes(n)[0])
+        domains = _domains(listed, (empty, empty[:, 0], None), budget, self._sizes(n)[0])
         return offer(listed, domains, budget, self._law(len(listed), budget))
 
     @property
@@ -334,13 +334,14 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
         return tags
 
 
-def _domains(listed: tuple[Candidate, ...], X: Any, y: Any, groups: Any, relation: Neighbors, n: int) -> list[Domain]:
+def _domains(listed: tuple[Candidate, ...], records: tuple[Any, Any, Any], budget: Budget, n: int) -> list[Domain]:
     """What is public of the part of ``n`` records (persons) that each candidate will be fitted on."""
-    found = []
+    found, (X, y, groups) = [], records
     for candidate in listed:
         bounds, intercept = candidate.facts.bounds, candidate.estimator.fit_intercept
         data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept, ledger=False)
-        found.append(replace(data.domain(relation, candidate.facts.loss), n=n))
+        settings = replace(candidate.settings, epsilon=budget.epsilon)
+        found.append(replace(settings.domain(data, budget.neighbors), n=n))
     return found
 
 

@@ -16,8 +16,7 @@ from discreet.curator import idealized
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
-from discreet.models.fitting import penalty_of
-from discreet.models.solver_choice import choose_solver
+from discreet.models.fitting import FitSettings
 
 SCORE = Plan((Release("noisy_score", 1),))
 MEAN_RUNS = 10.0
@@ -72,6 +71,11 @@ class Candidate:
     params: dict[str, Any]
     estimator: DPLinearModel
     facts: Facts
+
+    @property
+    def settings(self) -> FitSettings:
+        """What its fits are made by; their budget is the run's."""
+        return self.estimator._told(self.facts.bounds, self.facts.loss)
 
 
 @dataclass(frozen=True)
@@ -161,13 +165,10 @@ class _Runs:
 
 def _planned(candidate: Candidate, domain: Domain, run: Budget) -> Planned:
     """What a candidate will release when its fit may cost ``run``."""
-    estimator, loss = candidate.estimator, candidate.facts.loss
-    penalty = penalty_of(getattr(estimator, "penalty", None), getattr(estimator, "alpha", 0.0))
-    chosen, _ = choose_solver(estimator.solver, domain, loss, penalty, run)
-    plan = chosen.plan(domain, loss, penalty)
-    if plan.total_variation:
+    method = candidate.settings.method(domain, run)
+    if method.plan.total_variation:
         raise Unsupported("a sampler that is only approximate cannot be selected among: leave this candidate out")
-    return Planned(price_plan(plan, run), chosen.settings(), idealized(plan, run))
+    return Planned(price_plan(method.plan, run), method.solver.settings(), idealized(method.plan, run))
 
 
 def kinds(runs: Sequence[tuple[Event, ...]]) -> tuple[tuple[Event, ...], ...]:
