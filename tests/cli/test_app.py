@@ -11,7 +11,8 @@ from typer.main import get_command
 
 import discreet
 from discreet.cli.app import app
-from discreet.cli.errors import INTERNAL, UNSERVED, OneLineErrors
+from discreet.cli.errors import INTERNAL, INTERRUPTED, UNSERVED, OneLineErrors
+from discreet.errors import Unsupported
 
 COMMANDS = (
     *("demo", "schema", "fit", "predict", "score", "inspect", "verify", "price", "forecast", "tune"),
@@ -205,3 +206,20 @@ Fails()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25, check=False)
     assert "as ever" in done.stderr
+
+
+def test_what_was_charged_is_printed_with_the_error(run, monkeypatch):
+    error = Unsupported("no model")
+    error.add_note("epsilon = 1, delta = 0 was charged to 'census' for this (entry 2), and stays charged")
+    for raised, code in ((error, UNSERVED), (KeyboardInterrupt(), INTERRUPTED), (KeyError("secret"), INTERNAL)):
+        if raised is not error:
+            raised.add_note(error.__notes__[0])
+
+        def fail(*_, raised=raised, **__):
+            raise raised
+
+        monkeypatch.setattr("discreet.schema.schema.Schema.load", fail)
+        result = run("tune", "table.csv", "--schema", "schema.toml", "--settings", "tune.toml")
+        assert result.exit_code == code
+        assert result.stderr.strip().endswith(error.__notes__[0])
+        assert "secret" not in result.stderr
