@@ -207,7 +207,8 @@ def _bounds(name: str, account: Words, words: Words) -> Any:
 def _open(account: Words, words: Words, budget: Any = None) -> Any:
     given = {"X": X, "y": LABELS, "bounds": discreet.Bounds(1.0, classes=(0, 1)), **account, **words}
     priced = price_plan(Plan([Release("noisy_gradient", 2)]), budget or discreet.Budget(EPSILON, DELTA))
-    return PrivateData(**given).open(priced, losses.Logistic()).noisy_gradient(np.zeros(4), clip=1.0)
+    curator = PrivateData(**given).open(priced, losses.Logistic())
+    return curator.noisy_gradient(np.zeros(curator.domain.shape), clip=1.0)
 
 
 def _budget(account: Words, words: Words) -> Any:
