@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from discreet.errors import Unsupported
+
 try:
     import fcntl
 except ImportError:  # no locks here, so that nothing is removed
@@ -43,6 +45,8 @@ def sync(path: Path) -> None:
 @contextmanager
 def passing(place: Path, *, folder: bool = False) -> Iterator[Path]:
     """Make a hidden file or folder next to a place, to be written and moved there; it is gone when the block ends."""
+    if not place.name:
+        raise Unsupported("the path names no file: give one, such as model.discreet")
     sweep(place.parent)
     made, handle = _claimed(place, folder)
     try:

@@ -4,16 +4,16 @@ Nothing here reads a record. Ranges, classes and n are declared by a person who 
 elsewhere (a codebook, physics, policy) and are enforced by clipping; they are never measured.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from discreet.budget import Neighbors
 from discreet.errors import MissingBounds, Unsupported
+from discreet.parameters import Finite, Positive, Rows, conforms
 from discreet.typing import Floats
 
 Range = tuple[float, float]
@@ -26,13 +26,9 @@ _HOW_FEATURES = (
 
 
 def _checked_range(pair: Any, what: str) -> Range:
-    try:
-        low, high = (float(end) for end in pair)
-    except (TypeError, ValueError):
-        low, high = math.nan, math.nan
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+    if not conforms(pair, tuple[Finite, Finite]) or not pair[0] <= pair[1]:
         raise MissingBounds(f"{what} needs a finite range (low, high) with low <= high")
-    return low, high
+    return float(pair[0]), float(pair[1])
 
 
 @dataclass(frozen=True)
@@ -81,16 +77,15 @@ class Bounds:
             named = {str(name): _checked_range(pair, f"feature {name!r}") for name, pair in self.features.items()}
             object.__setattr__(self, "features", named)
         elif isinstance(self.features, Real):
-            common = float(self.features)
-            if not (math.isfinite(common) and common > 0):
+            if not conforms(self.features, Positive):
                 raise MissingBounds(f"a common feature bound must be positive and finite: {_HOW_FEATURES}")
-            object.__setattr__(self, "features", common)
+            object.__setattr__(self, "features", float(self.features))
         elif isinstance(self.features, str) or not isinstance(self.features, Iterable):
             raise MissingBounds(f"the ranges of the features are no numbers: {_HOW_FEATURES}")
         else:
             ranges = tuple(_checked_range(pair, f"feature {j}") for j, pair in enumerate(self.features))
             object.__setattr__(self, "features", ranges)
-        if self.row_norm is not None and not (math.isfinite(self.row_norm) and self.row_norm > 0):
+        if self.row_norm is not None and not conforms(self.row_norm, Positive):
             raise MissingBounds("row_norm must be positive and finite, or None for what the ranges imply")
         if self.target is not None:
             object.__setattr__(self, "target", _checked_range(self.target, "the target"))
@@ -98,14 +93,14 @@ class Bounds:
             try:
                 classes = tuple(label.item() if isinstance(label, np.generic) else label for label in self.classes)
                 different = len({label for label in classes if label == label})
-            except TypeError:
+            except (TypeError, ValueError):
                 classes, different = (), 0
             if len(classes) < 2 or different != len(classes):
                 raise MissingBounds("classes must name at least two different labels, such as classes=(0, 1)")
             object.__setattr__(self, "classes", classes)
-        if self.n is not None and not (isinstance(self.n, (int, float, np.number)) and self.n > 0 and self.n % 1 == 0):
+        if not conforms(self.n, Rows | None):
             raise MissingBounds("n must be a positive whole number, or None")
-        if self.scale not in ("feature", "global"):
+        if not conforms(self.scale, Literal["feature", "global"]):
             raise MissingBounds("scale must be 'feature' (each feature divided by its own bound) or 'global'")
 
     def ranges(self, n_columns: int, names: Sequence[str] | None = None) -> tuple[Floats, Floats]:

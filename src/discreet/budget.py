@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from numbers import Real
 
 from discreet.errors import DiscreetError
+from discreet.parameters import Weight, conforms
 
 
 class Neighbors(StrEnum):
@@ -66,11 +66,11 @@ class Budget:
     neighbors: Neighbors = Neighbors.REPLACE_ONE
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.epsilon, Real) and self.epsilon > 0):
+        if not (conforms(self.epsilon, float) and self.epsilon > 0):
             raise InvalidBudget(
                 "epsilon must be a positive number (or inf for no privacy), such as Budget(epsilon=1.0)"
             )
-        if not (isinstance(self.delta, Real) and 0 <= self.delta < 1):
+        if not conforms(self.delta, Weight):
             raise InvalidBudget("delta must lie in [0, 1), such as 1e-6; 0 asks for pure epsilon-DP")
         try:
             object.__setattr__(self, "neighbors", Neighbors(self.neighbors))

@@ -17,6 +17,10 @@ class BudgetExceeded(DiscreetError, RuntimeError):
     """Answering would spend more than the budget allows."""
 
 
+class Diverged(DiscreetError, ArithmeticError):
+    """A computation on released values ended in numbers that double precision does not hold."""
+
+
 class PlanViolation(DiscreetError, RuntimeError):
     """A query that the reserved plan does not contain."""
 

@@ -8,14 +8,12 @@ types (numpy's, 3.0) are converted where the type says so. Messages name the par
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cache, wraps
-from numbers import Real
-from types import NoneType, UnionType
+from numbers import Integral, Real
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
-
-import numpy as np
 
 from discreet.errors import Unsupported
 
@@ -41,7 +39,7 @@ class OneOf:
     """These words and no other."""
 
     def __init__(self, *words: str) -> None:
-        self._words, self.text = words, f"one of {', '.join(words)}"
+        self._words, self.text = words, " or ".join(words) if len(words) == 2 else f"one of {', '.join(words)}"
 
     def __contains__(self, word: str) -> bool:
         return word in self._words
@@ -49,18 +47,25 @@ class OneOf:
 
 LARGEST_COUNT = 2**31 - 1
 """More steps, rows of a block or simulated tables than any run takes; its products still fit 64 bits."""
-Positive = Annotated[float, Between("a positive number", low=0.0)]
-NonNegative = Annotated[float, Between("a number that is not negative", low=0.0, ends="low")]
+LEAST, MOST = 1e-150, 1e150
+"""Settings between these have squares, and quotients of settings, that double precision holds."""
+Positive = Annotated[
+    float, Between(f"a positive number such as 1.0, from {LEAST:g} to {MOST:g}", LEAST, MOST, ends="both")
+]
+NonNegative = Annotated[float, Between(f"a number from 0 to {MOST:g}, such as 1e-3", 0.0, MOST, ends="both")]
 Finite = Annotated[float, Between("a finite number")]
 Share = Annotated[float, Between("a number between 0 and 1", 0.0, 1.0)]
 Weight = Annotated[float, Between("a number in [0, 1)", 0.0, 1.0, ends="low")]
 Fraction = Annotated[float, Between("a number in [0, 1]", 0.0, 1.0, ends="both")]
 Probability = Annotated[float, Between("a number in (0, 1]", 0.0, 1.0, ends="high")]
 Count = Annotated[int, Between("a positive whole number", 1, LARGEST_COUNT, ends="both")]
+Rows = Annotated[int, Between("a positive whole number", 1, 2**53, ends="both")]
 CountOrZero = Annotated[int, Between("a whole number that is not negative", 0, LARGEST_COUNT, ends="both")]
 
 _NAMES = {bool: "True or False", int: "a whole number", float: "a number", str: "a text", NoneType: "None"}
 _REFUSED = object()
+_TRUTHS = ("numpy.bool", "numpy.bool_")
+"""By name: settings are checked where numpy is not imported yet, too."""
 
 
 def conformed(name: str, value: Any, hint: Any) -> Any:
@@ -69,6 +74,11 @@ def conformed(name: str, value: Any, hint: Any) -> Any:
     if found is _REFUSED:
         raise Unsupported(f"{name} must be {described(hint)}")
     return found
+
+
+def conforms(value: Any, hint: Any) -> bool:
+    """Say whether a value is as its type says."""
+    return _as(value, hint) is not _REFUSED
 
 
 def described(hint: Any) -> str:
@@ -80,7 +90,7 @@ def described(hint: Any) -> str:
         return "one of " + ", ".join(map(str, parts)) if len(parts) > 1 else repr(parts[0])
     if kind in (Union, UnionType):
         return ", or ".join(described(part) for part in sorted(parts, key=lambda part: part is NoneType))
-    if kind is tuple and len(parts) == 2 and parts[1] is ...:
+    if kind is Sequence or parts[1:] == (...,):
         return f"a sequence, each of its values {described(parts[0])}"
     if kind is tuple:
         return "a pair" if len(parts) == 2 else f"a sequence of {len(parts)} values"
@@ -104,24 +114,28 @@ def _as(value: Any, hint: Any) -> Any:
         return next((found for part in parts if (found := _as(value, part)) is not _REFUSED), _REFUSED)
     if hint in (bool, int, float):
         return _CONVERSIONS[hint](value)
-    if kind is tuple:
-        return _as_tuple(value, parts)
+    if kind in (tuple, Sequence):
+        return _as_tuple(value, parts, kind)
     named = NoneType if hint is None else kind or hint
     return value if isinstance(value, named) and not isinstance(value, type) else _REFUSED
 
 
 def _truth(value: Any) -> Any:
-    return bool(value) if isinstance(value, (bool, np.bool_)) else _REFUSED
+    if not isinstance(value, bool) and f"{type(value).__module__}.{type(value).__name__}" not in _TRUTHS:
+        return _REFUSED
+    return bool(value)
 
 
 def _number(value: Any) -> Any:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return _REFUSED
     try:
         number = float(value)
     except (OverflowError, ValueError):
         return _REFUSED
-    return _REFUSED if math.isnan(number) else value
+    if math.isnan(number):
+        return _REFUSED
+    return value if isinstance(value, (int, float)) else int(value) if isinstance(value, Integral) else number
 
 
 def _whole(value: Any) -> Any:
@@ -132,14 +146,15 @@ def _whole(value: Any) -> Any:
 _CONVERSIONS: dict[Any, Callable[[Any], Any]] = {bool: _truth, int: _whole, float: _number}
 
 
-def _as_tuple(value: Any, parts: tuple[Any, ...]) -> Any:
+def _as_tuple(value: Any, parts: tuple[Any, ...], kind: Any) -> Any:
+    """Return values of a ``tuple[X, ...]``, at least one, of a ``Sequence[X]``, or of as many types as are listed."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) != 1:
         return _REFUSED
-    if not isinstance(value, (Collection, np.ndarray)):
-        return _REFUSED  # an iterator would be used up
+    if not isinstance(value, Collection) or isinstance(value, (Set, Mapping)):
+        return _REFUSED  # an iterator would be used up, and a set has no order
     values = tuple(value)
-    hints = parts[:1] * len(values) if parts[1:] == (...,) else parts
-    if len(hints) != len(values):
+    hints = parts[:1] * len(values) if kind is Sequence or parts[1:] == (...,) else parts
+    if len(hints) != len(values) or not (values or kind is Sequence):
         return _REFUSED
     found = tuple(map(_as, values, hints))
     return _REFUSED if any(one is _REFUSED for one in found) else found
@@ -182,6 +197,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 @cache
 def _hints(owner: Any) -> dict[str, Any]:
     """Return the types of a class's fields or of a function's arguments, where there is something to check."""
-    found = get_type_hints(owner, include_extras=True)
-    found.pop("return", None)
+    if not isinstance(owner, type):  # what a function returns may be known to type checkers alone
+        given = {name: hint for name, hint in owner.__annotations__.items() if name != "return"}
+        owner = SimpleNamespace(__annotations__=given, __globals__=owner.__globals__)
+    found = get_type_hints(owner, getattr(owner, "__globals__", None), include_extras=True)
     return {name: hint for name, hint in found.items() if hint is not Any}

@@ -11,7 +11,8 @@ from typer.main import get_command
 
 import discreet
 from discreet.cli.app import app
-from discreet.cli.errors import INTERNAL, UNSERVED, OneLineErrors
+from discreet.cli.errors import INTERNAL, INTERRUPTED, UNSERVED, OneLineErrors
+from discreet.errors import Unsupported
 
 COMMANDS = (
     *("demo", "schema", "fit", "predict", "score", "inspect", "verify", "price", "forecast", "tune"),
@@ -71,6 +72,13 @@ def test_help_names_every_option(run, words, monkeypatch):
 def test_help_shows_an_example_or_what_comes_next(run, words):
     _, _, rest = run(*words, "--help").stdout.partition("Usage:")
     assert "discreet " in rest.partition("\n")[2]
+
+
+def test_s_is_the_schema_wherever_there_is_one():
+    options = {" ".join(words): [parameter.opts for parameter in EVERY[words].params] for words in EVERY}
+    takers = {name for name, all_opts in options.items() if any("--schema" in opts for opts in all_opts)}
+    assert {"fit", "tune", "price", "forecast"} <= takers
+    assert [name for name in takers if ["--schema", "-s"] not in options[name]] == []
 
 
 def test_the_first_page_shows_the_way_from_a_table_to_a_model(run):
@@ -198,3 +206,20 @@ Fails()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25, check=False)
     assert "as ever" in done.stderr
+
+
+def test_what_was_charged_is_printed_with_the_error(run, monkeypatch):
+    error = Unsupported("no model")
+    error.add_note("epsilon = 1, delta = 0 was charged to 'census' for this (entry 2), and stays charged")
+    for raised, code in ((error, UNSERVED), (KeyboardInterrupt(), INTERRUPTED), (KeyError("secret"), INTERNAL)):
+        if raised is not error:
+            raised.add_note(error.__notes__[0])
+
+        def fail(*_, raised=raised, **__):
+            raise raised
+
+        monkeypatch.setattr("discreet.schema.schema.Schema.load", fail)
+        result = run("tune", "table.csv", "--schema", "schema.toml", "--settings", "tune.toml")
+        assert result.exit_code == code
+        assert result.stderr.strip().endswith(error.__notes__[0])
+        assert "secret" not in result.stderr

@@ -121,7 +121,7 @@ def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):
         (("table", "--delta", 0), "--mechanism laplace"),
         (("model", "--confidence", 1), "--confidence must lie in"),
         (("gradient", "--figure", "runs.txt"), "ends in .png"),
-        (("gradient", "--figure", "nowhere/runs.png"), "a folder that exists"),
+        (("gradient", "--figure", "nowhere/runs.png"), "no such folder"),
     ],
 )
 def test_what_cannot_be_served(run, arguments, remedy, tmp_path, monkeypatch):

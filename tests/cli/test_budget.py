@@ -685,7 +685,7 @@ def test_export_writes_a_file_once(run, ledger, home):
     assert written == ok(run, "export", "-")
     assert "already" in refused(run, "export", "chain.jsonl")
     assert (home / "chain.jsonl").read_text() == written
-    assert "no such file" in refused(run, "export", "nowhere/chain.jsonl")
+    assert "no such folder" in refused(run, "export", "nowhere/chain.jsonl")
 
 
 def test_export_has_neither_key_nor_fingerprints_nor_releases(run, ledger):

@@ -45,7 +45,7 @@ def test_shows_the_commands_that_one_would_type(shown, folder, run):
     commands = re.findall(r"^\$ discreet (\w+)", shown.stdout, re.MULTILINE)
     assert commands == ["schema", "budget", "budget", "fit", "verify", "score", "budget"]
     assert "Privacy certificate: PRIVATE" in shown.stdout
-    assert "holds: epsilon = 1 is claimed" in shown.stdout
+    assert "Verified: the listed releases cost epsilon = 1, as claimed" in shown.stdout
     assert "without privacy (scikit-learn)" in shown.stdout
     certificate = Certificate.from_json((folder / "model" / "certificate.json").read_text())
     assert certificate.epsilon == 1.0
@@ -60,11 +60,11 @@ def test_shows_effects_where_rows_and_epsilon_suffice(shown, run, tmp_path, monk
     assert result.exit_code == 0, result.output
     assert "--inference sandwich" in result.stdout
     assert re.search(r"^feature +coef +se +se privacy .* odds ratio$", result.stdout, re.MULTILINE)
-    assert "too little signal" not in result.stdout
+    assert "Too few rows" not in result.stdout
     assert "Effects for a population" in (tmp_path / "model" / "report.html").read_text()
     assert "$ discreet fit" in shown.stdout
     assert "odds ratio" not in shown.stdout
-    assert "too little signal for effects with standard errors" in shown.stdout
+    assert "Too few rows for effects with standard errors" in shown.stdout
 
 
 def test_says_what_is_synthetic_and_what_is_public(shown):
@@ -96,7 +96,7 @@ def test_a_file_in_the_way_is_one_line(run, tmp_path):
     (tmp_path / "taken").write_text("")
     result = run("demo", "--rows", 400, "--out", tmp_path / "taken")
     assert result.exit_code == 2
-    assert result.stderr.strip().endswith("file exists")
+    assert result.stderr.strip().endswith("there is a file already: name another with --out, or remove this one")
 
 
 def test_numbers_out_of_reach(run, tmp_path):

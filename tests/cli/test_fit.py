@@ -259,7 +259,7 @@ def test_a_declared_number_of_rows_must_be_right_where_it_is_public(refused, pla
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--ledger", "budget.db"), "give --dataset"),
+        (("--ledger", "budget.db"), "add --dataset NAME"),
         (("--ledger", "budget.db", "--dataset", "others"), "no data set 'others'"),
         (("--ledger", "none.db", "--dataset", "people"), "no ledger here"),
         (("--dataset", "people"), "give --ledger"),
@@ -591,9 +591,11 @@ def test_effects_are_printed_kept_and_inspected(ok, place):
 
 
 def test_effects_that_cannot_be_are_refused_before_a_row_is_read(refused, place, unread):
-    assert "too little signal" in refused(*FIT, "--out", "new", *LEDGER, "--inference", "sandwich")
+    assert "Too few rows" in refused(*FIT, "--out", "new", *LEDGER, "--inference", "sandwich")
     assert "--inference sandwich" in refused(*FIT, "--out", "new", *LEDGER, "--cov-type", "model")
-    assert "must be one of" in refused(*FIT, "--out", "new", *LEDGER, "--inference", "jackknife")
+    assert "inference must be sandwich or bootstrap" in refused(
+        *FIT, "--out", "new", *LEDGER, "--inference", "jackknife"
+    )
     assert "no standard errors" in refused(*FIT, "--out", "new", *LEDGER, "--model", "svm", "--inference", "sandwich")
 
 

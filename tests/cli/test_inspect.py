@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,20 @@ def test_names_and_classes_are_shown_as_they_are(run, tmp_path):
     text = run("inspect", model.save(tmp_path / "m")).stdout
     assert "[red]a[/red]" in text
     assert all(f"class {label}" in text for label in ("low", "mid", "high"))
+
+
+def test_without_a_summary_the_reason_stands_below_the_coefficients(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 2))
+    y = (rng.uniform(size=len(X)) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    model = DPLogisticRegression(epsilon=4.0, bounds=1.0, classes=(0, 1), inference="sandwich").fit(X, y)
+    model.effects_ = replace(model.effects_, blind=model.effects_.metric)  # noise hides every direction
+    text = " ".join(run("inspect", model.save(tmp_path / "m")).stdout.split())
+    assert "±" not in text
+    assert "No standard errors can be given: every effect is smaller than the privacy noise" in text
+    assert "How far noise moved each coefficient is not known, either." in text
+    found = json.loads(run("inspect", tmp_path / "m", "--json").stdout)
+    assert "every effect is smaller than the privacy noise" in found["no_effects"]
 
 
 def test_a_regression_has_one_output(run, tmp_path):

@@ -36,7 +36,7 @@ def test_a_score_comes_onto_the_page(ok, place, options, shown):
 def test_without_scores_it_is_the_page_of_the_model(ok, refused, place):
     ok("report", "model", "--title", "For the board")
     assert "For the board" in (place / "report.html").read_text()
-    assert "there is something already" in refused("report", "model")
+    assert "there is a file already" in refused("report", "model")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"metric": "accuracy"}', "[" * 100_000])

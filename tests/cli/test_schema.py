@@ -32,6 +32,12 @@ def filled_in(text, **columns):
 def test_names_alone_make_a_schema_to_fill_in(ok, place):
     told = ok(*NEW, "table.csv", "-o", "new.toml")
     assert "new.toml: 7 columns to fill in" in told.stdout
+    (place / "two.csv").write_text("a,b\n")
+    assert "one.toml: 1 column to fill in" in ok(*NEW, "two.csv", "-o", "one.toml", "--target", "b").stdout
+    (place / "single.csv").write_text("b\n")
+    alone = ok(*NEW, "single.csv", "-o", "none.toml", "--target", "b").stdout
+    assert "none.toml: the target to fill in" in alone
+    assert "column" not in alone
     assert "discreet schema check new.toml table.csv" in told.stdout
     text = (place / "new.toml").read_text()
     assert all(f'[columns."{name}"]' in text for name in HEADER)
@@ -211,7 +217,7 @@ def test_what_is_missing_is_an_answer_and_no_error(run, place, text, told):
     assert result.stderr == ""
     assert MARK not in result.stdout
     assert all(line in result.stdout for line in told)
-    assert f"s.toml: {len(result.stdout.splitlines()) - 1} to go" in result.stdout
+    assert f"s.toml: {len(result.stdout.splitlines()) - 1} problems remain" in result.stdout
     as_json = run(*CHECK, "s.toml", "table.csv", "--json")
     assert as_json.exit_code == 1
     found = json.loads(as_json.stdout)

@@ -36,7 +36,7 @@ def test_a_codebook_fills_in_a_draft(ok, place):
     assert found.columns["age"] == Number((0, 120))
     assert found.columns["color"] == Category(("red", "blue"))
     assert set(found.undeclared) == {"name", "income", "smoker", "visits"}
-    assert "2 were filled in" in said
+    assert "2 columns were filled in" in said
     assert "Only in the codebook, and left out: 'old'" in said
 
 
@@ -89,7 +89,7 @@ def test_wrong_answers_are_asked_again(ok, place, answer):
     assert found.columns == {"age": Number((0, 120))}
     assert "Answer with one of" in said
     assert "smaller number first" in said
-    assert "4 to go" in said
+    assert "4 problems remain" in said
 
 
 def test_an_end_of_input_keeps_what_was_answered(ok, place):

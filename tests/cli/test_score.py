@@ -1,4 +1,6 @@
 import json
+import re
+import shlex
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +26,15 @@ def test_whose_rows_they_are_must_be_said(refused, place):
         told = refused(*SCORE, *options)
         assert "--private" in told
         assert "--public-data" in told
+
+
+def test_one_message_has_the_whole_command(run, place, monkeypatch):
+    monkeypatch.setenv("DISCREET_LEDGER", str(place / "budget.db"))
+    told = " ".join(run(*SCORE).stderr.split())
+    command = re.search(r"`(discreet score [^`]* --private [^`]*)`", told)
+    assert command is not None
+    words = shlex.split(command[1].replace("NAME", "people"))[1:]
+    assert run(*words).exit_code == 0
 
 
 def test_public_rows_are_scored_exactly(ok, place):
@@ -66,7 +77,7 @@ def test_without_a_ledger_too(ok, place):
     ("options", "told"),
     [
         (("--private", *LEDGER, "-e", 50), "Nothing was charged, no record was read"),
-        (("--private", "--ledger", "budget.db"), "give --dataset"),
+        (("--private", "--ledger", "budget.db"), "add --dataset NAME"),
         (("--private", *LEDGER[:2], "--dataset", "others"), "no data set 'others'"),
         (("--private", *LEDGER, "--neighbors", "zero_out"), "registered for replace_one"),
         (("--public-data", *LEDGER), "charged nowhere"),
@@ -103,6 +114,18 @@ def test_other_metrics(ok, place, way):
     assert 0.5 < found["value"] <= 1
 
 
+def test_a_dry_run_says_the_price_and_what_r2_would_be_worth(run, ok, place):
+    (place / "numbers.toml").write_text(NUMBERS)
+    ok("fit", "table.csv", "-s", "numbers.toml", "-o", "new", "-e", 5)
+    asked = ("score", "new", "table.csv", "--private", "-e", 0.05, "--dry-run")
+    found = run(*asked)
+    assert found.exit_code == 0
+    assert found.stdout == "would cost epsilon = 0.05, replace_one, per record\n"
+    assert "the interval of R2 would probably be wider than 0 to 1" in " ".join(found.stderr.split())
+    assert run(*asked, "--metric", "mae").stderr == ""
+    assert run(*asked[:-3], "-e", 50, "--dry-run").stderr == ""
+
+
 def test_a_model_with_bought_ranges_is_scored_in_them(ok, place):
     """The range in the schema was private: the rows are encoded by the one that the model bought."""
     (place / "bought.toml").write_text(BOUGHT)
@@ -128,7 +151,7 @@ def test_persons(ok, refused, place):
 def test_under_add_remove_no_number_of_rows_is_told(ok, place):
     write_table(place / "odd.csv", 397)
     asked = ("score", "model", "odd.csv", "--private", "--neighbors", "add_remove", "-d", 1e-6)
-    assert "397" not in ok(*asked).output
+    assert not re.search(r"(?<![\d.])397\b", ok(*asked).output)  # digits of a share may be these
     assert json.loads(ok(*asked, "--json").stdout)["n"] != 397
 
 

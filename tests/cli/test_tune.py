@@ -107,7 +107,7 @@ def test_a_table_is_tuned_on(run, given, rows, tmp_path, kind):
 def test_numbers_and_json_settings(run, schema, rows, tmp_path):
     schema.write_text(SCHEMA.replace("classes = [0, 1]", "range = [0, 1]"))
     (tmp_path / "tune.json").write_text(json.dumps({"model": "ridge", "candidates": {"alpha": [1e-3, 1.0]}}))
-    given = ("--schema", schema, "-s", tmp_path / "tune.json")
+    given = ("--schema", schema, "--settings", tmp_path / "tune.json")
     found = answer(run, rows, *given, "-e", 5, "-o", tmp_path / "best")
     assert set(found["chosen"]) == {"alpha"}
     assert "noisy_score" in found
@@ -226,8 +226,8 @@ def test_a_schema_that_does_not_fit(run, given, schema, rows, change, message):
 def test_what_is_missing_is_said(run, settings, schema, rows):
     assert "give a table" in run("tune").stderr
     assert "give a table" in run("tune", rows).stderr
-    assert "give a table" in run("tune", rows, "-s", settings).stderr
-    assert "give a table" in run("tune", "-s", settings, "--schema", schema, "--dry-run").stderr
+    assert "give a table" in run("tune", rows, "--settings", settings).stderr
+    assert "give a table" in run("tune", "--settings", settings, "--schema", schema, "--dry-run").stderr
 
 
 # --- the ledger -----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ def test_a_model_and_its_certificate_hold(run, model_file, certificate_file):
     for path in (model_file, certificate_file):
         result = run("verify", path)
         assert result.exit_code == 0, result.output
-        assert result.stdout.startswith("holds: epsilon = 1 is claimed")
+        assert result.stdout.startswith("Verified: the listed releases cost epsilon = 1, as claimed")
     found = json.loads(run("verify", certificate_file, "--json").stdout)
     assert found["holds"] is True
     assert found["price"] <= found["claimed"] == 1.0
@@ -195,6 +195,32 @@ def test_a_charge_that_the_ledger_does_not_know(fails, run, place):
     assert run("fit", "table.csv", "-s", "schema.toml", "-o", "free").exit_code == 0
     assert run("verify", "free").exit_code == 0
     fails("free", "--ledger", "budget.db")
+
+
+def test_the_configured_ledger_is_looked_up(fails, run, place, monkeypatch):
+    assert "not checked: the charge, as no ledger is configured" in run("verify", "model").stdout
+    monkeypatch.setenv("DISCREET_LEDGER", str(place / "budget.db"))
+    found = run("verify", "model").stdout
+    assert "charged in the ledger to 'people'" in found
+    assert "not checked" not in found
+    assert json.loads(run("verify", "model", "--json").stdout)["unchecked"] == []
+    run("budget", "init", "other.db")
+    monkeypatch.setenv("DISCREET_LEDGER", str(place / "other.db"))
+    assert "another ledger than the configured one" in run("verify", "model").stdout
+    monkeypatch.setenv("DISCREET_LEDGER", str(place / "absent.db"))
+    assert run("verify", "model").exit_code == 2
+
+
+def test_a_page_whose_text_was_changed_is_not_called_verified(run, place):
+    assert run("report", "model").exit_code == 0
+    page = place / "model" / "report.html"
+    page.write_text(
+        page.read_text(encoding="utf-8").replace("What is promised", "What is not promised"), encoding="utf-8"
+    )
+    found = run("verify", page)
+    assert found.exit_code == 0
+    assert "not checked: the text of the page" in found.stdout
+    assert json.loads(run("verify", page, "--json").stdout)["unchecked"]
 
 
 def test_other_folders_do_not_hold(fails, place):

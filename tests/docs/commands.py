@@ -60,6 +60,7 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "pytest tests/a/test_b.py": Tiny(instead="pytest tests/test_scalars.py -q"),
         "python -m pytest tests/models/export/test_mlflow.py": QUICK,
         "python -m tests.surface": Tiny("--cases 5"),
+        "python -m tests.fuzz": Tiny("--calls 5"),
         "ruff check .": QUICK,
         "ruff format --check .": QUICK,
         "mypy": Tiny("src/discreet/errors.py"),

@@ -1,9 +1,12 @@
 """A newcomer's questions: each has a page, one click from the landing page, whose first paragraph answers it."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
+from discreet.models.inference.summary import COLUMNS
+from discreet.report.guarantee_section import LEAST_CHANCE, odds_factor, posterior
 from tests.docs.pages import ROOT
 
 DOCS = ROOT / "docs"
@@ -18,6 +21,33 @@ QUESTIONS = [
 def first_paragraph(page):
     """The text below the title, up to the first blank line."""
     return re.search(r"^# .*?\n\n(.*?)\n\n", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)[1]
+
+
+STARRED = re.compile(r"(?<![\w*\\])[A-Za-z]\*(?![\w*])")
+CODE = re.compile(r"^( *)```.*?^\1```|``.*?``|`[^`\n]*`|\$[^$\n]+\$", re.DOTALL | re.MULTILINE)
+
+
+def test_the_chances_of_the_ethics_page_follow_from_epsilon_and_delta():
+    text = (DOCS / "how-to" / "ethics-board.md").read_text(encoding="utf-8")
+    assert "(ε, δ) = (1, 10⁻⁶)" in text
+    stated = SimpleNamespace(epsilon=1.0, delta=1e-6, is_private=True)
+    assert LEAST_CHANCE == 0.001
+    assert "a chance of 10 % beforehand can reach at most 23 % from any feature" in text
+    assert "at least a 0.1 % chance" in text
+    assert round(100 * posterior(0.1, odds_factor(stated))[1]) == 23
+
+
+def test_the_page_on_effects_names_the_columns_of_a_frame():
+    text = (DOCS / "inference.md").read_text(encoding="utf-8")
+    assert ", ".join(f"`{name}`" for name in COLUMNS) in text
+
+
+def test_stars_of_formulas_are_typeset():
+    """A star after a letter is emphasis to Markdown, and eaten: ``$w^\\star$`` is a formula."""
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    found = {page.name: STARRED.findall(CODE.sub("", page.read_text(encoding="utf-8"))) for page in pages}
+    assert {name: stars for name, stars in found.items() if stars} == {}
+    assert STARRED.search(CODE.sub("", "`w*` and ‖w*‖"))  # the control
 
 
 def test_there_are_twelve():

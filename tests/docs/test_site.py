@@ -49,12 +49,25 @@ def test_no_page_loads_anything_from_a_network(site):
     assert FETCHED.search('<script defer src="https://unpkg.com/x"></script>')  # the control
 
 
+def test_nothing_but_the_site_is_in_it(site):
+    assert [path.name for path in site.rglob("*") if path.suffix in (".py", ".pyc") or path.name == "__pycache__"] == []
+
+
 def test_formulas_and_parameters_are_there(site):
     landing = (site / "index.html").read_text(encoding="utf-8")
     assert "<math" in landing
     assert "arithmatex" not in landing
     estimators = (site / "reference" / "api" / "estimators.html").read_text(encoding="utf-8")
     assert estimators.count("What is publicly known of the features") == 10
+
+
+def test_no_star_of_a_formula_became_emphasis(site):
+    begun_within = re.compile(r"[\w)\]|‖]<em>|<em>\s*[‖|),.²]")
+    found = {page.name: hit for page in site.rglob("*.html") if (hit := begun_within.search(page.read_text("utf-8")))}
+    assert found == {}
+    assert begun_within.search("‖w<em>‖ and ‖w</em>‖")  # the control
+    for solver in ("gd", "cd", "gcd", "sgd", "output", "objective", "exponential"):
+        assert "<math" in (site / "solvers" / f"{solver}.html").read_text(encoding="utf-8")
 
 
 def test_every_command_is_in_the_reference(site):

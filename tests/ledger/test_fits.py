@@ -1,14 +1,19 @@
 """Fits with a ledger: what is charged, what a request returns, what is refused and with which words."""
 
 import sqlite3
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from discreet import BudgetExceeded, DPLogisticRegression, DPRandomizedSearch, Ledger, load
+from discreet import Bounds, Budget, BudgetExceeded, DPLogisticRegression, DPRandomizedSearch, Ledger, load
+from discreet.accounting import Plan, Release, price_plan
+from discreet.curator import PrivateData
+from discreet.curator.records import admission
 from discreet.datasets import hospital
-from discreet.errors import LedgerError
-from discreet.solvers import ExponentialMechanism
+from discreet.errors import Diverged, LedgerError, Unsupported
+from discreet.losses import Logistic
+from discreet.solvers import ExponentialMechanism, GradientDescent
 
 TABLE = hospital(600)
 
@@ -106,12 +111,12 @@ def test_a_missing_ledger_is_called_missing_and_half_a_name_is_not_enough(path, 
         model(tmp_path / "none.db").fit(TABLE.X, TABLE.y)
     with pytest.raises(LedgerError, match="DISCREET_LEDGER"):
         model(None).fit(TABLE.X, TABLE.y)
-    with pytest.raises(LedgerError, match="data set is not named"):
+    with pytest.raises(LedgerError, match="name the data set"):
         model(path, dataset=None).fit(TABLE.X, TABLE.y)
     monkeypatch.setenv("DISCREET_LEDGER", str(path))
     model(None).fit(TABLE.X, TABLE.y)
     model(False, dataset=None).fit(TABLE.X, TABLE.y)
-    with pytest.raises(LedgerError, match="data set is not named"):
+    with pytest.raises(LedgerError, match="name the data set"):
         model(None, dataset=None).fit(TABLE.X, TABLE.y)
 
 
@@ -180,3 +185,55 @@ def test_weights_that_are_not_finite_survive_a_request(path, monkeypatch):
     assert np.isnan(first.coef_).all()
     assert np.isnan(second.coef_).all()
     assert np.isinf(second.intercept_).all()
+
+
+# --- errors after the charge --------------------------------------------------------------------------
+
+
+class _Failing(GradientDescent):
+    """Steps that end in an error."""
+
+    error: ClassVar[BaseException]
+
+    def solve(self, curator, penalty, progress=None):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (Unsupported("no"), Unsupported),
+        (KeyError("secret"), KeyError),
+        (np.linalg.LinAlgError("secret"), Diverged),
+        (OverflowError("secret"), Diverged),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (MemoryError(), MemoryError),
+    ],
+    ids=lambda one: getattr(one, "__name__", type(one).__name__),
+)
+def test_an_error_after_the_charge_says_what_was_charged(error, raised):
+    ledger = Ledger(":memory:")
+    ledger.grant("census", 10.0, 1e-5)
+    facts = {"bounds": Bounds(1.0, classes=(0, 1)), "solver": _Failing(n_steps=2), "dataset": "census"}
+    _Failing.error = error
+    for charge_id in (None, "first"):
+        with pytest.raises(raised) as found:
+            DPLogisticRegression(2.0, 1e-6, ledger=ledger, **facts).fit([[0.5], [-0.5]], [0, 1], charge_id=charge_id)
+        entry = len(ledger.entries())
+        note = f"epsilon = 2, delta = 1e-06 was charged to 'census' for this (entry {entry}), and stays charged"
+        assert found.value.__notes__[-1] == note
+        assert "secret" not in str(found.value) or raised is KeyError
+    facts |= {"solver": GradientDescent(n_steps=2), "alpha": "x"}
+    with pytest.raises(Unsupported, match="alpha") as found:
+        DPLogisticRegression(2.0, 1e-6, ledger=ledger, **facts).fit([[0.5], [-0.5]], [0, 1])
+    assert not hasattr(found.value, "__notes__")
+
+
+def test_opening_data_says_what_was_charged(monkeypatch):
+    ledger = Ledger(":memory:")
+    ledger.grant("census", 10.0, 1e-5)
+    data = PrivateData([[0.5], [-0.5]], [0, 1], Bounds(1.0, classes=(0, 1)), ledger=ledger, dataset="census")
+    monkeypatch.setattr(admission, "admit", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as found:
+        data.open(price_plan(Plan([Release("noisy_gradient", 1)]), Budget(1.0, 1e-6)), Logistic())
+    assert "epsilon = 1, delta = 1e-06 was charged to 'census'" in found.value.__notes__[0]

@@ -17,7 +17,9 @@ METRICS = {
     "calibration": "logistic",
     "confusion": "softmax",
     "log_loss": "logistic",
+    "mae": "ridge",
     "r2": "ridge",
+    "rmse": "huber",
 }
 
 
@@ -97,6 +99,10 @@ def by_hand(model, X, y, metric, groups=None):
     low, high = model.bounds.target
     y, predicted = np.clip(y, low, high), np.clip(model.predict(X), low, high)
     mean = (w * y).sum() / w.sum()
+    if metric == "mae":
+        return float((w * np.abs(y - predicted)).sum() / w.sum())
+    if metric == "rmse":
+        return float(np.sqrt((w * (y - predicted) ** 2).sum() / w.sum()))
     return float(1 - (w * (y - predicted) ** 2).sum() / (w * (y - mean) ** 2).sum())
 
 

@@ -103,10 +103,10 @@ MUTANTS = (
         (
             Edit(
                 "models/classification.py",
-                "        bounds, loss = self._facts()\n",
+                "        bounds, loss = self._declared()\n",
                 "        if self.classes is None and declared(self.bounds).classes is None:\n"
                 "            self.classes = tuple(np.unique(y).tolist())\n"
-                "        bounds, loss = self._facts()\n",
+                "        bounds, loss = self._declared()\n",
             ),
         ),
         ("tests/models/test_facts.py::test_classes_must_be_declared[DPLogisticRegression]",),
@@ -146,10 +146,10 @@ MUTANTS = (
         (
             Edit(
                 "models/private_regressor.py",
-                "        self._fit(X, y, groups, *self._facts(), charge_id)\n",
+                "        self._fit(X, y, groups, *self._declared(), charge_id)\n",
                 "        if self.target is None and declared(self.bounds).target is None:\n"
                 "            self.target = (float(min(y)), float(max(y)))\n"
-                "        self._fit(X, y, groups, *self._facts(), charge_id)\n",
+                "        self._fit(X, y, groups, *self._declared(), charge_id)\n",
             ),
         ),
         ("tests/models/test_facts.py::test_targets_must_be_declared[DPLinearRegression]",),

@@ -1,5 +1,6 @@
 """A whole score on worst-case neighbors with frozen answers: what still differs is a leak."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,8 @@ from scipy import sparse
 from discreet import private_score
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import remembered_prices
-from discreet.curator.metrics import roc
+from discreet.curator.metrics import METRICS as METRICS_BY_NAME
+from discreet.curator.metrics import prediction_errors, roc
 from discreet.testing import Pair, assert_fresh_noise, neighbor_pairs
 from tests.models.scored import METRICS, RELATIONS, Stream, model_of, table
 from tests.priced import at_noise
@@ -57,7 +59,9 @@ def pairs_of(name, relation, groups=False, every=2):
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("metric", "name"), METRICS.items())
 def test_scores_replay(metric, name, relation, delta):
-    near = {"brier": 0.4, "log_loss": 0.4, "r2": 0.6}.get(metric, 0.99)  # no row here brings all that it could
+    near = {"brier": 0.4, "log_loss": 0.4, "mae": 0.4, "r2": 0.6, "rmse": 0.4}.get(
+        metric, 0.99
+    )  # no row here brings all that it could
     assert near < worst_ratio(asked(metric, name, relation, delta=delta), pairs_of(name, relation), relation) <= 1.0
 
 
@@ -105,6 +109,19 @@ def test_a_statistic_of_the_whole_table_is_found(monkeypatch):
     monkeypatch.setattr(roc, "_bins", quantiles)
     with pytest.raises(AssertionError):
         worst_ratio(asked("auc", "logistic", "replace_one"), pairs_of("logistic", "replace_one"), "replace_one")
+
+
+def test_errors_in_units_of_the_largest_are_found(monkeypatch):
+    """The width of the range read off the rows, where the declared one belongs."""
+    honest = prediction_errors.row_errors
+
+    def of_the_largest(model, margins, targets):
+        found = honest(model, margins, targets)
+        return found / max(np.nanmax(found, initial=1e-9), 1e-9)
+
+    monkeypatch.setitem(METRICS_BY_NAME, "mae", replace(METRICS_BY_NAME["mae"], row_values=of_the_largest))
+    with pytest.raises(AssertionError):
+        worst_ratio(asked("mae", "ridge", "replace_one"), pairs_of("ridge", "replace_one"), "replace_one")
 
 
 def test_noise_below_the_price_is_found(monkeypatch):

@@ -2,13 +2,17 @@
 
 import math
 
+import numpy as np
+
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian, NonPrivate
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.ledger.account import Spent
+from discreet.models import Summary
 from discreet.report.forecast_section import CostForecast, Simulated
 from discreet.report.model_report import Coefficient, Fact, ModelReport, Score
+from discreet.solvers.base import Effects
 
 EVIL = "</script><script>alert(\"x\")</script><!--<img src='http://example.org/x'>&amp;"
 HEBREW = "\u05e2\u05d9\u05e8 \u05de\u05d2\u05d5\u05e8\u05d9\u05dd"
@@ -48,6 +52,16 @@ def forecast(**changes):
 
 def spent():
     return Spent("hospital 2026", 2, 1.7, 2e-9, 1.1, 0.31, 2.2, 1e-6, 3.0, 1e-6)
+
+
+def effects(ratio="odds ratio"):
+    """A summary with long names, a hidden effect, a wide interval, and cells of other values that are too few."""
+    names = ("age", "days_in_the_intensive_care_unit", "ward = surgery", "ward (other)", "rare", "intercept")
+    values, deviations = np.array([0.03, 0.4, -1.2, 6.0, 5.0, -2.0]), np.array([0.001, 0.1, 2.0, 3.0, 3.0, 0.2])
+    covariance, eye = np.diag(deviations**2), np.eye(6)
+    facts = {"caution": "Do not trust it.", "target": "the population", "weights": "Unusual rows are down-weighted"}
+    known = Effects(covariance, covariance / 4, eye, np.diag([0, 0, 0, 1.0, 1.0, 0]), eye)
+    return Summary(names, values, known, {**facts, "bias": "Standard errors allow for bias (age)"}, ratio)
 
 
 def plain(**changes):

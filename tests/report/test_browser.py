@@ -31,6 +31,7 @@ def fitted():
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     made = {"fitted": fitted(), "plain": samples.plain(), "hard": samples.hard(), "not_private": samples.not_private()}
+    made["effects"] = samples.plain(effects=samples.effects())
     for name, report in made.items():
         (folder / f"{name}.html").write_text(report.html(), encoding="utf-8")
     return folder
@@ -45,7 +46,7 @@ def browser():
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("name", ["fitted", "plain", "hard", "not_private"])
+@pytest.mark.parametrize("name", ["fitted", "plain", "hard", "not_private", "effects"])
 def test_nothing_is_logged_fetched_cut_off_or_empty(browser, pages, name, width):
     browser.said.clear()
     browser.show(pages / f"{name}.html", width=width)
@@ -57,6 +58,20 @@ def test_nothing_is_logged_fetched_cut_off_or_empty(browser, pages, name, width)
     assert browser.run("document.querySelectorAll('script').length") == 1
     assert browser.run("JSON.parse(document.getElementById('certificate').textContent).format") == 1
     assert browser.said == []
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("width", [390, 1280])
+def test_effects_are_not_cut(browser, pages, width):
+    """Neither the plot nor the table has to be scrolled; each number lies within the page."""
+    browser.show(pages / "effects.html", width=width)
+    within = "[...document.querySelectorAll('#effects ~ .forest .value, [aria-label^=Effects] td')]"
+    ends = browser.run(f"{within}.map(e => e.getBoundingClientRect()).map(b => [b.left, b.right])")
+    assert len(ends) >= 15
+    assert all(0 <= left < right <= width for left, right in ends)
+    shown = "(e => [e.scrollWidth, e.clientWidth])(document.querySelector('[aria-label^=Effects]'))"
+    whole, seen = browser.run(shown)
+    assert whole <= seen
 
 
 def test_a_page_that_fetches_and_runs_is_noticed(browser, pages, tmp_path):

@@ -162,7 +162,7 @@ def test_what_is_not_refined():
             refined().plan(facts(), loss, NoPenalty())
     with pytest.raises(Unsupported, match="heavy_ball"):
         Refined(Whitened(GradientDescent(8)), heavy_ball=1.0)
-    with pytest.raises(Unsupported, match="shares"):
+    with pytest.raises(Unsupported, match="start_share must be a number between 0 and 1"):
         Refined(Whitened(GradientDescent(8)), start_share=1.0)
 
 

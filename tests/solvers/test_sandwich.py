@@ -162,14 +162,14 @@ def test_what_is_refused_before_anything_is_released():
     assert "softmax" in refusal(facts(), SmoothedHinge(0.5), *plain)
     assert refusal(facts(n=50_000, n_outputs=3), Softmax(3), *plain) is None
     assert "of at most 24 features and 10 classes" in refusal(facts(n_outputs=10, p=26), Softmax(10), *plain)
-    assert "too little signal" in refusal(facts(n=3000, n_outputs=5), Softmax(5), *plain)
+    assert "Too few rows" in refusal(facts(n=3000, n_outputs=5), Softmax(5), *plain)
     assert "delta" in refusal(facts(), Logistic(), NoPenalty(), Budget(1.0, 0.0, "zero_out"), "robust")
     assert "dense" in refusal(facts(sparse=True), Logistic(), *plain)
     assert "groups" in refusal(facts(), Logistic(), NoPenalty(), budget, "cluster")
     assert "columns" in refusal(facts(p=300), Logistic(), *plain)
     little = refusal(facts(n=500), Squared(), *plain)
-    assert "times as many rows" in little
-    assert "larger epsilon" in little
+    assert "at epsilon = 1 need about" in little
+    assert "you have 500. With these rows, epsilon = " in little
 
 
 @pytest.mark.parametrize("solver", ["gcd", "agd", "output", "objective", "exponential"])
@@ -272,7 +272,7 @@ def test_classes_with_unsteady_steps_are_refused_before_anything_is_released():
     told = [
         refusal(one, Logistic(), NoPenalty(), Budget(3.0, 1.0 / one.n**2, "replace_one"), "robust") for one in asked
     ]
-    assert "too little signal" in told[0]
+    assert "Too few rows" in told[0]
     assert told[1] is None
     assert refusal(asked[0], Squared(), NoPenalty(), Budget(3.0, 4e-6, "replace_one"), "robust") is None
 

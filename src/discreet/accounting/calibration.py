@@ -8,8 +8,10 @@ from discreet.accounting import gaussian, objective_perturbation, pure_dp, rdp
 from discreet.accounting.events import Event, Gaussian, PerturbedMinimum
 from discreet.accounting.plan import Plan
 from discreet.accounting.pricing import (
+    ARITHMETIC,
     distribution_price,
     gaussian_mu,
+    in_double_precision,
     is_integrable,
     left_of_delta,
     must_hold,
@@ -30,6 +32,7 @@ LOOSEST = 8.0
 _SHY = 1 - 2.0**-32
 
 
+@in_double_precision(*ARITHMETIC)
 def calibrate(plan: Plan, budget: Budget) -> float:
     """Return the noise multiplier at which the plan costs the budget: never less than is needed.
 

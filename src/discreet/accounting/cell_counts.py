@@ -58,14 +58,18 @@ class Checked:
     @property
     def scale(self) -> str:
         """Return how far noise alone may move a count, in words."""
-        return f"noise moves each count by about ± {max(1.0, 2 * self.noise):,.0f} (95 %)"
+        return f"noise moves each count by about ± {self._within} (95 %)"
+
+    @property
+    def _within(self) -> str:
+        return f"{max(1.0, 2 * self.noise):,.0f}"
 
     def lines(self) -> list[str]:
         """Return the result in a few sentences."""
         if self.n is not None and _SURE * self.noise > self.n:
             return [f"Too few {self.unit}s for this budget to tell what the cells hold: {self.scale}."]
         if not self.alarms:
-            return [f"No column stands out: {self.scale}."]
+            return [f"No column has noticeably many invalid cells (counts are accurate to about ± {self._within})."]
         return [*(f"{alarm}." for alarm in self.alarms), f"Compare schema and table; {self.scale}."]
 
     def _stands_out(self, count: float) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from discreet import __version__
 from discreet.accounting import certificate_text, group_privacy
 from discreet.accounting.cell_counts import CHECKED, ESTIMATED
+from discreet.accounting.certificate_fields import check_fields
 from discreet.accounting.certificate_json import decoded, decoded_number, encoded, plain
 from discreet.accounting.coverage import not_covered, weaknesses
 from discreet.accounting.events import ZCDP, Event, NonPrivate, event_from_dict, to_dict
@@ -22,7 +23,7 @@ from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
-from discreet.errors import AccountingError
+from discreet.errors import AccountingError, Unsupported
 
 FORMAT = 1
 UNITS = ("record", "person")
@@ -235,7 +236,7 @@ class Certificate:
         """
         try:
             found = epsilon_of(self.events, self.delta, self.neighbors)
-        except ArithmeticError:  # numbers that nobody would choose, such as noise of 1e-300
+        except Unsupported:  # numbers that nobody would choose, such as noise of 1e-300
             raise AccountingError("the certificate's events cannot be priced: do not rely on it") from None
         if not self.epsilon >= found.epsilon * (1 - 1e-12):
             raise AccountingError("the certificate claims less epsilon than its events cost: do not rely on it")
@@ -325,6 +326,7 @@ class Certificate:
         names = {item.name for item in fields(cls)}
         if not isinstance(stored, dict) or set(stored) != names | {"format", "stamp"} or stored["format"] != FORMAT:
             raise AccountingError(f"this is not a certificate of format {FORMAT}: fields are missing or unknown")
+        check_fields(stored)
         values = {name: stored[name] for name in names}
         try:
             for name in ("epsilon", "delta", "noise_multiplier"):
@@ -333,7 +335,7 @@ class Certificate:
             values["events"] = tuple(event_from_dict(event) for event in values["events"])
             values["trace"] = tuple(Charge(**charge) for charge in values["trace"])
             certificate = cls(**values)
-        except (TypeError, ValueError, AttributeError):
+        except (TypeError, ValueError, AttributeError, ArithmeticError):
             raise AccountingError("this is not a certificate: a field has the wrong type") from None
         if certificate.stamp != stored["stamp"]:
             raise AccountingError("the certificate's stamp does not follow from its contents: do not rely on it")

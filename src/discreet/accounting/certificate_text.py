@@ -73,7 +73,7 @@ def _lines(certificate: "Certificate") -> list[str]:
         if slack < 1:
             lines.append(f"  Five {unit}s{'':<{7 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
     lines.append(f"  Model         {certificate.model or 'not named'}")
-    lines += [f"    {name:<22}{value}" for name, value in certificate.solver.items()]
+    lines += [f"    {name:<23} {value}" for name, value in certificate.solver.items()]
     lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
     lines.append("  Released")
     released = [event for event in certificate.events if not isinstance(event, TotalVariation)]
@@ -105,7 +105,7 @@ def _fact_lines(name: str, value: Any, indent: str = "    ") -> list[str]:
         alike = Counter(map(str, value))
         few = [f"{count} x {item}" for item, count in alike.items()]
         value = ", ".join(few) if len(few) < 5 else f"{len(value)}, from {value[0]} to {value[-1]}"
-    return [f"{indent}{name:<22}{value}"]
+    return [f"{indent}{name:<23} {value}"]
 
 
 def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:
@@ -115,14 +115,14 @@ def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:
         paid = [charge.rho for charge in trace if charge.query == query and charge.answered]
         refused = sum(1 for charge in trace if charge.query == query and not charge.answered)
         said = f"{len(paid)} answers for rho {math.fsum(paid):.4g}" + (f", {refused} refused" if refused else "")
-        lines.append(f"    {query:<22}{said}")
+        lines.append(f"    {query:<23} {said}")
     rounds = max((charge.round for charge in trace), default=0)
     return [f"  Spent         in {rounds} rounds", *lines] if lines else []
 
 
 def _ledger_lines(ledger: Mapping[str, Any] | None) -> list[str]:
     if ledger is None:
-        return ["  Ledger        none: what else was released of these records is not known"]
+        return ["  Ledger        Not charged to a ledger: other releases from these records are not accounted for."]
     entry = f"entry {ledger['entry']} of ledger {ledger['ledger']}"
     return [f"  Ledger        charged to {ledger['dataset']!r}, {entry}", f"                head {ledger['head']}"]
 

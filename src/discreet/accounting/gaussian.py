@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from scipy.special import erfcx, log_ndtr
 
-from discreet.accounting.root_finding import find_root
+from discreet.accounting.root_finding import bracketed, find_root
 from discreet.errors import AccountingError
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -90,8 +90,7 @@ def epsilon_of(mu: float, delta: float) -> float:
     if math.isinf(mu):
         return math.inf
     low, high = 0.0, 0.5 * mu * mu + mu * math.sqrt(-2 * target)  # the zCDP bound
-    while log_delta_of(high, mu) > target:
-        high *= 2
+    high = bracketed(lambda epsilon: log_delta_of(epsilon, mu) <= target, high)
     return find_root(lambda epsilon: log_delta_of(epsilon, mu) > target, low, high, width=2 * _ULP)[1]
 
 
@@ -100,11 +99,9 @@ def mu_of(epsilon: float, delta: float) -> float:
     target = _log_of(delta)
     if math.isinf(epsilon):
         return math.inf
-    low = high = math.sqrt(max(epsilon, delta))
-    while log_delta_of(epsilon, low) > target:
-        low /= 2
-    while log_delta_of(epsilon, high) <= target:
-        high *= 2
+    start = math.sqrt(max(epsilon, delta))
+    low = bracketed(lambda mu: log_delta_of(epsilon, mu) <= target, start, 0.5)
+    high = bracketed(lambda mu: log_delta_of(epsilon, mu) > target, start)
     return find_root(lambda mu: log_delta_of(epsilon, mu) <= target, low, high, width=2 * _ULP)[0]
 
 

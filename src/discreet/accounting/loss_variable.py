@@ -18,6 +18,7 @@ from scipy.special import ndtr
 
 from discreet.accounting import gaussian, objective_perturbation
 from discreet.accounting.events import Event, Gaussian, Laplace, PerturbedMinimum, merged
+from discreet.accounting.root_finding import bracketed
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
 from discreet.typing import Floats
@@ -142,9 +143,7 @@ class PrivacyLoss:
         """
         if not 0 < delta < 1:
             raise AccountingError("delta lies between 0 and 1")
-        low, high = 0.0, max(self.reach, 1e-9)
-        while self._beyond(high) > delta:
-            high *= 2
+        low, high = 0.0, bracketed(lambda t: self._beyond(t) <= delta, max(self.reach, 1e-9))
         while high - low > 1e-6 * high:
             middle = (low + high) / 2
             low, high = (middle, high) if self._beyond(middle) > delta else (low, middle)

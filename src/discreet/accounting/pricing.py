@@ -27,6 +27,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+
 from discreet.accounting import gaussian, objective_perturbation, pure_dp, rdp, repeated_selection
 from discreet.accounting.events import (
     ZCDP,
@@ -43,9 +45,15 @@ from discreet.accounting.events import (
 )
 from discreet.accounting.plan import Plan
 from discreet.budget import Neighbors
-from discreet.errors import AccountingError, Unsupported
+from discreet.errors import AccountingError, DiscreetError, Unsupported
 
 Answer = TypeVar("Answer")
+ARITHMETIC = (ArithmeticError, ValueError, LookupError)
+"""How arithmetic ends beyond what doubles hold; accounting itself raises none of them."""
+BEYOND = (
+    "this cannot be priced in double precision: take an epsilon, a delta, a noise multiplier and a sampling "
+    "probability that are neither huge nor tiny"
+)
 _memory: ContextVar[dict[Any, Any] | None] = ContextVar("discreet_prices", default=None)
 
 
@@ -57,6 +65,19 @@ class Price:
     accountants: dict[str, float] = field(default_factory=dict)
 
 
+@contextmanager
+def in_double_precision(*errors: type[Exception]) -> Iterator[None]:
+    """Refuse numbers for which arithmetic inside the block ends in one of these errors, such as noise of 1e-320."""
+    try:
+        with np.errstate(all="ignore"):  # what overflows is infinite, and compared as such
+            yield
+    except DiscreetError:
+        raise
+    except errors:
+        raise Unsupported(BEYOND) from None
+
+
+@in_double_precision(*ARITHMETIC)
 def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors | str = Neighbors.REPLACE_ONE) -> Price:
     """The price of a composition of events, by two accountants that agree."""
     if not 0 <= delta < 1:

@@ -27,7 +27,7 @@ from discreet.accounting.events import (
     TotalVariation,
     unwrapped,
 )
-from discreet.accounting.root_finding import find_root
+from discreet.accounting.root_finding import bracketed, find_root
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError
 from discreet.typing import Floats
@@ -107,9 +107,8 @@ def loose_zcdp_of_budget(epsilon: float, delta: float) -> float:
 
 def zcdp_of_budget(epsilon: float, delta: float) -> float:
     """The largest rho whose tight conversion is at most epsilon, rounded down."""
-    low = high = loose_zcdp_of_budget(epsilon, delta)  # less, since the textbook's conversion is looser
-    while epsilon_of_zcdp(high, delta) <= epsilon:
-        high *= 2
+    low = loose_zcdp_of_budget(epsilon, delta)  # less, since the textbook's conversion is looser
+    high = bracketed(lambda rho: epsilon_of_zcdp(rho, delta) > epsilon, low)
     low, _ = find_root(lambda rho: epsilon_of_zcdp(rho, delta) <= epsilon, low, high, steps=100)
     return low * (1 - 2.0**-32)  # as shy of the budget as any price (``pricing``)
 

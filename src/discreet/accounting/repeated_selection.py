@@ -30,7 +30,7 @@ from scipy.special import ndtr, ndtri
 from discreet.accounting import gaussian, lower_bounds, pure_dp, rdp
 from discreet.accounting.events import ZCDP, Event, Gaussian, RepeatedSelection
 from discreet.accounting.number_of_runs import Stopping
-from discreet.accounting.root_finding import find_root
+from discreet.accounting.root_finding import bracketed, find_root
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
 from discreet.typing import Floats
@@ -189,9 +189,8 @@ def run_mu(stopping: Stopping, epsilon: float, delta: float) -> float:
         event = RepeatedSelection(((Gaussian(1 / mu),),), stopping.mean, stopping.shape)
         return _epsilon_of(moments(event, Neighbors.ZERO_OUT, ORDERS) / (ORDERS - 1), delta)
 
-    high = gaussian.mu_of(epsilon, delta)
-    while cost(high) <= epsilon:  # a mean below 1 may cost less than one run
-        high *= 2
+    # a mean below 1 may cost less than one run
+    high = bracketed(lambda mu: cost(mu) > epsilon, gaussian.mu_of(epsilon, delta))
     low = high
     while cost(low) > epsilon:
         low /= 2

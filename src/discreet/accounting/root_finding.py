@@ -29,6 +29,16 @@ def find_root(
     return low, high
 
 
+def bracketed(reached: Callable[[float], bool], start: float, factor: float = 2.0) -> float:
+    """Multiply ``start`` by ``factor`` until a condition holds; an OverflowError where no double meets it."""
+    point = start
+    while not reached(point):
+        point *= factor
+        if not 0 < point < math.inf:
+            raise OverflowError("no double meets the condition")
+    return point
+
+
 def solve(
     cost: Callable[[float], float],
     target: float,

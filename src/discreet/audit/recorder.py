@@ -127,7 +127,7 @@ def run(fit: Fit, data: Sequence[Any], *, seed: int | None, forced: Sequence[Int
 
 
 def _chain(error: BaseException | None) -> Iterator[str]:
-    """An exception and those that its traceback would show with it."""
+    """An exception and all that are attached to it, also where a traceback would not show them."""
     while error is not None:
         yield f"{type(error).__name__}: {error}"
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        error = error.__cause__ or error.__context__

@@ -29,6 +29,7 @@ from discreet.cli.audit_options import (
 from discreet.cli.audit_table import table
 from discreet.cli.errors import NO, Refused
 from discreet.cli.options import AsJson, Relation, echo_json
+from discreet.cli.outputs import new_file
 
 if TYPE_CHECKING:
     from discreet.audit import Audit
@@ -277,7 +278,8 @@ def _fits(
 
 def _tell(found: "Audit", as_json: bool, path: Path | None) -> None:
     if path is not None:
-        found.figure(path)
+        with new_file(path, "--figure") as made:
+            found.figure(made)
     typer.echo(found.to_json() if as_json else str(found))
     if path is not None and not as_json:
         typer.echo(f"  picture   {path}")

@@ -9,8 +9,8 @@ import typer
 
 from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
-from discreet.cli.forecast import FORMATS
 from discreet.cli.options import check_claim
+from discreet.cli.outputs import PICTURES, free
 
 if TYPE_CHECKING:
     from discreet.audit.solver_cases import SolverCase
@@ -70,13 +70,7 @@ def sure(confidence: float) -> float:
 
 def drawable(path: Path | None) -> Path | None:
     """A path for a picture, refused before the runs rather than after them."""
-    if path is None:
-        return None
-    if path.suffix.lower() not in FORMATS:
-        raise Refused(f"--figure needs a name that ends in {', '.join(FORMATS)}")
-    if not path.absolute().parent.is_dir():
-        raise Refused("--figure needs a folder that exists")
-    return path
+    return None if path is None else free(path, "--figure", endings=PICTURES)
 
 
 @contextmanager

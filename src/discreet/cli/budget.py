@@ -10,6 +10,7 @@ from discreet.budget import Neighbors
 from discreet.cli.budget_records import export, history, verify
 from discreet.cli.errors import Refused
 from discreet.cli.options import Address, AsJson, check_claim, echo_json, is_url, named_address, opened
+from discreet.cli.terminal_text import number_of
 from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def _show(ledger: "Ledger", dataset: str | None, as_json: bool) -> None:
     else:
         print_accounts(facts, [str(notice) for notice in notices])
         for head in last if dataset is None else []:
-            typer.echo(f"\n{head['entry']} entries, head {head['hash']}")
+            typer.echo(f"\n{number_of(int(str(head['entry'])), 'entry', 'entries')}, head {head['hash']}")
 
 
 def _notices(ledger: "Ledger") -> "list[Notice]":

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.errors import NO, UNCHECKED, Refused, checkable
+from discreet.cli.errors import NO, UNCHECKED, checkable
 from discreet.cli.options import Address, AsJson, echo_json, opened
+from discreet.cli.outputs import write_new
+from discreet.cli.terminal_text import number_of
 from discreet.cli.verify import ONLY_PARTLY
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerError
 
@@ -78,7 +80,9 @@ def verify(
         echo_json(answer)
     elif answer["holds"]:
         checked = "; every charge covers its events" if prices else ""
-        typer.echo(f"holds: {_count(held.entries, 'entry', 'entries')}, {_count(held.datasets, 'data set')}{checked}")
+        typer.echo(
+            f"holds: {number_of(held.entries, 'entry', 'entries')}, {number_of(held.datasets, 'data set')}{checked}"
+        )
         typer.echo(f"       head {held.head}")
         if certificate is not None:
             typer.echo("       the certificate's charge is one of them, and its claim holds")
@@ -107,12 +111,8 @@ def export(
     if str(file) == "-":
         sys.stdout.writelines(lines)
         return
-    try:
-        with file.open("x", encoding="utf-8") as stream:
-            stream.writelines(lines)
-    except FileExistsError:
-        raise Refused("there is a file of this name already: choose another, or - for stdout") from None
-    typer.echo(f"{_count(len(lines), 'entry', 'entries')} written to {file}", err=True)
+    write_new(file, "".join(lines), "FILE")
+    typer.echo(f"{number_of(len(lines), 'entry', 'entries')} written to {file}", err=True)
 
 
 def _verified(ledger: "Ledger", file: Path | None, *, prices: bool) -> "Verified":
@@ -125,7 +125,3 @@ def _verified(ledger: "Ledger", file: Path | None, *, prices: bool) -> "Verified
     if not certificate.verify().is_private:
         raise LedgerError(f"there is no guarantee: {certificate.stamp}")
     return held
-
-
-def _count(number: int, one: str, several: str = "") -> str:
-    return f"{number:,} {one if number == 1 else several or one + 's'}"

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.errors import Refused
+from discreet.cli.outputs import write_new
 
 certificate = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -64,11 +65,7 @@ def registry(
     if str(out) == "-":
         typer.echo(text, nl=False)
         return
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise Refused(f"{out}: there is a file already: name another with --out, or remove this one") from None
+    write_new(out, text)
     typer.echo(f"{out}: written; {text.count(OPEN)} texts begin with TODO", err=True)
 
 

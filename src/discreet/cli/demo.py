@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
+from discreet.cli.outputs import taken
 
 if TYPE_CHECKING:
     from discreet.cli.console import Console
@@ -22,7 +23,7 @@ On the held-out rows, which are declared public: without privacy (scikit-learn) 
 {majority:.1%}.\
 """
 NO_EFFECTS = """
-There is too little signal for effects with standard errors (fit --inference sandwich): raise --rows or --epsilon.\
+Too few rows for effects with standard errors (fit --inference sandwich): raise --rows or --epsilon.\
 """
 DELTA = 1e-7
 MARK = "made-by-discreet-demo.txt"
@@ -36,7 +37,7 @@ def demo(
     epsilon: Annotated[float, typer.Option(min=1e-3, max=100, help="The budget of the model.")] = 1.0,
     rows: Annotated[int, typer.Option(min=400, max=10_000_000, help="Synthetic rows; a quarter is held out.")] = 40_000,
 ) -> None:
-    """Show the whole way on synthetic data: a table, a schema, a budget, a private model, its report.
+    """Run everything once on synthetic data: a table, a schema, a budget, a private model, its report.
 
     The data are synthetic hospital stays with a codebook, and whether the patient came back. No real person is in it.
     The demo writes the table and its schema, opens a ledger, and runs the commands that you would: `schema check`,
@@ -75,6 +76,8 @@ def demo(
 
 def _clear(out: Path) -> None:
     """Make the folder; one that an earlier demo made is emptied, any other that is not empty is refused."""
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise taken(out)
     out.mkdir(parents=True, exist_ok=True)
     if any(out.iterdir()) and not (out / MARK).is_file():
         raise Refused(f"{out}: this folder is not empty, and no demo made it: name another with --out")

@@ -51,8 +51,8 @@ class OneLineErrors(TyperGroup):
             return super().invoke(ctx)
         except DiscreetError as error:
             _fail(str(error), UNSERVED, error)
-        except KeyboardInterrupt:
-            typer.echo("discreet: interrupted", err=True)
+        except KeyboardInterrupt as error:
+            typer.echo(f"discreet: {_noted('interrupted', error)}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
             if isinstance(error, BrokenPipeError):  # the reader of the output has enough: typer's to handle
@@ -98,8 +98,13 @@ def _place(error: BaseException) -> str:
 def _fail(message: str, code: int, error: Exception) -> NoReturn:
     if os.environ.get(TRACEBACK) == "1":
         raise error
-    typer.echo(f"discreet: {' '.join(message.split())}", err=True)
+    typer.echo(f"discreet: {_noted(message, error)}", err=True)
     raise typer.Exit(code) from None
+
+
+def _noted(message: str, error: BaseException) -> str:
+    """A message in one line, with what was charged before the error where something was."""
+    return " ".join("; ".join([message, *getattr(error, "__notes__", [])]).split())
 
 
 def _of_the_system(error: OSError) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
+from discreet.cli.outputs import free, new_file
 
 
 def export(
@@ -27,33 +28,22 @@ def export(
     """
     from discreet.cli.inputs import read
 
-    places = [place for place in (onnx, sklearn) if place is not None]
+    named = {"--onnx": onnx, "--sklearn": sklearn}
+    places = {option: place for option, place in named.items() if place is not None}
     if not places:
         raise Refused("say what to write: --onnx FILE, --sklearn FILE, or both")
-    for place in places:
-        if place.exists():
-            raise Refused(f"{place}: there is a file already: name another, or remove this one")
-        if not place.parent.is_dir():
-            raise Refused(f"{place.parent}: there is no such folder")
+    for option, place in places.items():
+        free(place, option)
     contents = read(model)
     found: Any = contents.table or contents.model
     if found is None:
         raise Refused(f"{model}: this is a certificate, and no model: name the model's folder or file")
     if onnx is not None:
-        found.to_onnx(onnx)
+        with new_file(onnx, "--onnx") as made:
+            found.to_onnx(made)
     if sklearn is not None:
-        _dump(found.to_sklearn(), sklearn)
-    typer.echo("\n".join(f"{place}: written" for place in places), err=True)
+        import joblib
 
-
-def _dump(pipeline: Any, place: Path) -> None:
-    """Write a pipeline next to its place, then put it there."""
-    import os
-
-    import joblib
-
-    from discreet.atomic_files import passing
-
-    with passing(place) as made:
-        joblib.dump(pipeline, made)
-        os.replace(made, place)
+        with new_file(sklearn, "--sklearn") as made:
+            joblib.dump(found.to_sklearn(), made)
+    typer.echo("\n".join(f"{place}: written" for place in places.values()), err=True)

@@ -66,7 +66,9 @@ def fit(
     charge_id: ChargeId = None,
     checks: Checks = True,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Make a page about it, in some seconds.")] = True,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Also write an HTML report (takes a few seconds).")
+    ] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
     memory: Memory = None,
     scratch: Scratch = None,
@@ -208,7 +210,7 @@ def _effects(model: "TableModel") -> str:
     try:
         return str(model.summary())
     except Unsupported as reason:
-        return f"No summary: {reason}"
+        return str(reason)
 
 
 def _show(model: "TableModel", out: Path, as_json: bool) -> None:

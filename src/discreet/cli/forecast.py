@@ -10,11 +10,10 @@ from discreet.budget import Neighbors
 from discreet.cli.choices import SolverName
 from discreet.cli.errors import Refused
 from discreet.cli.options import AllowLargeDelta, AsJson, Delta, Relation, check_claim, echo_json
+from discreet.cli.outputs import PICTURES, free, new_file
 
 if TYPE_CHECKING:
     from discreet.models.forecast.forecast_result import Forecast
-
-FORMATS = (".png", ".svg", ".pdf")
 
 
 class Task(StrEnum):
@@ -130,8 +129,8 @@ def _refuse_nonsense(
         if value < least:
             raise Refused(f"{name} must be at least {least}")
     check_claim(epsilon, delta)
-    if plot is not None and plot.suffix.lower() not in FORMATS:
-        raise Refused(f"--plot needs a name that ends in {', '.join(FORMATS)}")
+    if plot is not None:
+        free(plot, "--plot", endings=PICTURES)
 
 
 def _model(task: Task, classes: int, settings: dict[str, Any]) -> Any:
@@ -220,5 +219,5 @@ def _picture(found: "Forecast", path: Path) -> None:
     from discreet.report.figures import save
     from discreet.report.forecast_figure import forecast_figure
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save(forecast_figure(found), path)
+    with new_file(path, "--plot") as made:
+        save(forecast_figure(found), made)

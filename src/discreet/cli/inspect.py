@@ -46,7 +46,7 @@ def inspect(
 
     contents = read(file)
     coefficients = _coefficients(contents, str(units)) if contents.model is not None else None
-    summary = _summary(contents)
+    summary, missing = _summary(contents)
     if as_json:
         made = contents.certificate
         shown = {
@@ -59,7 +59,10 @@ def inspect(
         }
         if summary is not None:
             listed = {name: values.tolist() for name, values in summary.columns().items()}
+            shown["coefficients"] = None  # one number per effect, and none for hidden ones
             shown["effects"] = {"feature": list(summary.names), **_finite(listed)}
+        if missing is not None:
+            shown["no_effects"] = missing
         echo_json(shown)
         return
     typer.echo(contents.certificate.text())
@@ -67,20 +70,22 @@ def inspect(
         typer.echo(f"\n{summary}")
     elif coefficients is not None:
         _print_table(coefficients)
+        if missing is not None:
+            typer.echo(f"\n{missing.rstrip('.')}.\nHow far noise moved each coefficient is not known, either.")
 
 
-def _summary(contents: "Contents") -> "Summary | None":
-    """The effects for a population, where the fit reserved a part of its budget for them and noise hides not all."""
+def _summary(contents: "Contents") -> "tuple[Summary | None, str | None]":
+    """The effects for a population, where a part of the budget was reserved for them; else why there are none."""
     from discreet.errors import Unsupported
 
     if getattr(contents.model, "effects_", None) is None:
-        return None
+        return None, None
     try:
         model: Any = contents.table or contents.model
         summary: Summary = model.summary()
-    except Unsupported:
-        return None
-    return summary
+    except Unsupported as error:
+        return None, str(error)
+    return summary, None
 
 
 def _finite(columns: dict[str, list[float]]) -> dict[str, list[float | None]]:

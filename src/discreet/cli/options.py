@@ -93,8 +93,8 @@ def account(
     found = ledger_for(ledger)
     if found is not None and dataset is None:
         raise Refused(
-            "fits are charged to a ledger here: give --dataset, the table's name as its owner registered it; or "
-            "--public (score: --public-data), where everybody may see the records"
+            "a ledger is configured, so name the data set: add --dataset NAME (`discreet budget show` lists them), or "
+            "--public (score: --public-data) where everybody may see the records"
         )
     if found is None and dataset is not None:
         raise Refused("the data set is named, but no ledger: give --ledger, or set DISCREET_LEDGER")

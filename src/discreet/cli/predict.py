@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.atomic_files import passing
 from discreet.cli.errors import Refused
-from discreet.cli.terminal_text import stdout_for_data
+from discreet.cli.outputs import new_file
+from discreet.cli.terminal_text import number_of, stdout_for_data
 
 if TYPE_CHECKING:
     from discreet.models.table_model import TableModel
@@ -50,7 +50,7 @@ def predict(
         _write(rows, lambda schema: pyarrow.csv.CSVWriter(stdout_for_data(), schema))
         return
     count = _to_file(rows, out)
-    typer.echo(f"{count:,} predictions in {out}", err=True)
+    typer.echo(f"{number_of(count, 'prediction')} in {out}", err=True)
 
 
 def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[str]) -> Iterator[Any]:
@@ -73,22 +73,14 @@ def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[st
 
 def _to_file(rows: Iterator[Any], out: Path) -> int:
     """Written next to its place, then put there: never a part of it."""
-    import os
-
     import pyarrow.csv
     import pyarrow.parquet
 
     kinds = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
     if out.suffix.lower() not in kinds:
         raise Refused("--out ends in .csv or .parquet, or is -")
-    if not out.parent.is_dir():
-        raise Refused(f"{out.parent}: there is no such folder")
-    if out.exists():
-        raise Refused(f"{out}: there is a file already: name another, or remove this one")
-    with passing(out) as made:
-        count = _write(rows, lambda schema: kinds[out.suffix.lower()](str(made), schema))
-        os.replace(made, out)
-    return count
+    with new_file(out) as made:
+        return _write(rows, lambda schema: kinds[out.suffix.lower()](str(made), schema))
 
 
 def _write(rows: Iterator[Any], opened: Any) -> int:

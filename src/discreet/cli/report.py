@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.errors import Refused
+from discreet.cli.outputs import free, write_new
 
 if TYPE_CHECKING:
     from discreet.report.scores_section import Score
@@ -34,20 +35,16 @@ def report(
 
     - `discreet report model --score calibration.json --out for-the-board.html`
     """
-    from discreet.atomic_files import passing
     from discreet.cli.inputs import model_of
 
-    if out.exists() or out.is_symlink():
-        raise Refused(f"{out}: there is something already: choose another name, or remove it")
+    free(out)
     known = model_of(model)
     shown = [_score(path) for path in score or ()]
     from discreet.report.table_report import report_of
 
     assert known.schema_.target is not None
     page = report_of(known, title or f"A private model of {known.schema_.target.column}", scores=shown).html()
-    with passing(out) as made:
-        made.write_text(page, encoding="utf-8")
-        made.rename(out)
+    write_new(out, page)
     typer.echo(f"Written to {out}")
 
 

@@ -8,7 +8,9 @@ import typer
 
 from discreet.cli.errors import NO, Refused
 from discreet.cli.options import AsJson, echo_json
+from discreet.cli.outputs import write_new
 from discreet.cli.schema_edit import edit
+from discreet.cli.terminal_text import number_of
 
 if TYPE_CHECKING:
     from discreet.schema.schema import Schema
@@ -81,11 +83,7 @@ def new(
     if str(out) == "-":
         typer.echo(text, nl=False)
         return
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise Refused(f"{out}: there is a file already: name another with --out, or remove this one") from None
+    write_new(out, text)
     filled = [name for name in names if name != target and name in entries and entries[name].declared]
     _say_what_is_left(out, len(names) - (target is not None) - len(filled), len(filled), target)
     strange = [name for name in entries if name not in names]
@@ -95,13 +93,15 @@ def new(
 
 
 def _say_what_is_left(out: Path, left: int, filled: int, target: str | None) -> None:
-    typer.echo(f"{out}: {left} columns to fill in, from what is publicly known:")
+    columns = number_of(left, "column") if left else "the target"
+    typer.echo(f"{out}: {columns} to fill in, from what is publicly known:")
     if filled:
-        typer.echo(f"  ({filled} were filled in from the codebook: check them)")
+        typer.echo(f"  ({number_of(filled, 'column was', 'columns were')} filled in from the codebook: check them)")
     what = "the column to predict, with" if target is None else f"for {target},"
     typer.echo(f"  1. below [target]: {what} its classes or its range")
-    typer.echo("  2. in ignore: columns that are not used, such as row numbers and names")
-    typer.echo("  3. in the block of each other column: one of its lines")
+    if left:
+        typer.echo("  2. in ignore: columns that are not used, such as row numbers and names")
+        typer.echo("  3. in the block of each other column: one of its lines")
 
 
 @schema.command()
@@ -132,7 +132,7 @@ def check(
     elif problems:
         for problem in problems:
             typer.echo(f"- {problem}")
-        typer.echo(f"{file}: {len(problems)} to go")
+        typer.echo(f"{file}: {number_of(len(problems), 'problem remains', 'problems remain')}")
     else:
         _print(found)
         named = shlex.join(map(str, table)) if table else "TABLE"
@@ -180,7 +180,7 @@ def _print(found: "Schema") -> None:
     what = f"one of {some(target.classes, how=str)}" if target.classes else "{:g} to {:g}".format(*target.range)  # type: ignore[misc]
     console.print(f"\nto predict: {target.column}, {what}")
     console.print(f"protected: {'each row' if found.person is None else f'each person, by {found.person}'}")
-    console.print(f"{len(made['features'])} features; a row's norm is at most {made['row_norm']:.4g}")
+    console.print(f"{number_of(len(made['features']), 'feature')}; a row's norm is at most {made['row_norm']:.4g}")
     if found.private_columns:
         console.print(f"estimated from the budget of each fit: the range of {', '.join(found.private_columns)}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
-from discreet.cli.terminal_text import escaped
+from discreet.cli.terminal_text import escaped, number_of
 
 if TYPE_CHECKING:
     from discreet.schema.schema import Schema
@@ -55,7 +55,11 @@ def edit(
             stored = changed
             _write(file, Schema.from_dict(stored))
     problems = Schema.from_dict(stored).problems()
-    typer.echo(f"\n{file}: {len(problems)} to go" if problems else f"\n{file}: complete")
+    typer.echo(
+        f"\n{file}: {number_of(len(problems), 'problem remains', 'problems remain')}"
+        if problems
+        else f"\n{file}: complete"
+    )
     for problem in problems[:20]:
         typer.echo(f"- {escaped(problem)}")
 

@@ -1,8 +1,9 @@
 """``discreet score``: how well a private model predicts held-out rows."""
 
 import json
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,7 +39,7 @@ def score(
         typer.Option(
             "--metric",
             "-m",
-            help="auto, accuracy, balanced_accuracy, auc, brier, log_loss, calibration, confusion or r2.",
+            help="auto, accuracy, balanced_accuracy, auc, brier, log_loss, calibration, confusion, r2, rmse or mae.",
         ),
     ] = "auto",
     by: Annotated[
@@ -52,6 +53,7 @@ def score(
     level: Annotated[float, typer.Option(min=0.5, max=0.9999, help="The level of the intervals.")] = 0.95,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost; score nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Score a private model on rows that it was not fitted on: accuracy, AUC, log loss, calibration, R² and others.
@@ -67,7 +69,9 @@ def score(
     - `discreet score model synthetic.csv --public-data --metric auc`
     """
     if private == public_data:
-        raise Refused("say whose rows these are: --private (people's), or --public-data (everybody may see them)")
+        from discreet.ledger.default_ledger import ledger_for
+
+        raise Refused(_whose(model, table, needs_dataset=dataset is None and ledger_for(ledger) is not None))
     refuse_both(public_data, ledger, dataset)
     from discreet.cli.inputs import model_of, table_of
 
@@ -75,8 +79,13 @@ def score(
     if private:
         check_budget(epsilon, delta, neighbors, None)
     unit = "record" if known.schema.person is None else "person"
-    charge = account(ledger, dataset, str(neighbors), unit, charged=private)
+    charge = account(ledger, dataset, str(neighbors), unit, charged=private and not dry_run)
     rows, settings = table_of(table, known.schema), {"metric": metric, "level": level, "by": by}
+    if private and neighbors.n_is_public and known.schema.person is None:
+        _warn(known.estimator_, rows.count(), epsilon, delta, neighbors, metric, level)
+    if dry_run:
+        typer.echo(f"would cost epsilon = {epsilon:g}, {neighbors}, per {unit}" if private else "would cost nothing")
+        return
     if private:
         charge |= {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}
         charge |= {"allow_large_delta": allow_large_delta}
@@ -84,6 +93,27 @@ def score(
     else:
         found = known.public_score(rows, **settings)
     _show(found, as_json)
+
+
+def _warn(
+    model: Any, n: int, epsilon: float, delta: float | None, neighbors: Neighbors, metric: str, level: float
+) -> None:
+    """Say before the charge what public facts reveal of the score."""
+    from discreet.models.scoring.private import outlook
+
+    said = outlook(model, n, metric=metric, epsilon=epsilon, delta=delta, neighbors=str(neighbors), level=level)
+    if said is not None:
+        typer.echo(f"note: {said}", err=True)
+
+
+def _whose(model: Path, table: list[Path], *, needs_dataset: bool) -> str:
+    """Say both commands that were possibly meant, whole."""
+    command = f"discreet score {shlex.join(map(str, (model, *table)))}"
+    named = " --dataset NAME" if needs_dataset else ""
+    return (
+        f"say whose rows these are. People's: `{command} --private --epsilon 0.1{named}`. "
+        f"Rows that everybody may see: `{command} --public-data`"
+    )
 
 
 def _show(found: "PrivateScore", as_json: bool) -> None:

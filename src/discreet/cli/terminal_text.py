@@ -20,6 +20,11 @@ _COMMANDS = re.compile(
 )
 
 
+def number_of(count: int, one: str, several: str = "") -> str:
+    """Return a number and its noun: "1 column", "2 columns"."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
 def escaped(text: str) -> str:
     """Return a text with the signs that command a terminal written out, in the way of JSON and TOML."""
     return _COMMANDS.sub(_written, text)

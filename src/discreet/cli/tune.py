@@ -41,10 +41,10 @@ def tune(
         list[Path] | None, typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")
     ] = None,
     schema: Annotated[
-        Path | None, typer.Option("--schema", help="What is publicly known of it: see discreet schema.")
+        Path | None, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")
     ] = None,
     settings: Annotated[
-        Path | None, typer.Option("--settings", "-s", help="The candidates, and perhaps a model: .toml or .json.")
+        Path | None, typer.Option("--settings", help="The candidates, and perhaps a model: .toml or .json.")
     ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget of everything together.")] = 1.0,
     delta: Delta = None,

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,8 +10,13 @@ from discreet.cli.errors import NO, UNCHECKED, checkable
 from discreet.cli.options import AsJson, echo_json
 from discreet.errors import DiscreetError
 
+if TYPE_CHECKING:
+    from discreet.accounting.certificate import Certificate
+    from discreet.ledger.ledger import Ledger
+
 ALL = "all but what the fit itself released"
 PARTLY = "releases, budget, unit and relation"
+PAGE_TEXT = "the text of the page around its certificate: verify the model's folder"
 ONLY_PARTLY = f"its entry does not know the certificate: only {PARTLY} were compared"
 
 
@@ -24,7 +29,12 @@ def verify(
     ],
     ledger: Annotated[
         str | None,
-        typer.Option("--ledger", "-l", metavar="ADDRESS", help="Also look the charge up in this ledger."),
+        typer.Option(
+            "--ledger",
+            "-l",
+            metavar="ADDRESS",
+            help="Look the charge up there. Default: the configured ledger, if any.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -32,8 +42,9 @@ def verify(
 
     Nothing but the file is needed: the certificate lists everything that was released, two accountants
     price it, and the claim must not be below. Of a folder, the sums of all files are compared, and the
-    certificate and the schema with the model's own. With --ledger, the charge is looked up there, and all
-    that was known when it was charged is compared: the claim, the model, the settings, the declared facts.
+    certificate and the schema with the model's own. Where a ledger is configured, or named with --ledger, the
+    charge is looked up there, and all that was known when it was charged is compared: the claim, the model, the
+    settings, the declared facts. What was not checked is listed: of a report, its text is not.
     Exit code 0: the claim holds. Exit code 1: it does not, a file was changed, or the certificate says
     NOT PRIVATE. Then do not rely on it. Exit code 2: it could not be checked, since something that the check
     needs is missing or out of reach: a library, the file, the ledger.
@@ -47,16 +58,20 @@ def verify(
         echo_json(found)
     elif found["holds"]:
         accountants = ", ".join(f"{name} {value}" for name, value in found["accountants"].items())
+        claimed, price = (f"{found[name]:.6g}" for name in ("claimed", "price"))
+        agreement = "as claimed" if claimed == price else f"at most the {claimed} that is claimed"
+        typer.echo(f"Verified: the listed releases cost epsilon = {price}, {agreement}")
         typer.echo(
-            f"holds: epsilon = {found['claimed']:.6g} is claimed, {found['price']:.6g} is the price of the events"
+            f"          at delta = {found['delta']!r}, {found['neighbors']}, per {found['unit']} ({accountants})"
         )
-        typer.echo(f"       at delta = {found['delta']!r}, {found['neighbors']}, per {found['unit']} ({accountants})")
         for reason in found["weaknesses"]:
-            typer.echo(f"       weak: {reason}")
+            typer.echo(f"          weak: {reason}")
         if found["charged"]:
-            typer.echo(f"       charged in the ledger to {found['charged']!r}, as the certificate says")
+            typer.echo(f"          charged in the ledger to {found['charged']!r}, as the certificate says")
         if found["compared"] == PARTLY:
-            typer.echo(f"       {ONLY_PARTLY}")
+            typer.echo(f"          {ONLY_PARTLY}")
+        for what in found["unchecked"]:
+            typer.echo(f"          not checked: {what}")
     else:
         typer.echo(f"does not hold: {found['reason']}", err=True)
     if not found["holds"]:
@@ -66,14 +81,13 @@ def verify(
 def _verified(file: Path, ledger: str | None) -> dict[str, Any]:
     from discreet.cli.inputs import read
 
-    whole = None
+    whole, unchecked = None, [PAGE_TEXT] if file.suffix == ".html" else []
     try:
         certificate = read(file).certificate
         found = certificate.verify()
-        if ledger is not None:
-            from discreet.ledger.ledger import Ledger
-
-            whole = Ledger(ledger).verify(certificate).whole
+        known, reason = _ledger_of(certificate, ledger)
+        if known is not None:
+            whole = known.verify(certificate).whole
     except UNCHECKED:
         raise
     except DiscreetError as error:
@@ -89,9 +103,28 @@ def _verified(file: Path, ledger: str | None) -> dict[str, Any]:
         "unit": certificate.unit,
         "weaknesses": list(certificate.weaknesses),
         "accountants": {name: _plain(value) for name, value in found.accountants.items()},
-        "charged": None if ledger is None or certificate.ledger is None else certificate.ledger["dataset"],
+        "charged": None if known is None or certificate.ledger is None else certificate.ledger["dataset"],
         "compared": None if whole is None else ALL if whole else PARTLY,
+        "unchecked": unchecked + ([] if reason is None else [reason]),
     }
+
+
+def _ledger_of(certificate: "Certificate", named: str | None) -> "tuple[Ledger | None, str | None]":
+    """Return the ledger to look a charge up in: the named one, or the configured one; or why in none."""
+    from discreet.ledger.default_ledger import default_address
+    from discreet.ledger.ledger import Ledger
+
+    if named is not None:
+        return Ledger(named), None
+    if certificate.ledger is None:
+        return None, None
+    address = default_address()
+    if address is None:
+        return None, "the charge, as no ledger is configured: name the ledger with --ledger"
+    ledger = Ledger(address)
+    if ledger.name != certificate.ledger["ledger"]:
+        return None, "the charge, which is in another ledger than the configured one: name it with --ledger"
+    return ledger, None
 
 
 def _plain(value: float) -> float | str:

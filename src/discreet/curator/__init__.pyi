@@ -16,6 +16,7 @@ from discreet.curator.lattice.entropy import current_entropy as current_entropy
 from discreet.curator.lattice.entropy import uniform_below as uniform_below
 from discreet.curator.lattice.entropy import use_entropy as use_entropy
 from discreet.curator.metrics import METRICS as METRICS
+from discreet.curator.metrics import check_measurable as check_measurable
 from discreet.curator.metrics import measure_private as measure_private
 from discreet.curator.metrics.measurement import Measured as Measured
 from discreet.curator.metrics.measurement import Metric as Metric
@@ -24,6 +25,7 @@ from discreet.curator.metrics.noisy_sums import plan_of as plan_of
 from discreet.curator.metrics.predictions import Groups as Groups
 from discreet.curator.metrics.predictions import Released as Released
 from discreet.curator.metrics.public_rows import measure_public as measure_public
+from discreet.curator.metrics.r_squared import expected_interval as expected_interval
 from discreet.curator.observer import Measurement as Measurement
 from discreet.curator.observer import Observer as Observer
 from discreet.curator.observer import current_observer as current_observer

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
 
+from discreet.curator.unquoted import unquoted
 from discreet.errors import ClusterFailed, Unsupported
 
 _client: ContextVar[Any] = ContextVar("discreet_cluster", default=None)
@@ -16,10 +17,8 @@ _CONNECT = 30
 
 
 def _distributed() -> Any:
-    try:
+    with unquoted("records on a cluster need Dask: install discreet[dask]", ImportError):
         import distributed
-    except ImportError:
-        raise Unsupported("records on a cluster need Dask: install discreet[dask]") from None
     return distributed
 
 

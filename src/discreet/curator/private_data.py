@@ -302,11 +302,12 @@ class PrivateData:
         made = charged or self.__charged(priced)
         if made is None:
             raise PlanViolation("this plan's charge was opened by another thread: reserve and open it in one")
-        reservation, domain = made[1], replace(self.domain(priced.budget.neighbors, loss), start=start, moments=moments)
+        reservation = made[1]
         with settled(None if charged else reservation):
+            domain = replace(self.domain(priced.budget.neighbors, loss), start=start, moments=moments)
             opened = OpenedPlan(priced, domain.n)
             engine = within_memory(lambda: self.__admitted(loss, reservation, opened))
-        return Curator(engine, domain, loss, priced=priced, facts=self.facts(priced), reservation=reservation)
+            return Curator(engine, domain, loss, priced=priced, facts=self.facts(priced), reservation=reservation)
 
     def target_place(self, loss: Loss) -> tuple[float, float]:
         """Return a numeric target's center and scale by its declared range, (0, 1) where the link is a logarithm."""

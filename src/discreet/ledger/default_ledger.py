@@ -7,6 +7,7 @@ with a line ``ledger = "..."``.
 import os
 import tomllib
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from discreet.errors import LedgerError
@@ -45,8 +46,8 @@ def account_of(ledger: Ledger | str | Path | bool | None, dataset: str | None) -
     found = ledger_for(ledger)
     if found is not None and dataset is None:
         raise LedgerError(
-            "fits are charged to a ledger here, but the data set is not named: pass dataset='...' as its owner "
-            "registered it; ledger=False where the records are public"
+            "a ledger is configured, so name the data set: pass dataset='...' as its owner registered it, or "
+            "ledger=False where the records are public"
         )
     if found is None and dataset is not None and ledger is not False:
         raise LedgerError("the data set is named, but no ledger: pass ledger='budget.db', or set DISCREET_LEDGER")
@@ -70,6 +71,6 @@ def ledger_for(named: Ledger | str | Path | bool | None) -> Ledger | None:
         return None
     if named is None:
         named = default_address()
-    if named is True:
+    if not isinstance(named, (str, Path, Ledger, NoneType)):
         raise LedgerError("ledger is a path, a URL or a Ledger; False for public data")
     return named if named is None or isinstance(named, Ledger) else Ledger(named)

@@ -325,7 +325,9 @@ class Ledger(Statements):
         return entry
 
     def _reservation(self, at: Connection, entry: Entry, release: str | None = None) -> Reservation:
-        return Reservation(self, self._name(at), entry.dataset, entry.seq, entry.hash, entry.charge_id, release)
+        cost = entry.contents["budget"]
+        charge = (entry.dataset, entry.seq, entry.hash, entry.charge_id, release)
+        return Reservation(self, self._name(at), *charge, epsilon=cost["epsilon"], delta=cost["delta"])
 
     def settle(self, charge_id: str, release: str) -> str:
         """Keep what a charge released, the first time; return what is kept (``Reservation.settle``)."""

@@ -31,6 +31,8 @@ class Reservation:
         The name under which it may be repeated.
     release : str, default=None
         What was released under the same ``charge_id`` before: then there is nothing to run.
+    epsilon, delta : float, default=0.0
+        What was charged.
 
     Examples
     --------
@@ -49,11 +51,19 @@ class Reservation:
     head: str
     charge_id: str | None = None
     release: str | None = None
+    epsilon: float = 0.0
+    delta: float = 0.0
 
     @property
     def reference(self) -> dict[str, Any]:
         """For the certificate: the ledger, the data set, the entry, and the chain's head when it was written."""
         return {"ledger": self.name, "dataset": self.dataset, "entry": self.entry, "head": self.head}
+
+    @property
+    def note(self) -> str:
+        """What was charged, in words: for errors of the run that it paid for."""
+        cost = f"epsilon = {self.epsilon:g}, delta = {self.delta:g}"
+        return f"{cost} was charged to {self.dataset!r} for this (entry {self.entry}), and stays charged"
 
     def settle(self, release: str) -> str:
         """Keep what was released under the charge's id, and return what is kept: the first one, ever.
@@ -72,12 +82,25 @@ class Reservation:
 def settled(reservation: Reservation | None) -> Iterator[None]:
     """A run that fails is never run again under the same charge: its failure was an answer.
 
-    One that is stopped from outside has answered nothing, and may be asked for again.
+    One that is stopped from outside has answered nothing, and may be asked for again. Whatever ends the run says what
+    was charged for it.
     """
+    with noted(reservation):
+        try:
+            yield
+        except Exception:
+            if reservation is not None:
+                with suppress(LedgerError):  # what went wrong first is what is reported
+                    reservation.abandon()
+            raise
+
+
+@contextmanager
+def noted(reservation: Reservation | None) -> Iterator[None]:
+    """Let every error that leaves the block say what was charged: public numbers, nothing of the data."""
     try:
         yield
-    except Exception:
-        if reservation is not None:
-            with suppress(LedgerError):  # what went wrong first is what is reported
-                reservation.abandon()
+    except BaseException as error:
+        if reservation is not None and reservation.note not in getattr(error, "__notes__", ()):
+            error.add_note(reservation.note)
         raise

@@ -23,6 +23,12 @@ class Statements:
         """Where the ledger is, without a password."""
         return self._store.address
 
+    @property
+    def name(self) -> str:
+        """Name that the ledger was given when it was made, which certificates state."""
+        with self._store.reading() as at:
+            return self._name(at)
+
     def account(self, dataset: str) -> Account:
         """Return the state of one data set's account.
 

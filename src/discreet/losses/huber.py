@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple, Self
 
-from discreet.errors import Unsupported
 from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
+from discreet.parameters import Positive, checked
 
 
 class _Fields(NamedTuple):
@@ -37,9 +37,8 @@ class Huber(_Fields, Loss):
     nonnegative = True
     proven = True
 
-    def __new__(cls, width: float) -> Self:
-        if not 0 < width < float("inf"):
-            raise Unsupported("the width of Huber's loss must be positive and finite, such as Huber(width=0.5)")
+    @checked
+    def __new__(cls, width: Positive) -> Self:
         return super().__new__(cls, float(width))
 
     @property

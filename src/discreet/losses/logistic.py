@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple, Self
 
-from discreet.errors import Unsupported
 from discreet.losses.base import (
     Loss,
     curvature,
@@ -16,6 +15,7 @@ from discreet.losses.base import (
     value,
 )
 from discreet.losses.sigmoid import exp, log1p_exp, quotient, sigmoid
+from discreet.parameters import Positive, checked
 
 
 class _Fields(NamedTuple):
@@ -51,9 +51,8 @@ class Logistic(_Fields, Loss):
     proven = True
     perturbation_slopes = "logistic"
 
-    def __new__(cls, sharpness: float = 1.0) -> Self:
-        if not 0 < sharpness < float("inf"):
-            raise Unsupported("the sharpness of the logistic loss must be positive and finite, such as 1.0")
+    @checked
+    def __new__(cls, sharpness: Positive = 1.0) -> Self:
         return super().__new__(cls, float(sharpness))
 
     @property

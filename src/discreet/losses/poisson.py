@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 from discreet.losses.sigmoid import exp
+from discreet.parameters import Positive, checked
 
 
 class _Fields(NamedTuple):
@@ -41,7 +42,8 @@ class Poisson(_Fields, Loss):
     lipschitz = float("inf")
     proven = True
 
-    def __new__(cls, limit: float) -> Self:
+    @checked
+    def __new__(cls, limit: Positive) -> Self:
         if not 0 < limit <= 700:
             raise Unsupported("the limit of the Poisson loss must lie in (0, 700], such as Poisson(limit=3.0)")
         return super().__new__(cls, float(limit))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple, Self
 
-from discreet.errors import Unsupported
 from discreet.losses.base import Loss, curvature, derivative, one_output, register_loss, slopes_in_decimals, value
 from discreet.losses.sigmoid import quotient
+from discreet.parameters import Positive, checked
 
 
 class _Fields(NamedTuple):
@@ -39,9 +39,8 @@ class SmoothedHinge(_Fields, Loss):
     nonnegative = True
     proven = True
 
-    def __new__(cls, width: float = 0.5) -> Self:
-        if not 0 < width < float("inf"):
-            raise Unsupported("the width of the smoothed hinge must be positive and finite, such as 0.5")
+    @checked
+    def __new__(cls, width: Positive = 0.5) -> Self:
         return super().__new__(cls, float(width))
 
     @property

@@ -18,6 +18,7 @@ from discreet.losses.base import (
     values,
 )
 from discreet.losses.sigmoid import exp, quotient
+from discreet.parameters import Count, checked
 
 
 class _Fields(NamedTuple):
@@ -61,8 +62,9 @@ class Softmax(_Fields, Loss):
     perturbation_slopes = "softmax"
     margin_name = "log-odds"
 
-    def __new__(cls, n_classes: int) -> Self:
-        if int(n_classes) != n_classes or n_classes < 2:
+    @checked
+    def __new__(cls, n_classes: Count) -> Self:
+        if n_classes < 2:
             raise Unsupported("softmax needs a whole number of at least two classes, such as Softmax(n_classes=3)")
         return super().__new__(cls, int(n_classes))
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple, Self
 
-from discreet.errors import Unsupported
 from discreet.losses.base import (
     Loss,
     curvature,
@@ -15,6 +14,7 @@ from discreet.losses.base import (
     value,
 )
 from discreet.losses.huber import Huber
+from discreet.parameters import Positive, checked
 
 
 class _Fields(NamedTuple):
@@ -47,9 +47,8 @@ class Squared(_Fields, Loss):
     nonnegative = True
     proven = True
 
-    def __new__(cls, weight: float = 1.0) -> Self:
-        if not 0 < weight < float("inf"):
-            raise Unsupported("the weight of the squared loss must be positive and finite, such as 1.0")
+    @checked
+    def __new__(cls, weight: Positive = 1.0) -> Self:
         return super().__new__(cls, float(weight))
 
     @property

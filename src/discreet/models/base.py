@@ -24,7 +24,7 @@ from discreet.models.intervals import Intervals, intervals
 from discreet.models.parameters import NamedParameters
 from discreet.models.progress import progress_bar
 from discreet.models.shown import Shown
-from discreet.parameters import check_settings
+from discreet.parameters import Count, Finite, Positive, Rows, Share, check_settings, checked
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
@@ -144,7 +144,8 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         inside.data = np.clip(X.data, low[X.indices], high[X.indices])
         return inside
 
-    def intervals(self, level: float = 0.95) -> Intervals:
+    @checked
+    def intervals(self, level: Share = 0.95) -> Intervals:
         """Return intervals for what each coefficient would have been without the privacy noise.
 
         The interval covers the coefficient that the same steps, with the same clips and in the same coordinates, would
@@ -170,7 +171,8 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         check_is_fitted(self)
         return intervals(self, level)
 
-    def summary(self, level: float = 0.95) -> "Summary":
+    @checked
+    def summary(self, level: Share = 0.95) -> "Summary":
         """Return the effects for a population: coefficients, standard errors, tests, confidence intervals.
 
         For fits with ``inference="sandwich"``. Standard errors count sampling and every privacy noise. Free: computed
@@ -202,7 +204,8 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         check_is_fitted(self)
         return summary_of(self, level)
 
-    def predict_interval(self, X: Any, level: float = 0.95) -> "MeanInterval":
+    @checked
+    def predict_interval(self, X: Any, level: Share = 0.95) -> "MeanInterval":
         """Return predicted means with confidence intervals; for two classes the probability of the second.
 
         Parameters
@@ -234,17 +237,18 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         X = validate_data(self, container_of(X), reset=False, dtype=np.float64)
         return mean_interval(self, self._within(X), level)
 
+    @checked
     def forecast(
         self,
-        n: int,
-        p: int | None = None,
+        n: Rows,
+        p: Count | None = None,
         *,
-        epsilons: Sequence[float] | None = None,
-        n_grid: Sequence[int] | None = None,
-        seeds: int = 5,
-        ceiling: float | None = None,
-        diameter: float | None = None,
-        max_cells: float = 1e6,
+        epsilons: Sequence[Positive] | None = None,
+        n_grid: Sequence[Rows] | None = None,
+        seeds: Count = 5,
+        ceiling: Share | None = None,
+        diameter: Positive | None = None,
+        max_cells: Positive = 1e6,
     ) -> "Forecast":
         """Forecast what privacy will cost on a table of n rows and p columns, by simulation and by theory.
 
@@ -296,8 +300,9 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
                 progress=progress,
             )
 
+    @checked
     def forecast_effects(
-        self, n: int, p: int | None = None, *, standard_error: float | None = None, mean: float | None = None
+        self, n: Rows, p: Count | None = None, *, standard_error: Positive | None = None, mean: Finite | None = None
     ) -> "EffectsForecast":
         """Forecast the standard errors of ``inference="sandwich"``, and the rows that a given one needs.
 
@@ -329,6 +334,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
 
         return forecast_effects(self, n, p, standard_error=standard_error, mean=mean)
 
+    @checked
     def save(self, path: str | Path) -> Path:
         """Write the model and its certificate to a file: JSON and arrays, no pickle. ``discreet.load`` reads it.
 

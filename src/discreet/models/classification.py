@@ -15,6 +15,8 @@ from discreet.models.exposure import warn_of_exact_score
 from discreet.models.fitting import declared
 from discreet.models.lazy import lazily
 from discreet.models.registry import register_model
+from discreet.models.solver_choice import Covariance, Inference
+from discreet.parameters import NonNegative, Positive
 from discreet.typing import Floats
 
 
@@ -185,15 +187,15 @@ class DPLogisticRegression(_DPClassifier):
         bounds: Any = None,
         classes: Any = None,
         penalty: Any = "l2",
-        alpha: float = 1e-7,
+        alpha: NonNegative = 1e-7,
         solver: Any = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
         start: tuple[Any, Any] | None = None,
         public_moments: tuple[Any, Any] | None = None,
-        inference: str | None = None,
-        cov_type: str = "robust",
+        inference: Inference = None,
+        cov_type: Covariance = "robust",
         ledger: Any = None,
         dataset: str | None = None,
         verbose: bool = False,
@@ -289,9 +291,9 @@ class DPLinearSVC(_DPClassifier):
         *,
         bounds: Any = None,
         classes: Any = None,
-        width: float = 0.5,
+        width: Positive = 0.5,
         penalty: Any = "l2",
-        alpha: float = 1e-7,
+        alpha: NonNegative = 1e-7,
         solver: Any = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,

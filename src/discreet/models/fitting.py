@@ -10,14 +10,14 @@ from typing import Any, cast
 import numpy as np
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.plan import AdaptivePlan
+from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, price_plan
-from discreet.accounting.pricing import Price, remembered_prices
+from discreet.accounting.pricing import Price, in_double_precision, remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import Claim, PrivateData, Recoding, given_with
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
-from discreet.ledger.reservation import Reservation
+from discreet.ledger.reservation import Reservation, noted
 from discreet.losses.base import Loss
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.public_moments import moments_of, refuse_unused
@@ -82,18 +82,21 @@ def declared(bounds: Any, **facts: Any) -> Bounds:
 
 def penalty_of(penalty: Any, alpha: float) -> Penalty:
     """A penalty object, or one by name with strength ``alpha``."""
-    if penalty is None or penalty == "none":
+    if penalty is None:
         return NoPenalty()
     if not isinstance(penalty, str):
         if isinstance(penalty, type) or not hasattr(penalty, "prox"):
             raise Unsupported("penalty must be l2, l1, elasticnet, none, or a penalty object such as L2(0.01)")
         return cast(Penalty, penalty)
-    if alpha < 0:
-        raise Unsupported("alpha must not be negative")
-    named: dict[str, Penalty] = {"l2": L2(alpha), "l1": L1(alpha), "elasticnet": ElasticNet(alpha / 2, alpha / 2)}
+    named: dict[str, Callable[[], Penalty]] = {
+        "l2": lambda: L2(alpha),
+        "l1": lambda: L1(alpha),
+        "elasticnet": lambda: ElasticNet(alpha / 2, alpha / 2),
+        "none": NoPenalty,
+    }
     if penalty not in named:
-        raise Unsupported(f"penalty must be one of {', '.join(named)}, none, or a penalty object")
-    return named[penalty]
+        raise Unsupported(f"penalty must be one of {', '.join(named)}, or a penalty object")
+    return named[penalty]()
 
 
 def budget_of(
@@ -157,26 +160,34 @@ class FitSettings:
         relation = Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
         account = {"ledger": self.ledger, "dataset": self.dataset}
         data = PrivateData(X, y, self.bounds, groups=groups, fit_intercept=self.fit_intercept, **account)
-        domain = self._domain(data, relation)
+        domain = self.domain(data, relation)
+        budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
+        # a solver may ask for the noise of its plan before it makes it
+        with remembered_prices(), in_double_precision(ArithmeticError):
+            method = self.method(domain, budget)
+            data = data.filled() if domain.sparse and not method.domain.sparse else data
+            plan = data.with_reading(method.plan, pure=budget.is_pure)
+            return Prepared(self, data, method.domain, method.solver, method.reason, price_plan(plan, budget))
+
+    def method(self, domain: Domain, budget: Budget) -> "Method":
+        """Choose a solver and plan its releases, from public facts alone; refuse what it would not use."""
         if domain.row_norm == 0:
             raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
-        budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
-        if fills(self.solver, domain, self.loss, self.penalty, budget):
-            data = data.filled()
-            domain = self._domain(data, relation)
+        facts = self.loss, self.penalty, budget
+        if fills(self.solver, domain, *facts):
+            domain = replace(domain, sparse=False)
         self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
-        with remembered_prices():  # a solver may ask for the noise of its plan before it makes it
-            chosen, reason = choose_solver(self.solver, domain, self.loss, self.penalty, budget)
-            if self.inference not in (None, False):
-                chosen = inferring(self.inference, self.cov_type, chosen, domain, self.loss, self.penalty, budget)
-            plan = data.with_reading(chosen.plan(domain, self.loss, self.penalty), pure=budget.is_pure)
-            if self.start is not None:
-                refuse_without_steps(plan)
-            if domain.moments is not None:
-                refuse_unused(chosen)
-            return Prepared(self, data, domain, chosen, reason, price_plan(plan, budget))
+        solver, reason = choose_solver(self.solver, domain, *facts)
+        if self.inference not in (None, False):
+            solver = inferring(self.inference, self.cov_type, solver, domain, *facts)
+        plan = solver.plan(domain, self.loss, self.penalty)
+        if self.start is not None:
+            refuse_without_steps(plan)
+        if domain.moments is not None:
+            refuse_unused(solver)
+        return Method(domain, solver, reason, plan)
 
-    def _domain(self, data: PrivateData, relation: Neighbors) -> Domain:
+    def domain(self, data: PrivateData, relation: Neighbors) -> Domain:
         """Return what is public of the records, with the starting point and the moments that were handed in."""
         domain = data.domain(relation, self.loss)
         if self.start is not None:
@@ -185,6 +196,16 @@ class FitSettings:
             moments = moments_of(self.public_moments, data)  # without noise there is nothing that they save
             domain = replace(domain, moments=moments if math.isfinite(self.epsilon) else None)
         return domain
+
+
+@dataclass(frozen=True)
+class Method:
+    """A solver, why it was chosen, and what it will release of records with this domain."""
+
+    domain: Domain
+    solver: Any
+    reason: tuple[str, ...]
+    plan: Plan
 
 
 @dataclass(frozen=True)
@@ -251,7 +272,8 @@ def fit_model(
     fitted = Fitted(coef, intercept, certificate, *spread)
     if reservation is None or charge_id is None:
         return fitted
-    return Fitted.from_text(reservation.settle(fitted.text()))
+    with noted(reservation):
+        return Fitted.from_text(reservation.settle(fitted.text()))
 
 
 def _in_own_units(w: Floats, data: PrivateData) -> tuple[Floats, Floats]:

@@ -8,6 +8,8 @@ from discreet.losses.base import Loss, loss_of
 from discreet.models.classification import _DPClassifier
 from discreet.models.private_regressor import PrivateRegressor
 from discreet.models.registry import register_model
+from discreet.models.solver_choice import Covariance, Inference
+from discreet.parameters import NonNegative
 from discreet.penalties.base import Penalty
 from discreet.typing import Floats
 
@@ -49,15 +51,15 @@ class DPClassifier(_DPClassifier):
         classes: Any = None,
         loss: Loss | str = "logistic",
         penalty: Penalty | str | None = "l2",
-        alpha: float = 1e-7,
+        alpha: NonNegative = 1e-7,
         solver: Any = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
         start: tuple[Any, Any] | None = None,
         public_moments: tuple[Any, Any] | None = None,
-        inference: str | None = None,
-        cov_type: str = "robust",
+        inference: Inference = None,
+        cov_type: Covariance = "robust",
         ledger: Any = None,
         dataset: str | None = None,
         verbose: bool = False,
@@ -116,15 +118,15 @@ class DPRegressor(PrivateRegressor):
         target: Any = None,
         loss: Loss | str = "squared",
         penalty: Penalty | str | None = "l2",
-        alpha: float = 1e-3,
+        alpha: NonNegative = 1e-3,
         solver: Any = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
         start: tuple[Any, Any] | None = None,
         public_moments: tuple[Any, Any] | None = None,
-        inference: str | None = None,
-        cov_type: str = "robust",
+        inference: Inference = None,
+        cov_type: Covariance = "robust",
         ledger: Any = None,
         dataset: str | None = None,
         verbose: bool = False,

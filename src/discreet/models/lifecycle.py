@@ -3,17 +3,25 @@
 A fit, a private score and a private selection share it. They differ in what they plan and in how they answer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
+
+from numpy.linalg import LinAlgError
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.curator import Claim, PrivateData, promise
+from discreet.errors import Diverged
 from discreet.ledger.reservation import Reservation, settled
 from discreet.losses.base import Loss
 
 Answer = TypeVar("Answer")
+_DIVERGED = (
+    "the steps ended in numbers that double precision does not hold: take smaller steps, or settings nearer to their "
+    "defaults"
+)
 Certify = Callable[[Certificate, Reservation | None], Certificate]
 """Adds to what was promised what only the run tells."""
 
@@ -60,8 +68,17 @@ class Priced:
         """
         self.data.check(self.plan, self.loss, opens=self.opens)
         reservation = self.data.reserve(self.plan, claims, **words)
-        with settled(reservation):
+        with settled(reservation), _arithmetic():
             answered, claim, certify = answer(reservation)
             promised = promise(self.plan, self.data.facts(self.plan), claim)
             certificate = certify(promised, reservation)
         return answered, certificate, reservation
+
+
+@contextmanager
+def _arithmetic() -> Iterator[None]:
+    """Report in our own words that a computation on released values failed, and nothing else of it."""
+    try:
+        yield
+    except (ArithmeticError, LinAlgError):
+        raise Diverged(_DIVERGED) from None

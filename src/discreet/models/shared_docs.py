@@ -57,7 +57,7 @@ ATTRIBUTES = {
     "intercept_": ("ndarray or float", "The intercept, of each output."),
     "coef_noise_": (
         "ndarray or None",
-        "Standard deviation of what the privacy noise did to each one, if known.",
+        "Standard deviation of each coefficient due to privacy noise, if known.",
     ),
     "intercept_noise_": (
         "ndarray, float or None",

@@ -11,7 +11,9 @@ from sklearn.pipeline import Pipeline
 from discreet.bounds import Bounds
 from discreet.curator import FrameSource, Layout
 from discreet.errors import Unsupported
+from discreet.models.base import DPLinearModel
 from discreet.models.intervals import INTERCEPT
+from discreet.parameters import checked
 from discreet.schema.columns import SchemaError
 from discreet.schema.schema import Schema
 from discreet.schema.stored_types import check_types
@@ -146,7 +148,8 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def make_private_pipeline(schema: Schema, estimator: Any) -> Pipeline:
+@checked
+def make_private_pipeline(schema: Schema, estimator: DPLinearModel) -> Pipeline:
     """Make a pipeline of a ``SchemaEncoder`` and a private model with the bounds that the encoder computes.
 
     Parameters
@@ -218,6 +221,7 @@ class Coefficient:
     unit: str
 
 
+@checked
 def coefficients(pipeline: Pipeline, *, units: str = "original") -> list[Coefficient]:
     """Return the named coefficients of a fitted pipeline that ``make_private_pipeline`` made.
 

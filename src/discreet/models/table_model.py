@@ -24,6 +24,7 @@ from discreet.models.registry import MODELS, default_model
 from discreet.models.scoring.table_scores import TableScores
 from discreet.models.shown import Shown
 from discreet.models.table_encoder import Coefficient, coefficients_of
+from discreet.parameters import check_settings
 from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
@@ -333,6 +334,7 @@ class TableModel(Shown, Exported, TableEffects, TableScores, BaseEstimator):
         >>> model.stream(table).shape
         (120, 4)
         """
+        check_settings(self)
         source = source_of(data, self.schema.separator, self.schema.rows)
         stream = TableStream(source, self.schema, checks=self.checks)
         if Neighbors(self._chosen.neighbors).n_is_public and stream.shape[0] == 0:

@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from discreet.errors import Unsupported
+from discreet.parameters import checked
 from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 from discreet.typing import Floats
 
@@ -34,6 +35,7 @@ class Box(_Fields, Penalty):
     __slots__ = ()
     separable = True
 
+    @checked
     def __new__(cls, low: float, high: float) -> Self:
         if not low <= high:
             raise Unsupported("a box needs low <= high, such as Box(0.0, 1.0)")

@@ -4,7 +4,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from discreet.errors import Unsupported
+from discreet.parameters import NonNegative, checked
 from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 from discreet.typing import Floats
 
@@ -36,11 +36,8 @@ class ElasticNet(_Fields, Penalty):
     __slots__ = ()
     separable = True
 
-    def __new__(cls, l1: float, l2: float) -> Self:
-        if not (0 <= l1 < float("inf") and 0 <= l2 < float("inf")):
-            raise Unsupported(
-                "the strengths of a penalty must be finite and at least 0, such as ElasticNet(1e-3, 1e-3)"
-            )
+    @checked
+    def __new__(cls, l1: NonNegative, l2: NonNegative) -> Self:
         return super().__new__(cls, float(l1), float(l2))
 
     @property

@@ -1,12 +1,13 @@
 """Norms of groups of coefficients: whole groups are kept or dropped."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from discreet.errors import Unsupported
+from discreet.parameters import CountOrZero, NonNegative, checked
 from discreet.penalties.base import Penalty, register_penalty
 from discreet.typing import Floats
 
@@ -40,14 +41,12 @@ class GroupL2(_Fields, Penalty):
 
     __slots__ = ()
 
-    def __new__(cls, strength: float, groups: Iterable[Iterable[int]]) -> Self:
-        if not 0 <= strength < float("inf"):
-            raise Unsupported("the strength of a penalty must be finite and at least 0, such as 1e-3")
-        frozen = tuple(tuple(int(column) for column in group) for group in groups)
-        columns = [column for group in frozen for column in group]
-        if len(set(columns)) != len(columns) or any(column < 0 for column in columns) or () in frozen:
+    @checked
+    def __new__(cls, strength: NonNegative, groups: Sequence[Sequence[CountOrZero]]) -> Self:
+        columns = [column for group in groups for column in group]
+        if len(set(columns)) != len(columns) or not all(map(len, groups)):
             raise Unsupported("groups must be non-empty, disjoint tuples of column indices, such as ((0, 1), (2,))")
-        return super().__new__(cls, float(strength), frozen)
+        return super().__new__(cls, float(strength), tuple(map(tuple, groups)))
 
     def _blocks(self, w: Floats) -> Iterable[tuple[list[int], float, float]]:
         """Each group's rows, its norm and its weight."""

@@ -4,7 +4,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from discreet.errors import Unsupported
+from discreet.parameters import NonNegative, checked
 from discreet.penalties.base import Penalty, prox_coordinate, register_penalty
 from discreet.typing import Floats
 
@@ -35,9 +35,8 @@ class L1(_Fields, Penalty):
     __slots__ = ()
     separable = True
 
-    def __new__(cls, strength: float) -> Self:
-        if not 0 <= strength < float("inf"):
-            raise Unsupported("the strength of a penalty must be finite and at least 0, such as L1(1e-3)")
+    @checked
+    def __new__(cls, strength: NonNegative) -> Self:
         return super().__new__(cls, float(strength))
 
     @property

@@ -4,7 +4,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from discreet.errors import Unsupported
+from discreet.parameters import Positive, checked
 from discreet.penalties.base import Penalty, register_penalty
 from discreet.typing import Floats
 
@@ -37,9 +37,8 @@ class L2Ball(_Fields, Penalty):
 
     __slots__ = ()
 
-    def __new__(cls, radius: float) -> Self:
-        if not 0 < radius < float("inf"):
-            raise Unsupported("the radius of a ball must be positive and finite, such as L2Ball(1.0)")
+    @checked
+    def __new__(cls, radius: Positive) -> Self:
         return super().__new__(cls, float(radius))
 
     def value(self, w: Floats) -> float:

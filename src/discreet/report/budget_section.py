@@ -132,9 +132,9 @@ def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
     head = ["release", "how often", "noise", *(["part of the budget"] if parts else [])]
     solver = certificate.solver.get("name", "not named")
     said = (
-        f"The solver is {solver}. Before a row was read it was known that the table would be asked "
-        f"{count:,} {'time' if count == 1 else 'times'}, and what that costs. Everything else is computed from the "
-        "answers."
+        f"The solver is {solver}. {'The one question' if count == 1 else f'All {count:,} questions'} to the table, and "
+        f"{'its' if count == 1 else 'their'} cost, {'was' if count == 1 else 'were'} fixed before any row was read. "
+        "Everything else is computed from the answers."
     )
     if certificate.trace:
         answered = sum(charge.answered for charge in certificate.trace)

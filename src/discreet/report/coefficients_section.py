@@ -176,7 +176,7 @@ def _line(row: _Row) -> str:
         kind += " heading"
     else:
         mark, value = _mark(row.coefficient, row.scale), row.coefficient.text
-    unit = f" <small>{isolated(row.unit)}</small>" if row.unit else ""
+    unit = f" <small>{isolated(row.unit)}</small>" if row.unit and not row.label.endswith(row.unit) else ""
     return (
         f'<div class="{kind}"><span class="label">{isolated(row.label)}{unit}</span><span class="strip"><svg>'
         f'<line class="zero" x1="50%" x2="50%" y1="0" y2="100%"/>{mark}</svg></span>'

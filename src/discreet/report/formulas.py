@@ -89,7 +89,7 @@ def odds_formula(certificate: Certificate) -> str:
         slack = f"{sign('+')}<mfrac>{name('δ')}<mrow>{_chance(name('S'), name('B'))}</mrow></mfrac>"
     content = f"<mfrac><mrow>{after}</mrow><mrow>{before}</mrow></mfrac>{sign('≤')}{_POWER}{slack}"
     more = " + delta / Pr[S | B]" if certificate.delta else ""
-    note = "A and B are the two answers, S is the sign in the model."
+    note = "A and B are the two answers, S is the feature of the model that is looked for."
     return formula(content, f"odds(A : B given S) / odds(A : B) <= exp(epsilon){more}", note)
 
 

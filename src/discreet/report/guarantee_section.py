@@ -44,11 +44,10 @@ def promise(certificate: Certificate) -> list[str]:
         return [f"Nothing: {'; '.join(certificate.reasons)}. Do not release this model."]
     factor = math.exp(min(certificate.epsilon, 700.0))
     one, its = ("row", "it") if certificate.unit == "record" else ("person", "all of that person's rows")
-    slack = f", give or take a probability of {number(certificate.delta, 2)}" if certificate.delta else ""
+    slack = f", up to a probability of {number(certificate.delta, 2)}" if certificate.delta else ""
     return [
         f"Take any one {one} that the model was trained on. If {its} {_CHANGED[certificate.neighbors]}, "
-        f"no set of models would have become more than {factor:.3g} times as likely, nor as unlikely, as it "
-        f"was{slack}.",
+        f"no outcome would have become more than {factor:.3g} times more or less likely{slack}.",
         "So anyone who sees the model, knows all other rows and has any amount of time learns little about this one. "
         "The promise does not say that the model is accurate, nor that nothing can be learned about people in general.",
         "It rests on the facts that the certificate lists as public. They were declared, not measured.",
@@ -137,10 +136,10 @@ def _stop(certificate: Certificate) -> str:
 
 def _odds(certificate: Certificate, question: str) -> str:
     factor = odds_factor(certificate)
-    rare = f" that shows with a chance of at least {LEAST_CHANCE:g} either way" if certificate.delta else ""
+    rare = f" that has at least a {100 * LEAST_CHANCE:g} % chance of appearing either way" if certificate.delta else ""
     said = (
-        f"Before seeing the model, somebody holds an opinion on {question}. Whatever sign in the model they look "
-        f"for{rare}, it multiplies their odds by at most {number(factor)}, and divides them by at most as much."
+        f"Before seeing the model, somebody holds an opinion on {question}. Any feature of the model{rare} changes "
+        f"their odds by a factor of at most {number(factor)}, up or down."
     )
     rows = [
         '<div class="row head quiet"><span>chance before</span><span class="strip"></span>'

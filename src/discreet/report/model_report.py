@@ -12,10 +12,12 @@ from discreet.accounting.cell_counts import CHECKED
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.coverage import GIVEN
 from discreet.ledger.account import Spent
+from discreet.models.inference.summary import Summary
 from discreet.models.intervals import ALL_NOISE, all_noise, covers
 from discreet.report.budget_section import account_bar, plan_section, released
 from discreet.report.checks_section import checks_section
 from discreet.report.coefficients_section import Coefficient, coefficient_figure, coefficient_table
+from discreet.report.effects_section import effects_section
 from discreet.report.forecast_curves import curves_section
 from discreet.report.forecast_section import CostForecast, cost_forecast
 from discreet.report.guarantee_section import one_of, promise_section
@@ -26,10 +28,6 @@ from discreet.report.scores_section import Score, scores_section
 
 __all__ = ["Coefficient", "CostForecast", "Fact", "ModelReport", "Score", "certificate_in", "cost_forecast"]
 
-EFFECTS = (
-    "What the same model would find on the whole population that the records were drawn from. Standard errors count "
-    "sampling and privacy noise; inflation is how much wider they are than without privacy."
-)
 SOURCES = {
     "declared": "declared",
     "estimated": "estimated: released with noise",
@@ -86,7 +84,8 @@ class ModelReport:
     steps
         Names of the queries, one for each event of the certificate. Empty: those of the forecast's plan where they fit.
     effects
-        Effects for a population, as rows of cells under a row of headings; empty without inference.
+        The summary of effects for a population, shown in place of the coefficients; why there is none; None without
+        inference.
     """
 
     title: str
@@ -99,7 +98,7 @@ class ModelReport:
     scores: Sequence[Score] = ()
     units: str = ""
     steps: Sequence[str] = ()
-    effects: Sequence[Sequence[str]] = ()
+    effects: Summary | str | None = None
 
     def html(self) -> str:
         """The page."""
@@ -110,7 +109,7 @@ class ModelReport:
             hazards_section(self.certificate),
             scores_section(self.scores),
             checks_section(self.certificate),
-            self._effects(),
+            effects_section(self.effects) if self.effects is not None else "",
             self._coefficients(),
             self._budget(),
             '<h2 id="plan">Plan and steps</h2>',
@@ -144,21 +143,8 @@ class ModelReport:
         )
         return f'<dl class="cards">{body}</dl>'
 
-    def _effects(self) -> str:
-        if not self.effects:
-            return ""
-        head, *rows = self.effects
-        made = (_effect(name, cells) for name, *cells in rows)
-        return "\n".join(
-            [
-                '<h2 id="effects">Effects for a population</h2>',
-                paragraphs([EFFECTS]),
-                table(head, made, label="Effects for a population", numbers=range(1, len(head))),
-            ]
-        )
-
     def _coefficients(self) -> str:
-        if not self.coefficients:
+        if not self.coefficients or isinstance(self.effects, Summary):  # one number per effect
             return ""
         slopes = [c for c in self.coefficients if not c.is_intercept]
         known = [(c.value, c.half_width) for c in slopes if c.half_width is not None]
@@ -174,7 +160,7 @@ class ModelReport:
             [
                 '<h2 id="coefficients">Coefficients</h2>',
                 paragraphs([" ".join(part for part in said if part), *warned]) if any(said) else "",
-                coefficient_figure(self.coefficients),
+                coefficient_figure(self.coefficients) if known else "",
                 paragraphs(notes, "note"),
                 f"<details><summary>The numbers of all {len(self.coefficients)}, as a table</summary>{shown}</details>",
             ]
@@ -232,11 +218,6 @@ class ModelReport:
     def _footer(self) -> str:
         made = " ".join(part for part in (self.certificate.library_version, self.certificate.created) if part)
         return f"<footer>Made by discreet {escape(made)}. This page fetches nothing and runs no program.</footer>"
-
-
-def _effect(name: str, cells: Sequence[str]) -> str:
-    shown = "".join(f"<td class=number>{escape(cell)}</td>" for cell in cells)
-    return f'<tr><th scope="row">{isolated(name)}</th>{shown}</tr>'
 
 
 def _plain(value: object) -> str:

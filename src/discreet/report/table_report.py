@@ -11,6 +11,7 @@ from discreet.report.model_report import Coefficient, Fact, ModelReport, Score, 
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
+    from discreet.models.inference.summary import Summary
     from discreet.models.table_model import TableModel
 
 _EXTRA = {ESTIMATED_RANGES: "noisy_counts", CHECKED: "noisy_checks"}
@@ -42,14 +43,14 @@ def report_of(
     )
 
 
-def _effects(model: "TableModel") -> Sequence[Sequence[str]]:
-    """Effects for a population; none where the fit has no standard errors, or noise hides all of them."""
+def _effects(model: "TableModel") -> "Summary | str | None":
+    """Effects for a population, or why there are none; None where the fit reserved nothing for them."""
     if getattr(model.estimator_, "effects_", None) is None:
-        return ()
+        return None
     try:
-        return model.summary().cells()
-    except Unsupported:
-        return ()
+        return model.summary()
+    except Unsupported as reason:
+        return str(reason)
 
 
 def _units(model: "TableModel") -> str:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
+
 from discreet.bounds import Range
+from discreet.scalars import holds_several
 from discreet.schema.cell_meaning import BLANKS, UNKNOWN, Label, are_numbers, number_of
 from discreet.schema.limits import MAX_LABELS, check_count, check_length
 from discreet.schema.limits import SchemaError as SchemaError
@@ -47,7 +50,7 @@ class Number:
     kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
-        if self.range == PRIVATE:
+        if isinstance(self.range, str) and self.range == PRIVATE:
             if self.within is None:
                 raise SchemaError("a private range needs limits that are certain: write within = [0, 1e7], say")
             object.__setattr__(self, "within", checked_range(self.within, "within"))
@@ -91,7 +94,7 @@ class Category:
     categories : tuple
         The names (or numbers) that are publicly known to occur.
     other : bool, default=True
-        Whether any other name gets a cell of its own; else all its cells are 0.
+        Whether all other values share one category "(other)"; else all their cells are 0.
     missing : str, default="other"
         ``"other"``, ``"flag"`` (a cell of its own), ``"record"`` (the record counts as null), or a category.
     base : str, default=None
@@ -117,7 +120,9 @@ class Category:
         object.__setattr__(self, "missing", _plain(self.missing))
         object.__setattr__(self, "base", _plain(self.base))
         _stands_for(self.missing, ("other", "flag", "record"), self.categories)
-        if self.base is not None and (self.base not in self.categories or isinstance(self.base, bool)):
+        if self.base is not None and (
+            holds_several(self.base) or self.base not in self.categories or isinstance(self.base, bool)
+        ):
             raise SchemaError("the base is one of the categories: the one that the others are compared with")
 
 
@@ -264,7 +269,7 @@ def checked_labels(labels: Any, what: str, least: int) -> tuple[Label, ...]:
 
 def _plain(label: Any) -> Any:
     """A label without blanks around it, and without a numpy type."""
-    return label.strip(BLANKS) if isinstance(label, str) else getattr(label, "item", lambda: label)()
+    return label.strip(BLANKS) if isinstance(label, str) else label.item() if isinstance(label, np.generic) else label
 
 
 def _listed(values: Any, what: str) -> Sequence[Any]:
@@ -288,11 +293,11 @@ def _truth(value: Any, what: str) -> None:
         raise SchemaError(f"{what} must be true or false")
 
 
-def _one_of(value: str, words: Sequence[str], otherwise: str) -> None:
-    if value not in words:
+def _one_of(value: object, words: Sequence[str], otherwise: str) -> None:
+    if not isinstance(value, str) or value not in words:
         raise SchemaError(f"missing must be one of {', '.join(words)}, or {otherwise}")
 
 
 def _stands_for(value: Any, words: Sequence[str], labels: Sequence[Label]) -> None:
-    if value not in (*words, *labels) or isinstance(value, bool):
+    if holds_several(value) or value not in (*words, *labels) or isinstance(value, bool):
         raise SchemaError(f"missing must be one of {', '.join(words)}, or one of the declared names")

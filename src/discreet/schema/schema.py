@@ -92,9 +92,11 @@ class Schema:
             raise SchemaError("target must be a Target, such as Target('income', classes=('low', 'high'))")
         if self.person is not None and not (isinstance(self.person, str) and self.person):
             raise SchemaError('person must name a column, such as person = "patient"')
+        if self.open_target is not None and not isinstance(self.open_target, str):
+            raise SchemaError("open_target must name a column")
         if self.rows is not None and not (type(self.rows) is int and self.rows > 0):
             raise SchemaError("rows must be a positive whole number")
-        if self.separator is not None and self.separator not in SEPARATORS:
+        if self.separator is not None and not (isinstance(self.separator, str) and self.separator in SEPARATORS):
             raise SchemaError(f"separator must be one of {' '.join(map(repr, SEPARATORS))}")
         self._check_roles()
         self._check_labels()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _LINES = {
     "range": "# range = [0, 120]              # numbers: the least and the largest that anybody could have",
-    "categories": '# categories = ["a", "b"]       # names; any other becomes a cell of its own',
+    "categories": '# categories = ["a", "b"]       # category names; all other values share one category "(other)"',
     "levels": '# levels = ["low", "high"]      # names in their order',
     "boolean": "# boolean = true                # yes and no, true and false, 1 and 0",
 }

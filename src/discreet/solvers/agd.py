@@ -20,7 +20,7 @@ import math
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, count, islice
-from typing import TYPE_CHECKING, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import Count, OneOf, Positive, Probability, Share, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers.base import (
@@ -36,9 +37,6 @@ from discreet.solvers.base import (
     Progress,
     Solution,
     Solver,
-    check_counts,
-    check_positive,
-    is_number,
     public_count,
 )
 from discreet.solvers.gd import GradientDescent
@@ -125,39 +123,28 @@ class AdaptiveDescent:
     'agd'
     """
 
-    gradient_rho: float | None = None
-    choice_rho: float | None = None
-    n_rounds: int = 200
-    gradient_share: float = 0.8
-    growth: float = 0.1
-    n_step_sizes: int = 10
-    largest_step: float = 2.0
-    adjust_every: int = 10
-    adjustment: float = 0.1
-    shrink: float = 0.9
-    step_sizes: tuple[float, ...] | None = None
-    clip: float | None = None
-    loss_bound: float | None = None
-    relative_clip: float | None = None
-    radius: float | None = None
-    selection: str = "exponential"
+    gradient_rho: Positive | None = None
+    choice_rho: Positive | None = None
+    n_rounds: Count = 200
+    gradient_share: Share = 0.8
+    growth: Positive = 0.1
+    n_step_sizes: Count = 10
+    largest_step: Positive = 2.0
+    adjust_every: Count = 10
+    adjustment: Positive = 0.1
+    shrink: Probability = 0.9
+    step_sizes: tuple[Positive, ...] | None = None
+    clip: Positive | None = None
+    loss_bound: Positive | None = None
+    relative_clip: Positive | None = None
+    radius: Positive | None = None
+    selection: Annotated[str, OneOf("exponential", "noisy_max")] = "exponential"
     papers_total: bool = False
-    average: str = "last"
+    average: Annotated[str, OneOf("last", "tail")] = "last"
     name: ClassVar[str] = "agd"
 
     def __post_init__(self) -> None:
-        if self.selection not in ("exponential", "noisy_max"):
-            raise Unsupported("selection must be exponential or noisy_max")
-        if self.average not in ("last", "tail"):
-            raise Unsupported("a run ends at its last iterate or the mean of its last half: average='last' or 'tail'")
-        check_counts(self, "n_rounds", "n_step_sizes", "adjust_every")
-        check_positive(
-            self, "gradient_rho", "choice_rho", "clip", "loss_bound", "relative_clip", "radius", open_too=True
-        )
-        _check_steps(self.step_sizes)
-        check_positive(self, "growth", "largest_step", "adjustment", "shrink", "gradient_share")
-        if self.gradient_share >= 1 or self.shrink > 1:
-            raise Unsupported("gradient_share must be below 1, and shrink at most 1")
+        check_fields(self)
 
     @classmethod
     def paper(cls, budget: Budget, *, splits: int = 60, clip: float = 3.0, loss_bound: float = 3.0) -> Self:
@@ -317,12 +304,3 @@ def _along(w: Floats, direction: Floats, alphas: Floats, radius: float | None) -
     length = float(np.linalg.norm(direction))
     points = w - np.multiply.outer(alphas, direction / length if length > 0 else direction)
     return points if radius is None else np.stack([project(point, radius) for point in points])
-
-
-def _check_steps(step_sizes: object) -> None:
-    """Refuse what is neither left open nor a few positive lengths."""
-    if step_sizes is None:
-        return
-    given = step_sizes if isinstance(step_sizes, tuple) else ()
-    if not given or not all(is_number(step) and 0 < step < np.inf for step in given):
-        raise Unsupported("step_sizes is a tuple of positive lengths, 0 not among them, such as (0.1, 0.3, 1.0)")

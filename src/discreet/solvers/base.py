@@ -39,23 +39,26 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
-from discreet.errors import PlanViolation, Unsupported
+from discreet.errors import PlanViolation
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.uncertainty.propagation import taken_back
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from discreet.curator import Curator, Recoding
     from discreet.solvers.stage import Estimate
 
+COV_TYPES = ("model", "robust", "cluster")
+"""What covariances inference estimates."""
 PARTS = 20
 """How often the progress of a compiled run of steps is shown."""
 
@@ -152,6 +155,14 @@ class Effects:
         draws = None if self.draws is None else np.column_stack([self.draws[:, :-1] @ linear.T, self.draws[:, -1]])
         return replace(self, **moved, draws=draws)
 
+    def blanked(self, hidden: "NDArray[np.bool_]") -> "Effects":
+        """Return the same with NaN in place of the variances and draws of some coefficients."""
+        either = hidden[:, None] | hidden
+        names = ("covariance", "privacy", "bias")
+        moved: dict[str, Any] = {name: np.where(either, np.nan, getattr(self, name)) for name in names}
+        draws = None if self.draws is None else np.where(np.append(hidden, [False]), np.nan, self.draws)
+        return replace(self, **moved, draws=draws)
+
     def to_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
@@ -196,6 +207,7 @@ class Solution:
         return None if self.noise is None else taken_back(units, np.square(self.noise))
 
 
+@runtime_checkable
 class Solver(Protocol):
     """One algorithm, configured. ``registry.Chooses`` has what it may bring in addition."""
 
@@ -277,25 +289,3 @@ def planned(curator: "Curator", query: str) -> Release:
         if release.query == query:
             return release
     raise PlanViolation(f"the plan has no {query}: plan it before opening the data")
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Say whether this is a real number."""
-    return isinstance(value, Real)
-
-
-def check_positive(settings: object, *names: str, open_too: bool = False) -> None:
-    """Refuse settings of these names that are no positive finite number (or None, where they may be left open)."""
-    for name in names:
-        value = getattr(settings, name)
-        if not (open_too and value is None) and not (is_number(value) and 0 < value < np.inf):
-            raise Unsupported(f"{name} must be a positive number{', or None' if open_too else ''}")
-
-
-def check_counts(settings: object, *names: str) -> None:
-    """Refuse settings of these names that are no positive whole number; 3.0 becomes 3."""
-    for name in names:
-        value = getattr(settings, name)
-        if isinstance(value, bool) or not is_number(value) or not 1 <= value < np.inf or int(value) != value:
-            raise Unsupported(f"{name} must be a positive whole number")
-        object.__setattr__(settings, name, int(value))

@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -31,13 +31,14 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import Count, Finite, Fraction, OneOf, Positive, check_fields
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty, prox_coordinate
 from discreet.penalties.rescaled import parabolas_above
 from discreet.solvers import coordinate_defaults, default_rules
 from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.coordinate_bounds import Coordinates, lower_order, randomized_bound
-from discreet.solvers.coordinate_geometry import Geometry, positive_numbers
+from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.declared import Declared
 from discreet.solvers.public_signal import signal
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register, register_part
@@ -87,9 +88,12 @@ class AdaptiveClip:
     0.5
     """
 
-    quantile: float = 0.9
-    rate: float = 0.5
-    relative_noise: float = 3.0
+    quantile: Fraction = 0.9
+    rate: Positive = 0.5
+    relative_noise: Positive = 3.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @register("cd")
@@ -129,29 +133,21 @@ class CoordinateDescent:
     'cd'
     """
 
-    n_outer: int = 1
-    n_inner: int | None = None
+    n_outer: Count = 1
+    n_inner: Count | None = None
     geometry: Geometry = field(default_factory=Geometry)
-    relative_step: float = 1.0
-    schedule: str = "uniform"
-    importance: float = 1.0
-    block_size: int = 1
-    average: str = "uniform"
-    calibration: str = "tight"
+    relative_step: Positive = 1.0
+    schedule: Annotated[str, OneOf(*SCHEDULES)] = "uniform"
+    importance: Finite = 1.0
+    block_size: Count = 1
+    average: Annotated[str, OneOf("uniform", "last")] = "uniform"
+    calibration: Annotated[str, OneOf(*CALIBRATIONS)] = "tight"
     adaptive: AdaptiveClip | None = None
-    probabilities: tuple[float, ...] | None = None
+    probabilities: tuple[Positive, ...] | None = None
     name: ClassVar[str] = "cd"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "probabilities", positive_numbers(self.probabilities, "probabilities"))
-        if self.schedule not in SCHEDULES:
-            raise Unsupported(f"schedule must be one of {', '.join(SCHEDULES)}")
-        if self.calibration not in CALIBRATIONS:
-            raise Unsupported(f"calibration must be one of {', '.join(CALIBRATIONS)}")
-        if min(self.n_outer, self.block_size, self.n_inner or 1) < 1 or not self.relative_step > 0:
-            raise Unsupported("n_outer, n_inner, block_size and relative_step must be positive")
-        if self.average not in ("uniform", "last"):
-            raise Unsupported("an outer iteration ends at the mean or at the last iterate: average='uniform' or 'last'")
+        check_fields(self)
 
     def inner(self, domain: Domain) -> int:
         """Return K."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.errors import Unsupported
-from discreet.solvers.coordinate_geometry import positive_numbers
+from discreet.parameters import Finite, Positive, checked
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class ComparedBounds:
         return "cd" if self.ratio < 1 else "sgd"
 
 
+@checked
 def compare_bounds(
-    sensitivities: Sequence[float], smoothness: Sequence[float], solution: Sequence[float]
+    sensitivities: Sequence[Positive], smoothness: Sequence[Positive], solution: Sequence[Finite]
 ) -> ComparedBounds:
     """Compare the utility bounds of DP-CD and DP-SGD for constants that are publicly known.
 
@@ -67,9 +68,8 @@ def compare_bounds(
     >>> found.better, round(found.ratio, 2)
     ('cd', 0.18)
     """
-    entries = np.array(positive_numbers(sensitivities, "sensitivities"))
-    curvatures = np.array(positive_numbers(smoothness, "smoothness"))
-    sizes = np.abs(np.asarray(solution, dtype=np.float64))
+    entries, curvatures = np.array(sensitivities), np.array(smoothness)
+    sizes = np.abs(np.array(solution, dtype=np.float64))
     if not entries.shape == curvatures.shape == sizes.shape or not (np.isfinite(sizes).all() and sizes.any()):
         raise Unsupported("give one sensitivity, one smoothness and one coefficient per column, not all of them 0")
     cd = np.sqrt(np.sum(entries**2 / curvatures) * np.sum(curvatures * sizes**2))

@@ -1,9 +1,8 @@
 """What coordinate methods need of each coordinate: smoothness M_j, clip C_j, step; declared or estimated."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import numpy as np
 
@@ -12,7 +11,8 @@ from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import coordinate_smoothness
-from discreet.solvers.base import check_positive, planned
+from discreet.parameters import OneOf, Positive, Share, check_fields
+from discreet.solvers.base import planned
 from discreet.solvers.gradient_loop import clip_for
 from discreet.solvers.registry import register_part
 from discreet.typing import Floats
@@ -55,25 +55,17 @@ class Geometry:
     0.1
     """
 
-    clip: float | None = None
-    relative_clip: float | None = None
-    clip_rule: str = "smoothness"
-    smoothness: str = "declared"
-    share: float = 0.1
-    row_clip: float | None = None
-    coordinate_clips: tuple[float, ...] | None = None
-    coordinate_smoothness: tuple[float, ...] | None = None
+    clip: Positive | None = None
+    relative_clip: Positive | None = None
+    clip_rule: Annotated[str, OneOf(*CLIP_RULES)] = "smoothness"
+    smoothness: Annotated[str, OneOf("declared", "private", "paper")] = "declared"
+    share: Share = 0.1
+    row_clip: Positive | None = None
+    coordinate_clips: tuple[Positive, ...] | None = None
+    coordinate_smoothness: tuple[Positive, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("coordinate_clips", "coordinate_smoothness"):
-            object.__setattr__(self, name, positive_numbers(getattr(self, name), name))
-        check_positive(self, "clip", "relative_clip", "row_clip", open_too=True)
-        if self.clip_rule not in CLIP_RULES:
-            raise Unsupported(f"clip_rule must be one of {', '.join(CLIP_RULES)}")
-        if self.smoothness not in ("declared", "private", "paper"):
-            raise Unsupported("smoothness must be 'declared', 'private' or 'paper'")
-        if not 0 < self.share < 1:
-            raise Unsupported("the share of the budget for the smoothness must lie between 0 and 1")
+        check_fields(self)
 
     def releases(self, domain: Domain, others: float) -> tuple[Release, ...]:
         """List the estimate of squared norms; ``others`` is what the rest of the plan spends, in units of 1/z^2."""
@@ -153,19 +145,6 @@ class Geometry:
         if self.clip is not None or self.relative_clip is not None or self.coordinate_clips is not None:
             return self
         return replace(self, clip=defaults.geometry.clip, relative_clip=defaults.geometry.relative_clip)
-
-
-def positive_numbers(given: Sequence[float] | None, what: str) -> tuple[float, ...] | None:
-    """Return a vector of positive numbers as a tuple, which can be compared and stored; None stays None."""
-    if given is None:
-        return None
-    try:
-        numbers = tuple(float(number) for number in given)
-    except (TypeError, ValueError):
-        numbers = ()
-    if not numbers or not all(math.isfinite(number) and number > 0 for number in numbers):
-        raise Unsupported(f"{what} must be positive, finite numbers, one per column, the intercept's last")
-    return numbers
 
 
 class HasGeometry(Protocol):

@@ -25,8 +25,9 @@ from discreet.bounds import Domain, Typical
 from discreet.curator import Recoding
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import Positive, Share, check_fields
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Solution, check_positive
+from discreet.solvers.base import Solution
 from discreet.solvers.center_and_scale import declared_coordinates, noise_of, public_features, shares_to_noise
 from discreet.solvers.clipped_margins import likely_middle
 from discreet.solvers.registry import register_part
@@ -83,15 +84,15 @@ class Declared(Stage):
     'declared'
     """
 
-    constant: float = 0.5
-    mean_share: float = 0.06
+    constant: Positive = 0.5
+    mean_share: Share = 0.06
     unclip_intercept: bool = False
     measure: bool | None = None
     name: ClassVar[str] = "declared"
     takes_public_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_positive(self, "constant")
+        check_fields(self)
         check_shares(self.mean_share, target=0.0)
 
     def _check(self, domain: Domain, loss: Loss, penalty: Penalty) -> None:

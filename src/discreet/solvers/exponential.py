@@ -16,7 +16,7 @@ an ASSUMPTION, named in the certificate and paid for in delta. Utility: E F - F*
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,9 +30,10 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss, least, values
 from discreet.losses.constants import gradient_bound, lipschitz_within
 from discreet.losses.disagreements import require_proof
+from discreet.parameters import OneOf, Positive, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, count_release, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, count_release, public_count
 from discreet.solvers.perturbation_base import point_trace
 from discreet.solvers.registry import AuditCase, register
 from discreet.typing import Floats
@@ -78,23 +79,19 @@ class ExponentialMechanism:
     """
 
     candidates: ArrayLike | None = None
-    loss_bound: float | None = None
-    score: str = "loss"
-    regularization: float | None = None
-    radius: float | None = None
-    row_norm: float | None = None
-    sampler: str = "auto"
-    total_variation: float | None = None
+    loss_bound: Positive | None = None
+    score: Annotated[str, OneOf("loss", "zero_one")] = "loss"
+    regularization: Positive | None = None
+    radius: Positive | None = None
+    row_norm: Positive | None = None
+    sampler: Annotated[str, OneOf("auto", "interval", "gaussian", "rejection", "chain")] = "auto"
+    total_variation: Positive | None = None
     name: ClassVar[str] = "exponential"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.candidates is not None:
-            object.__setattr__(self, "candidates", np.asarray(self.candidates, dtype=np.float64).tolist())
-        check_positive(self, "loss_bound", "regularization", "radius", "row_norm", "total_variation", open_too=True)
-        if self.sampler not in ("auto", "interval", "gaussian", "rejection", "chain"):
-            raise Unsupported("sampler must be auto, interval, gaussian, rejection or chain")
-        if self.score not in ("loss", "zero_one"):
-            raise Unsupported("score must be loss or zero_one")
+            object.__setattr__(self, "candidates", _finite(self.candidates).tolist())
         if self.score == "zero_one" and (self.candidates is None or self.loss_bound is not None):
             raise Unsupported("score='zero_one' counts errors of candidates=..., and takes no loss_bound")
 
@@ -237,3 +234,15 @@ class ExponentialMechanism:
     def audit_case(cls) -> AuditCase:
         """Run with a strong penalty. A draw is no sum under noise: there is nothing to replay."""
         return AuditCase(cls(), "model", alpha=0.5, replays=False)
+
+
+def _finite(candidates: ArrayLike) -> Floats:
+    """Return candidates as numbers, or refuse what are none."""
+    try:
+        found = np.asarray(candidates)
+        numbers = np.asarray(found, dtype=np.float64) if found.dtype.kind in "fiu" else np.full(1, np.nan)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.full(1, np.nan)
+    if not numbers.size or not np.isfinite(numbers).all():
+        raise Unsupported("candidates must be finite numbers, one row of coefficients each")
+    return numbers

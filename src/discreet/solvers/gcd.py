@@ -16,7 +16,7 @@ coordinate's own sensitivity, which is not private when these differ. Here one c
 
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import Count, OneOf, Positive, Share, check_fields
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers import coordinate_defaults, default_rules
@@ -90,24 +91,19 @@ class GreedyCoordinateDescent:
     'gcd'
     """
 
-    n_steps: int = 8
+    n_steps: Count = 8
     geometry: Geometry = field(default_factory=Geometry)
-    rule: str = "gs-q"
-    selection: str = "exponential"
-    selection_share: float = 0.5
-    block_size: int = 1
-    relative_step: float = 1.0
-    calibration: str = "tight"
+    rule: Annotated[str, OneOf(*RULES)] = "gs-q"
+    selection: Annotated[str, OneOf(*SELECTIONS)] = "exponential"
+    selection_share: Share = 0.5
+    block_size: Count = 1
+    relative_step: Positive = 1.0
+    calibration: Annotated[str, OneOf("tight", "paper")] = "tight"
     backtrack: bool = False
     name: ClassVar[str] = "gcd"
 
     def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise Unsupported(f"rule must be one of {', '.join(RULES)}")
-        if self.selection not in SELECTIONS or self.calibration not in ("tight", "paper"):
-            raise Unsupported("selection must be exponential or permute_and_flip, calibration tight or paper")
-        if not (0 < self.selection_share < 1 and self.n_steps >= 1 and self.block_size >= 1 and self.relative_step > 0):
-            raise Unsupported("n_steps, block_size and relative_step must be positive, selection_share between 0 and 1")
+        check_fields(self)
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List T (times ``block_size``) choices and T noisy sums, squared norms and a count where they are needed."""

@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, derivative
 from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.parameters import Count, OneOf, Positive, Weight, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
-from discreet.solvers.base import check_counts, check_positive, count_release, is_number
+from discreet.solvers.base import count_release
 from discreet.solvers.gradient_bounds import CALIBRATIONS, NoisySteps, averaged_bound, last_bound, published_noise
 from discreet.solvers.risk_bound import RiskBound
 from discreet.solvers.step_schedules import Schedule, check_schedule, step_factors
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from discreet.curator import Curator
 
 AVERAGES = ("last", "uniform", "suffix", "tail", "polynomial")
-Momentum = float | Literal["nesterov"]
+Momentum = Weight | Literal["nesterov"]
 
 TYPICAL_SLOPE = 0.8
 """Clip in units of |f'(0)| and a typical row's length, where a stage estimated that length."""
@@ -78,12 +79,6 @@ def momentum_weight(momentum: Momentum, t: int, step: float, strong_convexity: f
         return momentum
     root = math.sqrt(min(1.0, step * strong_convexity))
     return min(t / (t + 3.0), (1.0 - root) / (1.0 + root))
-
-
-def check_momentum(momentum: object) -> None:
-    """Refuse what is neither a weight in [0, 1) nor ``"nesterov"``."""
-    if momentum != "nesterov" and not (is_number(momentum) and 0 <= momentum < 1):
-        raise Unsupported("momentum must be a weight in [0, 1), or 'nesterov'")
 
 
 def average_weights(average: str, n_steps: int) -> Floats:
@@ -162,29 +157,22 @@ class Path:
 class Descent:
     """The settings of gradient methods: see ``GradientDescent``."""
 
-    n_steps: int = 100
-    clip: float | None = None
-    step_size: float | None = None
+    n_steps: Count = 100
+    clip: Positive | None = None
+    step_size: Positive | None = None
     momentum: Momentum = 0.0
     restart: bool = False
-    average: str = "last"
-    radius: float | None = None
-    relative_clip: float | None = None
-    relative_step: float = 1.0
+    average: Annotated[str, OneOf(*AVERAGES)] = "last"
+    radius: Positive | None = None
+    relative_clip: Positive | None = None
+    relative_step: Positive = 1.0
     step_schedule: Schedule = "constant"
-    calibration: str = "tight"
+    calibration: Annotated[str, OneOf(*CALIBRATIONS)] = "tight"
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if self.average not in AVERAGES:
-            raise Unsupported(f"average must be one of {', '.join(AVERAGES)}")
-        check_momentum(self.momentum)
-        check_counts(self, "n_steps")
-        check_positive(self, "clip", "step_size", "radius", "relative_clip", open_too=True)
-        check_positive(self, "relative_step")
+        check_fields(self)
         check_schedule(self.step_schedule, self.n_steps)
-        if self.calibration not in CALIBRATIONS:
-            raise Unsupported(f"calibration must be one of {', '.join(CALIBRATIONS)}")
 
     def clip_for(self, domain: Domain, loss: Loss) -> float:
         """Return C."""

@@ -25,8 +25,9 @@ from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
+from discreet.parameters import Count, Positive, check_fields
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, public_count
 from discreet.solvers.center_and_scale import longer_in_l1, noise_of
 from discreet.solvers.registry import register_part
 from discreet.solvers.shrinkage import posterior_weights
@@ -62,15 +63,14 @@ class NewtonDescent:
     'newton'
     """
 
-    n_steps: int = 4
-    relative_clip: float = 1.0
-    floor: float = 0.5
+    n_steps: Count = 4
+    relative_clip: Positive = 1.0
+    floor: Positive = 0.5
     name: ClassVar[str] = "newton"
     takes_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_counts(self, "n_steps")
-        check_positive(self, "relative_clip", "floor")
+        check_fields(self)
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List ``n_steps`` noisy gradients."""

@@ -28,6 +28,7 @@ from discreet.curator import STEPS_NEED_N, Problem
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness
+from discreet.parameters import Count, Positive
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers import one_shot_defaults as rules
@@ -36,7 +37,6 @@ from discreet.solvers.base import (
     Progress,
     Solution,
     Solver,
-    check_counts,
     count_release,
     public_count,
 )
@@ -74,15 +74,10 @@ class OutputPerturbation(OneShot):
     'output'
     """
 
-    n_steps: int | None = None
-    step_size: float | None = None
+    n_steps: Count | None = None
+    step_size: Positive | None = None
     name: ClassVar[str] = "output"
     clips: ClassVar[rules.ClipRule] = rules.OUTPUT
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_steps is not None:
-            check_counts(self, "n_steps")
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List one noisy point, and a noisy count where n is private."""

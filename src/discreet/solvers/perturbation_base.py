@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -15,10 +15,11 @@ from discreet.curator import Problem
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_bound
+from discreet.parameters import Between, OneOf, Positive, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers import one_shot_defaults as rules
-from discreet.solvers.base import UNWATCHED, Progress, Solution, check_positive, planned
+from discreet.solvers.base import UNWATCHED, Progress, Solution, planned
 from discreet.solvers.standardized import Standardized
 from discreet.solvers.uncertainty.traces import PointTrace
 from discreet.typing import Floats
@@ -55,20 +56,17 @@ def noise_lengths(size: int, *, pure: bool, confidence: float | None = None) -> 
 class OneShot(ABC):
     """Settings that output and objective perturbation share: see ``ObjectivePerturbation``."""
 
-    regularization: float | None = None
-    clip: float | None = None
-    row_norm: float | None = None
-    radius: float | None = None
-    tolerance: float = TOLERANCE
-    calibration: str = "tight"
+    regularization: Positive | None = None
+    clip: Positive | None = None
+    row_norm: Positive | None = None
+    radius: Positive | None = None
+    tolerance: Annotated[float, Between("a number from 2.3e-16 to 1", 2.0**-52, 1.0, ends="both")] = TOLERANCE
+    calibration: Annotated[str, OneOf("tight", "paper")] = "tight"
     name: ClassVar[str]
     clips: ClassVar[rules.ClipRule]
 
     def __post_init__(self) -> None:
-        check_positive(self, "regularization", "clip", "row_norm", "radius", open_too=True)
-        check_positive(self, "tolerance")
-        if self.calibration not in ("tight", "paper"):
-            raise Unsupported("calibration must be tight or paper")
+        check_fields(self)
 
     def problem(self, strength: float, n: float, extra: Floats | None = None) -> Problem:
         """Return what is minimized, at this modulus of strong convexity of the mean."""

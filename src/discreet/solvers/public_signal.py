@@ -1,12 +1,12 @@
-"""How far records stand out of the noise, from public facts alone: what the default rules are functions of.
+"""Signal-to-noise ratios of records, from public facts alone: what the default rules are functions of.
 
 ``signal`` J = n mu / (a sqrt(p))
-    How far a mean over all records stands out of the noise, if it got the whole budget, for a row of length sqrt(p).
+    Signal-to-noise ratio of a private mean of all records that spends the whole budget, for a row of length sqrt(p).
     mu: the budget as Gaussian DP; a: the relation's factor; p: the columns with the intercept, times the outputs.
     A pure budget counts as mu = epsilon / (3.5 sqrt(p)): contributions are clipped in L1, Laplace noise is sqrt(2)
     times as wide as its scale, and about six answers share epsilon itself, not its square.
 ``clarity`` K = J / sqrt(p)
-    How far one coefficient stands out of the noise that a gradient of p coefficients has.
+    Signal-to-noise ratio of one coefficient in a gradient of p coefficients.
 """
 
 import math

@@ -38,6 +38,7 @@ from discreet.bounds import Domain
 from discreet.curator import Recoding
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import Count, Positive, Share, Weight, check_fields
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers import newton
@@ -46,8 +47,6 @@ from discreet.solvers.base import (
     Progress,
     Solution,
     Solver,
-    check_counts,
-    check_positive,
     count_release,
     public_count,
 )
@@ -96,19 +95,14 @@ class Refined:
     """
 
     solver: Solver
-    n_steps: int = 8
-    reach: float = 1.25
-    start_share: float = 0.5
-    heavy_ball: float = 0.0
+    n_steps: Count = 8
+    reach: Positive = 1.25
+    start_share: Share = 0.5
+    heavy_ball: Weight = 0.0
     name: ClassVar[str] = "refined"
 
     def __post_init__(self) -> None:
-        check_counts(self, "n_steps")
-        check_positive(self, "reach")
-        if not 0 < self.start_share < 1:
-            raise Unsupported("shares of the budget lie between 0 and 1")
-        if not 0 <= self.heavy_ball < 1:
-            raise Unsupported("heavy_ball must be a weight in [0, 1)")
+        check_fields(self)
         if not isinstance(self.solver, Whitened):
             raise Unsupported("refined steps start from whitened ones: use Refined(Whitened(...))")
 

@@ -59,9 +59,9 @@ STEEPEST_RANGE = 3.0
 cell's deviation may come out far too small, and rows seem to count in full only near 0: a cell of 2 % in 10,000 rows at
 epsilon 0.5 was shown in 19 of 200 fits, up to 7 off, and covered in 14."""
 LARGEST_STEP = 1.0
-"""A chord step moves a logarithm of rates by at most this along an eigenvector, over declared ranges (of odds:
-``STEEPEST_RANGE``): where the curvature at the start is far below that at the root, chords would overshoot farther
-each time. Noisier steps belong to effects that are hidden."""
+"""The first chord step moves a logarithm of rates by at most this along an eigenvector (of odds: ``STEEPEST_RANGE``)
+over declared ranges: where the curvature at the start is far below that at the root, chords would overshoot farther
+each time."""
 EVALUATED = 0.41
 """The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
 LONG = 1.5
@@ -108,6 +108,29 @@ def longest_row(linear: Floats, domain: Domain) -> float:
     half = (ranges[:, 1] - ranges[:, 0]) / 2.0
     spread = linear[: len(half)] * half[:, None]
     return float(np.linalg.norm(middle @ linear) + math.sqrt(len(half)) * np.linalg.norm(spread, 2))
+
+
+class LimitedSteps:
+    """Chord steps, each limited along each eigenvector; a limit doubles while steps go on, and halves where they turn.
+
+    ``noise`` is the deviation of one step along each: a step that it explains changes no limit. ``unsettled`` are the
+    directions along which steps were still cut when they should have settled.
+    """
+
+    def __init__(self, vectors: Floats, inverse: Floats, most: Floats, noise: Floats) -> None:
+        self._vectors, self._inverse, self._most, self._noise = vectors, inverse, most, noise
+        self._last = np.zeros(len(most))
+        self.unsettled = np.zeros(len(most), dtype=bool)
+
+    def along(self, gradient: Floats, *, settled: bool = False) -> Floats:
+        """Return the step for a gradient."""
+        whole = self._vectors.T @ (self._inverse @ gradient)
+        cut, turned = np.abs(whole) > self._most + 3.0 * self._noise, whole * self._last < 0
+        step = np.clip(whole, -self._most, self._most)
+        self._most = np.where(cut, np.where(turned, self._most / 2.0, self._most * 2.0), self._most)
+        self._last = step
+        self.unsettled |= cut & settled
+        return np.asarray(self._vectors @ step)
 
 
 @dataclass(frozen=True)
@@ -192,26 +215,25 @@ class Refinement:
         edge = spread * math.sqrt(2.0 * len(v))
         values, vectors = np.linalg.eigh(hessian)
         floored = np.maximum(values, max(edge, 1e-9 * float(values[-1]), 1e-12))
-        inverse = (vectors * np.where(values > edge, 1.0 / floored, 0.0)) @ vectors.T  # no steps in the dark
+        inverse = (
+            vectors * np.where(values > edge, 1.0 / floored, 0.0)
+        ) @ vectors.T  # skip directions below the noise level
+        one_step = self._noise("noisy_weighted_gradient", clip)
         kept, most = self.plan.n_kept, self._largest_steps(linear @ vectors)
-
-        def step(point: Floats) -> Floats:
-            along = vectors.T @ (inverse @ self._gradient(point, clip))
-            return np.asarray(vectors @ np.clip(along, -most, most))
-
+        steps = LimitedSteps(vectors, inverse, most, one_step / floored)
         for _ in range(self.plan.n_steps - kept - (self.plan.n_leading or 0)):
-            v = v - step(v)
+            v = v - steps.along(self._gradient(v, clip))
         found = v
         for j in range(kept):
-            found = found - step(found) / (j + 1.0)
+            found = found - steps.along(self._gradient(found, clip), settled=True) / (j + 1.0)
         drift = (v - found) / kept
         deviation = self._slopes(found)
         variance = deviation**2 / self._directions
         scores, rough = self._scores(found, (vectors * floored) @ vectors.T, deviation)
-        noise = self._noise("noisy_weighted_gradient", clip) ** 2 / kept
+        noise = one_step**2 / kept
         extra = spread**2 / 2.0 * (float(drift @ drift) * np.eye(len(v)) + np.outer(drift, drift))
         through = linear @ inverse
-        hidden = linear @ vectors[:, values < VISIBLE * edge]
+        hidden = linear @ vectors[:, (values < VISIBLE * edge) | steps.unsettled]
         seen = float(min(values[values >= VISIBLE * edge], default=math.inf))
         privacy = through @ (noise * np.eye(len(v)) + extra) @ through.T
         spread_of_mean = math.sqrt(float(np.trace(inverse @ (scores + noise * np.eye(len(v))) @ inverse)))
@@ -230,7 +252,7 @@ class Refinement:
         )
 
     def _largest_steps(self, directions: Floats) -> Floats:
-        """Return the longest step along each direction, a column of coefficients; infinite for straight slopes."""
+        """Return the longest first step along each direction, a column of coefficients; infinite for straight ones."""
         if self.curator.loss.movable_target:
             return np.full(directions.shape[1], math.inf)
         bounds = np.tile(self.bounds, len(directions) // len(self.bounds))

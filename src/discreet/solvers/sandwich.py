@@ -22,7 +22,7 @@ shares of mu^2; the inner solver's events with the rest. Conditions: those of ``
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import numpy as np
 
@@ -31,8 +31,9 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import Count, CountOrZero, OneOf, Share, check_fields
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Effects, Progress, Solution, Solver, count_release, public_count
+from discreet.solvers.base import COV_TYPES, UNWATCHED, Effects, Progress, Solution, Solver, count_release, public_count
 from discreet.solvers.center_and_scale import Target, affine, estimate_target, shares_to_noise
 from discreet.solvers.class_refinement import START, ClassRefinement
 from discreet.solvers.gd import GradientDescent
@@ -61,7 +62,6 @@ from discreet.typing import Floats
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-COV_TYPES = ("model", "robust", "cluster")
 MEAN_SHARE, SCALE_SHARE, MOMENT_SHARE, TARGET_SHARE = 0.015, 0.03, 0.08, 0.02
 """What the shape gets of mu^2 where the inner solver does not release it."""
 
@@ -98,32 +98,31 @@ class Sandwich:
     """
 
     solver: Solver
-    cov_type: str = "robust"
-    start_share: float = 0.12
-    curvature_share: float = 0.18
-    covariance_share: float = 0.06
-    slope_share: float = 0.03
-    n_leading: int | None = None
-    n_kept: int = 9
-    n_settling: int | None = None
+    cov_type: Annotated[str, OneOf(*COV_TYPES)] = "robust"
+    start_share: Share = 0.12
+    curvature_share: Share = 0.18
+    covariance_share: Share = 0.06
+    slope_share: Share = 0.03
+    n_leading: CountOrZero | None = None
+    n_kept: Count = 9
+    n_settling: Count | None = None
     limits: Limits | None = None
     name: ClassVar[str] = "sandwich"
     takes_public_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.cov_type not in COV_TYPES:
-            raise Unsupported(f"cov_type must be one of {', '.join(COV_TYPES)}")
-        if self.n_kept < 1 or (self.n_settling is not None and self.n_settling < 1):
-            raise Unsupported("some steps must come before the average, and some belong to it")
+        check_fields(self)
         shares = (self.start_share, self.curvature_share, self.covariance_share, self.slope_share)
-        if not all(0 < share < 1 for share in shares) or sum(shares) >= 0.8:
-            raise Unsupported("shares lie between 0 and 1, and leave a part to the steps")
+        if sum(shares) >= 0.8:
+            raise Unsupported("the shares must leave a part to the steps: their sum must be below 0.8")
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Sandwich":
         """Choose how far rows and slopes count in full, from public facts; refuse what cannot be answered for."""
         reason = refusal(domain, loss, penalty, budget, self.cov_type)
         if reason is not None:
             raise Unsupported(reason)
+        if self.n_leading and not loss.log_link:
+            raise Unsupported("short steps come first for counts only: leave n_leading out")
         return replace(
             self,
             solver=filled(self.solver, domain, loss, penalty, budget),

@@ -42,12 +42,16 @@ for rows of length sqrt(p) and slopes of one deviation. Limits are products of q
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.losses.base import Loss
+from discreet.parameters import Positive, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers.default_rules import count_of
 from discreet.solvers.registry import register_part
@@ -82,8 +86,11 @@ class Limits:
     3.0
     """
 
-    reach: float
-    slope: float
+    reach: Positive
+    slope: Positive
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def breadth(domain: Domain, budget: Budget) -> float:
@@ -157,16 +164,61 @@ def refusal(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, cov_ty
         return "cov_type='model' trusts a likelihood, which Huber's loss has not: use cov_type='robust'"
     if cov_type == "cluster" and not domain.grouped:
         return "cov_type='cluster' needs persons: pass groups, or name the person in the schema"
-    sharp = LEAST_SHARPNESS / sharpness(domain, budget)
-    steady = LEAST_STEADINESS / steadiness(domain, budget) if loss.task == "classification" else 0.0
-    if domain.n is None or max(sharp, steady) <= 1.0:  # what noise hides is reported afterwards
+    if domain.n is None or _shortage(domain, loss, budget) <= 1.0:  # what noise hides is reported afterwards
         return None
-    rows, columns = (math.ceil(10 * times) / 10 for times in (max(sharp, steady), max(sharp ** (2 / 3), steady)))
+    return _too_few(domain, loss, budget)
+
+
+def _shortage(domain: Domain, loss: Loss, budget: Budget) -> float:
+    """Return how many times the signal is short of what standard errors need; at most 1 where it suffices."""
+    steady = LEAST_STEADINESS / steadiness(domain, budget) if loss.task == "classification" else 0.0
+    return max(LEAST_SHARPNESS / sharpness(domain, budget), steady)
+
+
+def _too_few(domain: Domain, loss: Loss, budget: Budget) -> str:
+    """Say which rows, epsilon or columns would do: each found by the rule itself, rounded to the safe side.
+
+    A default delta falls with the square of n; so does the one here, which is safe for a delta that stays.
+    """
+    n, p = count_of(domain), domain.n_features - domain.intercept
+
+    def with_rows(rows: float) -> float:
+        known = replace(domain, n=math.ceil(rows))
+        return _shortage(known, loss, replace(budget, delta=budget.delta * (n / rows) ** 2))
+
+    def with_epsilon(epsilon: float) -> float:
+        return _shortage(domain, loss, replace(budget, epsilon=epsilon))
+
+    def with_columns(columns: int) -> float:
+        known = replace(domain, feature_bounds=np.ones(columns + domain.intercept), ranges=None)
+        return _shortage(known, loss, budget)
+
+    rows, epsilon = _least(with_rows, n), _least(with_epsilon, budget.epsilon)
+    columns = max((k for k in range(1, p) if with_columns(k) <= 1.0), default=0)
+    unit = "persons" if domain.grouped else "rows"
+    fewer = f", or at most {_counted(columns)}" if columns else ""
     return (
-        f"there is too little signal for standard errors: about {rows:.1f} times as many rows, or "
-        f"{columns:.1f} times fewer columns, or a larger epsilon would do (nothing was "
-        f"released{f'; {FORECAST}' if domain.n_outputs == 1 else ''})"
+        f"Too few {unit} for standard errors: {_counted(p)} at epsilon = {budget.epsilon:g} need about {rows:,.0f} "
+        f"{unit}; you have {n:,}. With these {unit}, epsilon = {epsilon:g} would do{fewer}. Nothing was released"
+        f"{f' ({FORECAST})' if domain.n_outputs == 1 else ''}"
     )
+
+
+def _least(shortage: Callable[[float], float], start: float) -> float:
+    """Return about the least value from ``start`` on at which there is no shortage: two digits, rounded up."""
+    high = start
+    while shortage(high) > 1.0:
+        high *= 2.0
+    low = high / 2.0
+    for _ in range(12):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if shortage(middle) > 1.0 else (low, middle)
+    digit = 10.0 ** (math.floor(math.log10(high)) - 1)
+    return math.ceil(high / digit) * digit
+
+
+def _counted(columns: int) -> str:
+    return f"{columns} feature column{'' if columns == 1 else 's'}"
 
 
 def _of_classes(domain: Domain) -> str:

@@ -14,18 +14,19 @@ full batches have less noise.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import Count, OneOf, Positive
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, check_positive, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, public_count
 from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.gradient_loop import Descent, project
+from discreet.solvers.gradient_loop import AVERAGES, Descent, project
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 from discreet.solvers.risk_bound import RiskBound
 
@@ -60,15 +61,14 @@ class StochasticGradientDescent(Descent):
     256
     """
 
-    n_steps: int = 1000
-    average: str = "suffix"
-    batch_size: float | None = None
-    sampling_probability: float | None = None
+    n_steps: Count = 1000
+    average: Annotated[str, OneOf(*AVERAGES)] = "suffix"
+    batch_size: Positive | None = None
+    sampling_probability: Positive | None = None
     name: ClassVar[str] = "sgd"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self, "batch_size", "sampling_probability", open_too=True)
         check_sampling(self.batch_size, self.sampling_probability)
 
     def fraction(self, domain: Domain) -> float:

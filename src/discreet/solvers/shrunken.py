@@ -25,8 +25,9 @@ from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import Count, Positive, check_fields
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, check_counts, check_positive, public_count
+from discreet.solvers.base import UNWATCHED, Progress, Solution, public_count
 from discreet.solvers.center_and_scale import longer_in_l1
 from discreet.solvers.registry import register_part
 from discreet.solvers.shrinkage import posterior_weights
@@ -60,16 +61,14 @@ class ShrunkenDescent:
     'shrunken'
     """
 
-    n_steps: int = 20
-    relative_clip: float = 0.4
-    last_clip: float | None = None
-    step_size: float = 1.0
+    n_steps: Count = 20
+    relative_clip: Positive = 0.4
+    last_clip: Positive | None = None
+    step_size: Positive = 1.0
     name: ClassVar[str] = "shrunken"
 
     def __post_init__(self) -> None:
-        check_counts(self, "n_steps")
-        check_positive(self, "relative_clip", "step_size")
-        check_positive(self, "last_clip", open_too=True)
+        check_fields(self)
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List ``n_steps`` noisy gradients."""

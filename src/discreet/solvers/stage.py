@@ -224,9 +224,7 @@ class Stage(ABC):
 
 
 def check_shares(*shares: float, target: float | None = None) -> None:
-    """Refuse shares that are none, or that leave nothing to the inner solver; a target's may be 0 or left open."""
-    if not all(0 < share < 1 for share in shares) or not (target is None or 0 <= target < 1):
-        raise Unsupported("shares of the budget lie between 0 and 1")
+    """Refuse shares that leave nothing to the inner solver; a target's may be 0 or left open."""
     if not sum(shares) + (TARGET_SHARE if target is None else target) < 1:
         raise Unsupported("the shares must leave some of the budget to the steps: their sum must be below 1")
 

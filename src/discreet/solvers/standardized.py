@@ -23,7 +23,7 @@ import numpy as np
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain, Typical
 from discreet.losses.base import Loss
-from discreet.solvers.base import check_positive
+from discreet.parameters import Positive, Share, Weight, check_fields
 from discreet.solvers.center_and_scale import LEAST_SCALE, SQUARES, feature_releases, standard_rows, target_releases
 from discreet.solvers.registry import register_part
 from discreet.solvers.stage import ASKED, Estimate, Stage, check_shares
@@ -65,20 +65,19 @@ class Standardized(Stage):
     'standardized'
     """
 
-    constant: float | None = 0.5
-    relative_row_norm: float | None = None
-    mean_share: float = 0.04
-    scale_share: float = 0.08
-    target_share: float | None = None
-    lengths: float = 1.0
-    least_scale: float = LEAST_SCALE
+    constant: Positive | None = 0.5
+    relative_row_norm: Positive | None = None
+    mean_share: Share = 0.04
+    scale_share: Share = 0.08
+    target_share: Weight | None = None
+    lengths: Positive = 1.0
+    least_scale: Positive = LEAST_SCALE
     name: ClassVar[str] = "standardized"
     asked: ClassVar[tuple[str, ...]] = (*ASKED, *ONE_SHOT)
     takes_public_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_positive(self, "constant", "relative_row_norm", open_too=True)
-        check_positive(self, "lengths", "least_scale")
+        check_fields(self)
         check_shares(self.mean_share, self.scale_share, target=self.target_share)
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:

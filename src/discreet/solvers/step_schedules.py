@@ -10,7 +10,7 @@
 import numpy as np
 
 from discreet.errors import Unsupported
-from discreet.solvers.base import is_number
+from discreet.parameters import Positive, conforms
 from discreet.typing import Floats
 
 SCHEDULES = ("constant", "sqrt", "inverse", "linear", "cosine")
@@ -37,7 +37,7 @@ def check_schedule(schedule: object, n_steps: int) -> None:
     if isinstance(schedule, str) and schedule in SCHEDULES:
         return
     given = schedule if isinstance(schedule, tuple) else ()
-    if len(given) != n_steps or not all(is_number(factor) and 0 < factor < np.inf for factor in given):
+    if len(given) != n_steps or not all(conforms(factor, Positive) for factor in given):
         raise Unsupported(
             f"step_schedule must be one of {', '.join(SCHEDULES)}, or a tuple of n_steps = {n_steps} positive factors"
         )

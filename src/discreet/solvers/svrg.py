@@ -20,7 +20,7 @@ less to set.
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.losses.constants import gradient_smoothness
+from discreet.parameters import Count, OneOf, Positive, Share, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers import default_rules
 from discreet.solvers.base import (
@@ -37,14 +38,12 @@ from discreet.solvers.base import (
     Progress,
     Solution,
     Solver,
-    check_counts,
-    check_positive,
     count_release,
     public_count,
 )
 from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.gradient_loop import Momentum, Path, check_momentum, clip_for, project, step_for
+from discreet.solvers.gradient_loop import Momentum, Path, clip_for, project, step_for
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 from discreet.solvers.risk_bound import RiskBound
 from discreet.solvers.uncertainty.traces import EpochsTrace, Noise
@@ -100,34 +99,26 @@ class VarianceReducedDescent:
     'svrg'
     """
 
-    n_epochs: int = 5
-    n_inner: int = 10
-    batch_size: float | None = None
-    sampling_probability: float | None = None
-    clip: float | None = None
-    step_size: float | None = None
-    anchor_share: float = 0.5
+    n_epochs: Count = 5
+    n_inner: Count = 10
+    batch_size: Positive | None = None
+    sampling_probability: Positive | None = None
+    clip: Positive | None = None
+    step_size: Positive | None = None
+    anchor_share: Share = 0.5
     momentum: Momentum = 0.0
-    average: str = "last"
-    radius: float | None = None
-    relative_clip: float | None = None
-    relative_step: float = 1.0
+    average: Annotated[str, OneOf("last", "uniform")] = "last"
+    radius: Positive | None = None
+    relative_clip: Positive | None = None
+    relative_step: Positive = 1.0
     calibration: str = "tight"
     name: ClassVar[str] = "svrg"
 
     def __post_init__(self) -> None:
-        check_counts(self, "n_epochs", "n_inner")
+        check_fields(self)
         check_sampling(self.batch_size, self.sampling_probability)
-        check_momentum(self.momentum)
-        open_settings = ("batch_size", "sampling_probability", "clip", "step_size", "radius", "relative_clip")
-        check_positive(self, *open_settings, open_too=True)
-        check_positive(self, "anchor_share", "relative_step")
         if self.calibration != "tight":
             raise Unsupported("svrg's published noise has unspecified constants, so none can be run: use 'tight'")
-        if not self.anchor_share < 1:
-            raise Unsupported("anchor_share must lie between 0 and 1")
-        if self.average not in ("last", "uniform"):
-            raise Unsupported("the next anchor is the last or the average inner iterate: average='last' or 'uniform'")
 
     def fraction(self, domain: Domain) -> float:
         """Return the probability with which a record joins an inner step: 1 where nothing is said."""

@@ -34,8 +34,9 @@ from discreet.budget import Budget
 from discreet.curator import Recoding
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import CountOrZero, NonNegative, Positive, Share, Weight, check_fields
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Solution, Solver, check_positive, planned
+from discreet.solvers.base import Solution, Solver, planned
 from discreet.solvers.center_and_scale import (
     LEAST_SCALE,
     feature_releases,
@@ -121,32 +122,29 @@ class Whitened(Stage):
     'whitened'
     """
 
-    constant: float | None = 0.5
-    relative_row_norm: float | None = None
-    mean_share: float = 0.04
-    scale_share: float = 0.08
-    target_share: float | None = None
-    moment_share: float = 0.20
-    floor: float = 0.35
+    constant: Positive | None = 0.5
+    relative_row_norm: Positive | None = None
+    mean_share: Share = 0.04
+    scale_share: Share = 0.08
+    target_share: Weight | None = None
+    moment_share: Share = 0.20
+    floor: Positive = 0.35
     calibrate_probabilities: bool | Literal["usual"] = True
-    lengths: float = LENGTHS
-    least_scale: float = LEAST_SCALE
-    target_rounds: int = 0
-    calibrate_predictions: float = 0.0
+    lengths: Positive = LENGTHS
+    least_scale: Positive = LEAST_SCALE
+    target_rounds: CountOrZero = 0
+    calibrate_predictions: NonNegative = 0.0
     whiten_rows: bool = False
     name: ClassVar[str] = "whitened"
     takes_public_moments: ClassVar[bool] = True
     gives_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_positive(self, "floor", "lengths", "least_scale")
-        check_positive(self, "constant", "relative_row_norm", open_too=True)
-        if not isinstance(self.calibrate_probabilities, bool) and self.calibrate_probabilities != "usual":
-            raise Unsupported("calibrate_probabilities must be True, False or 'usual'")
+        check_fields(self)
         if self.target_rounds and not self._stays_standardized:
             raise Unsupported("a target is searched for before Newton steps only: use Whitened(NewtonDescent(...))")
-        if self.target_rounds < 0 or self.target_rounds % 4 or not 0 <= self.calibrate_predictions < math.inf:
-            raise Unsupported("target_rounds is 0 or a multiple of 4, calibrate_predictions a clip, or 0")
+        if self.target_rounds % 4:
+            raise Unsupported("target_rounds must be 0 or a multiple of 4")
         check_shares(self.mean_share, self.scale_share, self.moment_share, target=self.target_share)
 
     @property

@@ -390,6 +390,24 @@ def test_workers_that_are_gone_for_good_end_the_fit(threads, monkeypatch):
     never.cancel()
 
 
+def test_a_graph_that_fails_while_rows_are_counted_says_that_nothing_was_charged(threads, ledger):
+    """A frame does not know its number of rows: where that is public, its own graph runs before the charge."""
+
+    def broken(frame):
+        if len(frame):
+            raise ValueError(f"could not convert {SENTINEL}")
+        return frame
+
+    frame = dd.from_pandas(pd.DataFrame(X).assign(label=BINARY).rename(columns=str), npartitions=2)
+    model = DPLogisticRegression(bounds=1.0, classes=(0, 1), ledger=ledger, dataset="records")
+    with pytest.raises(ClusterFailed, match="nothing was charged") as caught:
+        model.fit(frame.map_partitions(broken, meta=frame._meta), "label")
+    assert "stays charged" not in str(caught.value)
+    assert SENTINEL not in "".join(traceback.format_exception(caught.value))
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert charges(ledger) == 0
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("place", ["X", "y"])
 def test_errors_of_the_users_graph_carry_no_value(threads, ledger, place):

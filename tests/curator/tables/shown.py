@@ -42,7 +42,7 @@ def watched():
 def _chain(error):
     while error is not None:
         yield error
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        error = error.__cause__ or error.__context__  # also one that a traceback would not show
 
 
 def assert_discreet(found):

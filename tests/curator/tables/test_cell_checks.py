@@ -169,7 +169,7 @@ def test_what_stands_out_is_named_with_its_meaning():
 
 def test_noise_is_no_alarm():
     assert lines(null=39.0, columns={"sex": {"empty": -80.0, "unknown": 40.0}}) == [
-        "No column stands out: noise moves each count by about ± 20 (95 %)."
+        "No column has noticeably many invalid cells (counts are accurate to about ± 20)."
     ]
 
 

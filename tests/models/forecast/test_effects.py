@@ -58,7 +58,7 @@ def test_rare_outcomes_have_larger_errors():
 
 def test_what_a_fit_refuses_is_refused():
     found = DPLogisticRegression(1.0).forecast_effects(500, 10, standard_error=0.05)
-    assert "too little signal" in str(found.asked.refused)
+    assert "Too few rows" in str(found.asked.refused)
     assert math.isnan(found.asked.se)
     assert found.rows_needed is not None, "more rows would do"
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["asked"]["se"] is None

@@ -17,6 +17,7 @@ from discreet.curator.metrics import noisy_sums, roc
 from discreet.curator.metrics.noise_bounds import Noise, Spectrum
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models import PrivateScore
+from discreet.models.scoring.private import outlook
 from discreet.models.scoring.released import released
 from tests.models.scored import METRICS, RELATIONS, Stream, by_hand, model_of, table
 
@@ -107,7 +108,7 @@ def test_nothing_to_score(metric, name):
     X, _ = table(name)
     low = -math.inf if metric == "r2" else 0.0
     found = scored(name, metric, X, np.full(len(X), np.nan), neighbors="add_remove", seed=0)
-    high = -math.log(0.01) if metric == "log_loss" else 1.0
+    high = {"log_loss": -math.log(0.01), "mae": 5.0, "rmse": 5.0}.get(metric, 1.0)
     assert (found.low, found.high) == (low, high)
     empty = scored(name, metric, X[:0], np.zeros(0), neighbors="add_remove", seed=0)
     assert (empty.low, empty.high) == (low, high)
@@ -505,3 +506,36 @@ def test_margins_of_one_value():
     found = private_score(flat, X, y, metric="auc", epsilon=1.0, delta=1e-5, ledger=False)
     assert found.low <= 0.5 <= found.high
     assert public_score(flat, X, y, "auc").value == 0.5
+
+
+def test_r2_brings_the_root_mean_squared_error_of_the_same_release():
+    model, (X, y) = model_of("ridge"), table("ridge", 2000)
+    truth, misses = by_hand(model, X, y, "rmse"), 0
+    for _ in range(40):
+        score = private_score(model, X, y, epsilon=1.0, level=0.999, ledger=False)
+        (part,) = score.parts
+        assert part.name == "root mean squared error"
+        assert len(score.certificate.events) == 1
+        assert 0 <= part.population_low <= part.low <= part.value <= part.high <= part.population_high <= 5.0
+        assert part.high - part.low < 1.0  # of a range of 5
+        misses += not part.low <= truth <= part.high
+    assert misses <= 3  # a chance below 1e-7
+    (exact,) = public_score(model, X, y).parts
+    assert exact.value == pytest.approx(truth)
+
+
+def test_errors_in_the_targets_unit_need_fewer_rows_than_r2():
+    model, (X, y) = model_of("ridge"), table("ridge", 150)
+    settings = {"epsilon": 0.5, "ledger": False}
+    assert private_score(model, X, y, metric="r2", **settings).low < 0
+    for metric in ("mae", "rmse"):
+        found = private_score(model, X, y, metric=metric, **settings)
+        assert 0 <= found.low <= found.high <= 5.0
+
+
+def test_what_public_facts_tell_of_r2_is_said():
+    facts = {"metric": "auto", "delta": None, "neighbors": "replace_one", "level": 0.95}
+    assert "wider than 0 to 1" in outlook(model_of("ridge"), 3613, epsilon=0.5, **facts)
+    assert outlook(model_of("ridge"), 3_613_000, epsilon=0.5, **facts) is None
+    assert outlook(model_of("ridge"), 3613, epsilon=0.05, **{**facts, "metric": "rmse"}) is None
+    assert outlook(model_of("logistic"), 3613, epsilon=0.05, **facts) is None

@@ -489,3 +489,28 @@ def test_the_price_is_known_before_any_record():
     assert len(offer.planned) == 50
     fewer = clone(chosen).set_params(candidates={"alpha": [1e-3]}, mean_runs=10).offer(10_000, 3)
     assert fewer.run.epsilon == pytest.approx(offer.run.epsilon, rel=1e-6)  # the number of candidates costs nothing
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        {"fit_intercept": 2}, {"alpha": "1"}, {"start": ([1.0], 0.0)}, {"public_moments": ([0.0], [1.0])},
+        {"inference": "jackknife"}, {"inference": "sandwich"}, {"solver": "output", "start": ([0.0, 0.0], 0.0)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_candidates_that_cannot_be_fitted_are_refused_before_the_charge(candidate):
+    ledger = discreet.Ledger(":memory:")
+    ledger.grant("census", 10.0, 1e-5)
+    model = discreet.DPLogisticRegression(bounds=discreet.Bounds(1.0, classes=(0, 1)), solver="gd")
+    search = discreet.DPRandomizedSearch(model, [{}, candidate], epsilon=1.0, ledger=ledger, dataset="census")
+    with pytest.raises(discreet.DiscreetError):
+        search.fit(np.ones((60, 2)), [0, 1] * 30)
+    assert len(ledger.entries()) == 1  # the grant
+
+
+def test_a_candidate_may_start_from_a_released_model():
+    model = discreet.DPLogisticRegression(bounds=discreet.Bounds(1.0, classes=(0, 1)), solver="gd")
+    found = discreet.DPRandomizedSearch(model, [{"start": ([0.5, 0.0], 0.1)}], epsilon=1.0, delta=1e-6)
+    assert found.fit(np.ones((60, 2)), [0, 1] * 30).best_params_ == {"start": ([0.5, 0.0], 0.1)}

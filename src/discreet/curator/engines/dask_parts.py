@@ -21,6 +21,7 @@ from discreet.curator.engines.remote import (
     RemoteEngine,
     add_all,
     check_probes,
+    counted,
     refuse_whole,
     silenced,
 )
@@ -79,7 +80,7 @@ class DaskParts:
     def count(self) -> int:
         """Return the number of rows: as declared, or counted by workers."""
         if self._sizes is None:
-            self._sizes = self._told(part_rows.count_rows)
+            self._sizes = counted(lambda: self._told(part_rows.count_rows))
         return sum(self._sizes)
 
     def cells(self) -> Integers:

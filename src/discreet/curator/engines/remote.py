@@ -28,6 +28,10 @@ NEEDS_WHOLE = (
     "'gd', 'sgd', 'svrg', 'agd', 'cd' or 'gcd'), or fit on one machine, with scratch files (discreet.scale.limited)"
 )
 BROKEN = "the cluster failed, or lost a part of the records for good; what was charged stays charged"
+UNCOUNTED = (
+    "the rows cannot be counted, since the collection's own tasks or the cluster failed: nothing was charged. Rows are "
+    "counted before the charge where their number is public"
+)
 OUT_OF_REACH = "the cluster cannot be reached; nothing was charged for this"
 NO_WORKERS = "the cluster has no workers"
 
@@ -88,6 +92,15 @@ def add_all(tally: Tally[Any], answers: Iterable[Any]) -> None:
         if isinstance(told, Failed):
             raise ClusterFailed(f"{told.reason}; what was charged stays charged")
         tally.add(told)
+
+
+def counted(call: Callable[[], Value]) -> Value:
+    """Return what counting rows returns: it runs before the charge, and its failures say so."""
+    try:
+        return call()
+    except (Exception, CancelledError):
+        pass
+    raise ClusterFailed(UNCOUNTED)
 
 
 def silenced(call: Callable[[], Value], reason: str = BROKEN) -> Value:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.curator.engines import part_tasks
 from discreet.curator.engines.base import Engine, ExactSum
-from discreet.curator.engines.remote import Opened, RemoteEngine, add_all, check_probes, refuse_whole, silenced
+from discreet.curator.engines.remote import Opened, RemoteEngine, add_all, check_probes, counted, refuse_whole, silenced
 from discreet.curator.engines.tally import Seal, Tally, added
 from discreet.curator.records import part_rows
 from discreet.curator.tables import spark_tasks
@@ -73,7 +73,7 @@ class SparkParts:
 
     def count(self) -> int:
         """Return the number of rows, counted by Spark."""
-        return int(silenced(self._frame.count))
+        return int(counted(self._frame.count))
 
     def cells(self) -> Integers:
         """Return how many rows are in each cell of what the stream asks for before blocks can be made."""

@@ -1,10 +1,12 @@
 """How well a model predicts: exact values of rows, and what of them is released with noise."""
 
+from contextvars import Context
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.curator.metrics import (
     accuracy,
     balanced_accuracy,
@@ -12,6 +14,7 @@ from discreet.curator.metrics import (
     calibration,
     confusion,
     log_loss,
+    prediction_errors,
     r_squared,
     roc,
 )
@@ -28,8 +31,29 @@ METRICS: dict[str, Metric] = {
     "calibration": calibration.METRIC,
     "confusion": confusion.METRIC,
     "log_loss": log_loss.METRIC,
+    "mae": prediction_errors.ABSOLUTE,
     "r2": r_squared.METRIC,
+    "rmse": prediction_errors.ROOT,
 }
+
+
+def check_measurable(
+    metric: str, model: Released, priced: PricedPlan, *, level: float, groups: Groups | None = None
+) -> None:
+    """Score a table of one null row, to refuse before the charge what public facts alone make impossible.
+
+    Nothing of the rows is in it. It runs in a context of its own, so that no observer and no seeded noise notices.
+    """
+    kind = METRICS[metric]
+
+    def rehearse() -> None:
+        with np.errstate(all="ignore"):
+            null = kind.row_values(model, np.full((1, len(model.coef)), np.nan), np.full(1, np.nan))
+            names = () if groups is None else groups.names
+            null = null if groups is None else np.column_stack([null, np.full(1, np.nan)])
+            kind.measure(model, null, NoisySums(priced, None), level, names)
+
+    Context().run(rehearse)
 
 
 def measure_private(

@@ -17,6 +17,8 @@ class Part:
     low: float
     high: float
     sampling: float
+    most: float | None = None
+    """The most that it can be, where that is not the score's."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Metric:
         The part of the budget of each release.
     least, most
         The least and the most that a score can be.
-    by_group, probabilities, two_classes
-        Whether it can be taken by group, needs predicted probabilities, is for two classes only.
+    by_group, probabilities, two_classes, numbers
+        Whether it can be taken by group, needs predicted probabilities, is for two classes, is for numeric targets.
     """
 
     words: str
@@ -62,6 +64,7 @@ class Metric:
     by_group: bool = False
     probabilities: bool = False
     two_classes: bool = False
+    numbers: bool = False
 
 
 def half_width(level: float) -> float:

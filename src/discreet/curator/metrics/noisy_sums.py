@@ -20,6 +20,7 @@ from discreet.budget import Budget
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.curator.metrics.noise_bounds import GUARD, Noise
 from discreet.curator.private_data import PrivateData
+from discreet.errors import Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses import Logistic
 from discreet.typing import Floats, Integers
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 QUERY = "noisy_mean_squares"
 ROUNDING = 2.0**-19
 """What a number between 0 and 1 may lose on the lattice, where squares keep 20 bits; 0 and 1 lose nothing."""
-_SLACK = 1 + 2.0**-16
+MOST_CELLS = (1 << 20) - 2
+"""The most columns of numbers on one common scale, whose rows' squared norms fit 62 bits."""
+SLACK = 1 + 2.0**-16
 
 
 def plan_of(shares: tuple[float, ...], *, pure: bool) -> Plan:
@@ -66,7 +69,9 @@ class NoisySums:
 
     def release(self, table: Any, *, length: float = 1.0) -> tuple[Floats, Noise]:
         """Return the noisy sum of the squared rows, and its noise; no row of squares is longer than ``length``."""
-        clip = length * _SLACK
+        if table.shape[1] > MOST_CELLS:
+            raise Unsupported("the score has more than a million cells: use metric='accuracy', or fewer groups")
+        clip = length * SLACK
         asked = self.priced.only(self.released, clip)
         bounds = Bounds(1.0, classes=(0, 1), scale="global")
         data = PrivateData(
@@ -77,10 +82,15 @@ class NoisySums:
         self.released += 1
         if self.progress is not None:
             self.progress(self.released, len(self.plan.releases))
-        pure, factor = self.budget.is_pure, self.budget.neighbors.sum_factor
-        sensitivity = clip * float(factor if pure or factor == 1 else ROOT_TWO)
-        multiplier = asked.noise_multiplier * asked.plan.releases[0].relative_noise
-        return found, Noise(sensitivity * multiplier * GUARD, pure)
+        return found, noise_of(asked, clip)
+
+
+def noise_of(priced: PricedPlan, clip: float) -> Noise:
+    """Return the noise in each cell of a plan's first release."""
+    pure, factor = priced.budget.is_pure, priced.budget.neighbors.sum_factor
+    sensitivity = clip * float(factor if pure or factor == 1 else ROOT_TWO)
+    multiplier = priced.noise_multiplier * priced.plan.releases[0].relative_noise
+    return Noise(sensitivity * multiplier * GUARD, pure)
 
 
 def one_hot(cells: Integers, size: int) -> Any:

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.curator.metrics import METRICS
-from discreet.curator.metrics.measurement import Measured, half_width
+from discreet.curator.metrics.measurement import Measured, Part, half_width
 from discreet.curator.metrics.noise_bounds import Noise
+from discreet.curator.metrics.prediction_errors import width
 from discreet.curator.metrics.predictions import Groups, Released, read
+from discreet.curator.metrics.r_squared import ROOT_ERROR
 from discreet.typing import Floats
 
 
@@ -46,8 +48,14 @@ def measure_public(
         value, low, high = _wilson(kept[:, 0], level)
         return ExactScore(Measured(value, value, value, 0.0), len(rows), "Wilson", (low, high))
     value, deviation = area(*kept.T) if metric == "auc" else r_squared_of(*kept.T)
-    found = Measured(value, value, value, half_width(level) * deviation)
+    parts = () if metric == "auc" else (_exact_root(width(model), *kept.T),)
+    found = Measured(value, value, value, half_width(level) * deviation, parts)
     return ExactScore(found, len(rows), "DeLong" if metric == "auc" else "delta method")
+
+
+def _exact_root(scale: float, u: Floats, v: Floats) -> Part:
+    value = scale * math.sqrt(float(((u - v) ** 2).mean()) / 4) if len(u) else math.nan
+    return Part(ROOT_ERROR, value, value, value, 0.0, most=scale)
 
 
 def _wilson(right: Floats, level: float) -> tuple[float, float, float]:

@@ -10,7 +10,8 @@ mean of u, 1 - R2 = k = 4 sum e / sum (u - m)^2: at the true k and m the combina
     4 sum e - k sum (u - m)^2 = 0,    sum u - m sum 1 = 0
 
 are linear in the sums, so what was released of them is noise with known weights. The second gives a range of m, and
-sum (u - m)^2 barely moves within it, for it is near its minimum.
+sum (u - m)^2 barely moves within it, for it is near its minimum. The root mean squared error comes from the same
+release: at the true mean a of e, sum e - a sum 1 = 0.
 """
 
 import math
@@ -18,15 +19,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.accounting.priced_plan import PricedPlan
+from discreet.budget import Budget
 from discreet.curator.metrics.inverted_tests import kept
-from discreet.curator.metrics.measurement import Measured, Metric, half_width
+from discreet.curator.metrics.measurement import Measured, Metric, Part, half_width
 from discreet.curator.metrics.noise_bounds import Noise
-from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums
+from discreet.curator.metrics.noisy_sums import ROUNDING, SLACK, NoisySums, noise_of
 from discreet.curator.metrics.predictions import Released
 from discreet.typing import Floats
 
 MOMENTS = 0.4
 """The moments' weight next to the error's: within a tenth of the best for R2 between 0.1 and 0.9."""
+ROOT_ERROR = "root mean squared error"
+EIGHTH = 0.25
+"""A deviation of u, in [-1, 1], that is an eighth of the declared range."""
 _MEAN = 0.1
 """The part of alpha that the range of the mean takes."""
 
@@ -45,13 +51,28 @@ def measure(model: Released, rows: Floats, noisy: NoisySums, level: float, names
     u, v = rows[:, 0], rows[:, 1]
     roots = [(1 + u) / 2, (1 - u) / 2, np.sqrt((1 - u * u) / 2)]
     table = np.column_stack([math.sqrt(MOMENTS) * np.column_stack(roots), np.abs(u - v) / 2])
-    pure = noisy.budget.is_pure
-    cells, noise = noisy.release(table, length=1 + MOMENTS if pure else math.hypot(1.0, MOMENTS))
+    cells, noise = noisy.release(table, length=_length(noisy.budget))
     p, q, s = (float(cell) / MOMENTS for cell in cells[:3])
     sums = _Sums(p, q, s, 4 * float(cells[3]), noise)
     value, low, high = sums.score(1 - level)
     deviation = 2 * (1 - min(value, 1.0)) / math.sqrt(max(sums.count, 1.0))
-    return Measured(value, low, high, half_width(level) * (math.inf if math.isnan(deviation) else deviation))
+    sampling = half_width(level) * (math.inf if math.isnan(deviation) else deviation)
+    bottom, top = model.bounds.target or (0.0, 1.0)
+    return Measured(value, low, high, sampling, parts=(sums.root_error(top - bottom, level),))
+
+
+def expected_interval(priced: PricedPlan, n: int, level: float) -> tuple[float, float]:
+    """Return the interval of R2 = 0.5 on n rows with noise of 0, where the declared range is eight deviations wide."""
+    clip = _length(priced.budget) * SLACK
+    square = n * EIGHTH**2
+    cells = (n + square) / 4, (n + square) / 4, (n - square) / 2
+    _, low, high = _Sums(*cells, square / 2, noise_of(priced.only(0, clip), clip)).score(1 - level)
+    return low, high
+
+
+def _length(budget: Budget) -> float:
+    """Return how long a row of cells is at most: the moments' and the error's, added up as the noise counts them."""
+    return 1 + MOMENTS if budget.is_pure else math.hypot(1.0, MOMENTS)
 
 
 @dataclass(frozen=True)
@@ -99,6 +120,26 @@ class _Sums:
         low = kept(lambda x: -beyond(x, least) > allowed(x), x, 1.0)
         return _score(x), _score(low), _score(high)
 
+    def root_error(self, width: float, level: float) -> Part:
+        """The root mean squared error in the target's unit, of the same release: width^2 / 4 times error over count."""
+        per_cell = [1.0, *[1 / MOMENTS] * 3]
+        rounding = ROUNDING * (max(self.count, 0.0) + 8 * self.noise.deviation / MOMENTS)
+
+        def refuted(a: float) -> bool:
+            weights = [per_cell[0], *(a * weight for weight in per_cell[1:])]
+            off = abs(self.error / 4 - a * self.count)
+            return off > self.noise.combined(weights, 1 - level) + rounding * sum(weights)
+
+        if not self.count > 0:
+            return Part(ROOT_ERROR, math.nan, 0.0, width, math.inf, most=width)
+        a = min(max(self.error / (4 * self.count), 0.0), 1.0)
+        ends = (0.0, 1.0) if refuted(a) else (kept(refuted, a, 0.0), kept(refuted, a, 1.0))
+        value, low, high = (width * math.sqrt(share) for share in (a, *ends))
+        sampling = half_width(level) * math.sqrt(a * (1 - a) / max(self.count, 1.0))
+        above = width * math.sqrt(ends[1] + sampling) - high
+        below = low - width * math.sqrt(max(ends[0] - sampling, 0.0))
+        return Part(ROOT_ERROR, value, low, high, max(above, below), most=width)
+
     def _means(self, mean: float, alpha: float) -> tuple[float, float]:
         def refuted(m: float) -> bool:
             weights = (np.array([1 - m, 1 + m, m]) / MOMENTS).tolist()
@@ -119,4 +160,4 @@ def _score(x: float) -> float:
     return 1 - x / (1 - x) if x < 1 else -math.inf
 
 
-METRIC: Metric = Metric("R2", row_values, measure, "as for normal errors", least=-math.inf)
+METRIC: Metric = Metric("R2", row_values, measure, "as for normal errors", least=-math.inf, numbers=True)

@@ -18,6 +18,7 @@ from discreet.curator.kernels import encode
 from discreet.curator.lattice.lattice import COARSE, FINE, Grid
 from discreet.curator.records.containers import are_numbers, as_array, cells_of, is_sparse, kinds_of, one_dimensional
 from discreet.curator.records.storage import MEMORY, Storage, storage_for
+from discreet.curator.unquoted import unquoted
 from discreet.errors import PlanViolation, Unsupported
 from discreet.scalars import is_name, is_nothing, is_plain, real_number
 from discreet.typing import Booleans, Floats, Integers
@@ -334,10 +335,8 @@ def encoding_of(scaling: Scaling) -> tuple[Any, ...]:
 def compressed(X: Any) -> Any:
     """Return a copy in compressed rows whose index arrays have been checked: they can be cut."""
     csr = X.tocsr(copy=True)
-    try:
+    with unquoted("the sparse matrix is malformed: its index arrays do not describe its shape", ValueError):
         csr.check_format(full_check=True)
-    except ValueError:
-        raise Unsupported("the sparse matrix is malformed: its index arrays do not describe its shape") from None
     return csr
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.unquoted import unquoted
 from discreet.errors import MissingBounds, Unsupported
 
 _NUMBERS, _TEXTS, _NEVER = "fiub", "UST", "cmMV"
@@ -36,21 +37,17 @@ def container_of(X: Any) -> Any:
 
 def _from_arrow(table: Any) -> Any:
     """Return a pandas frame (or column) on the same Arrow memory: each column keeps the type that it declares."""
-    try:
+    with unquoted("tables of Arrow and polars need pandas and pyarrow: install discreet[tables]", ImportError):
         import pandas as pd
         import pyarrow as pa
-    except ImportError:
-        raise Unsupported("tables of Arrow and polars need pandas and pyarrow: install discreet[tables]") from None
-    try:
+    with unquoted("the Arrow table cannot be read to its end: pass a pyarrow.Table or a data frame"):
         if isinstance(table, (pa.Array, pa.ChunkedArray)) or hasattr(table, "dtype"):  # one column, not a table
             # a list of anything but a pyarrow array would be typed again, by its values
             column = pa.chunked_array([table] if isinstance(table, pa.Array) else table)
             if pa.types.is_string_view(column.type):  # which pandas does not know
                 column = column.cast(pa.large_string())
             return pd.Series(pd.array(column, dtype=pd.ArrowDtype(column.type)))
-        return pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)
-    except Exception:  # a stream may read a file on the way: what its reader says of cells must not be shown
-        raise Unsupported("the Arrow table cannot be read to its end: pass a pyarrow.Table or a data frame") from None
+        return pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)  # a stream may read a file on the way
 
 
 def is_dask(X: Any) -> bool:
@@ -142,10 +139,8 @@ def as_array(X: Any) -> NDArray[Any]:
     if hasattr(X, "__array__"):
         return np.asarray(X)
     if not isinstance(X, (list, tuple)) or not X or not all(isinstance(row, (list, tuple)) for row in X):
-        try:
+        with unquoted("the rows of X have different lengths", ValueError):
             return np.array(X, dtype=object)
-        except ValueError:
-            raise Unsupported("the rows of X have different lengths") from None
     width = len(X[0])
     if any(len(row) != width for row in X):
         raise Unsupported("the rows of X have different lengths")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.curator.lattice.lattice import Grid
 from discreet.curator.records import machine
+from discreet.curator.unquoted import unquoted
 from discreet.errors import Unsupported
 
 _NO_ROOM = "the folder for scratch files cannot hold the encoded rows: set DISCREET_SCRATCH to one with room"
@@ -66,12 +67,9 @@ class OnDisk:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if size == 0:
             return np.zeros(shape, dtype=dtype)
-        try:
-            with tempfile.TemporaryFile(dir=self.folder) as file:
-                os.posix_fallocate(file.fileno(), 0, size)  # a full disk is met here, not while a page is written
-                return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=shape))
-        except OSError:
-            raise Unsupported(_NO_ROOM) from None
+        with unquoted(_NO_ROOM, OSError), tempfile.TemporaryFile(dir=self.folder) as file:
+            os.posix_fallocate(file.fileno(), 0, size)  # a full disk is met here, not while a page is written
+            return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=shape))
 
 
 MEMORY, TIGHT_MEMORY = InMemory(), InMemory(holds_copies=False)
@@ -120,10 +118,8 @@ def size_of(text: str) -> int:
     """Return the bytes that a size such as ``"4GB"`` or ``"500 MB"`` means."""
     number = text.strip().upper().rstrip("KMGTB ")
     unit = text.strip().upper()[len(number) :].strip()
-    try:
+    with unquoted("a size is a number with a unit, such as 500MB or 4GB", KeyError, ValueError):
         size = float(number) * _UNITS[unit]
-    except (KeyError, ValueError):
-        raise Unsupported("a size is a number with a unit, such as 500MB or 4GB") from None
     if not 0 <= size < 2**62:
         raise Unsupported("a size is a number with a unit, such as 500MB or 4GB")
     return int(size)
@@ -156,10 +152,8 @@ def check_scratch(folder: Path, size: int = 0) -> None:
     free = machine.free_disk(folder)
     if free is not None and free < size:
         raise Unsupported(_NO_ROOM)
-    try:
+    with unquoted(_NO_ROOM, OSError):
         tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        raise Unsupported(_NO_ROOM) from None
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.curator.tables.sources import BATCH_ROWS, Batch, FrameSource, Source, whole
+from discreet.curator.unquoted import unquoted
 from discreet.errors import Unsupported
 
 TWICE = (
@@ -132,14 +133,11 @@ def _quietly(items: Any) -> Iterator[Any]:
         yield item
 
 
-class _unquoted:  # reads like a statement
-    """Errors of other libraries without their words, which quote cells."""
+def _unquoted() -> unquoted:
+    """Replace whatever another library raises."""
+    return unquoted(_BROKEN, when=_is_panic)
 
-    def __enter__(self) -> None:
-        return None
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception):
-            raise Unsupported(_BROKEN) from None
-        if error is not None and type(error).__module__.startswith(("pyo3", "polars")):  # a panic is no Exception
-            raise Unsupported(_BROKEN) from None
+def _is_panic(error: BaseException) -> bool:
+    """Whether Rust code of polars gave up, which is no Exception."""
+    return type(error).__module__.startswith(("pyo3", "polars"))

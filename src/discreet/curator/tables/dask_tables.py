@@ -97,6 +97,8 @@ def source_of(data: Any, separator: str | None, rows: int | None = None) -> Sour
             raise Unsupported("a table has named columns: pass a dask.dataframe")
         return DaskSource(data)
     if isinstance(data, (str, Path)) or (isinstance(data, (list, tuple)) and data):
+        if isinstance(data, (list, tuple)) and not all(isinstance(part, (str, Path)) for part in data):
+            raise Unsupported("a list names the files of one table: pass their paths, or a data frame")
         client = named_client()
         return open_table(data, separator) if client is None else WorkersFiles(client, data, separator)
     return table_in_memory(data, rows)

@@ -59,6 +59,12 @@ class Layout:
         )
 
     @property
+    def factors(self) -> list[tuple[int, ...]]:
+        """The columns' features that each feature is the product of, by place: itself alone, or several."""
+        alone = len(self.features) - len(self._products)
+        return [*((j,) for j in range(alone)), *(tuple(places.tolist()) for places in self._products)]
+
+    @property
     def indicators(self) -> tuple[tuple[int, ...], ...]:
         """The features of which at most one is on in a row, column by column: cells, and truth by itself."""
         groups: dict[str, list[int]] = {}

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.curator.tables.cells import Column, check_stored, texts
+from discreet.curator.unquoted import unquoted
 from discreet.errors import Unsupported
 
 BATCH_ROWS = 1 << 15
@@ -160,10 +161,8 @@ class FrameSource(Source):
 
 def _from_stream(table: Any) -> Any:
     """Return another library's table, such as polars', on the same memory."""
-    try:
-        return pa.table(table)
-    except Exception:  # a stream may read a file on the way: what its reader says of cells must not be shown
-        raise Unsupported("the Arrow table cannot be read to its end: pass a pyarrow.Table or a data frame") from None
+    with unquoted("the Arrow table cannot be read to its end: pass a pyarrow.Table or a data frame"):
+        return pa.table(table)  # a stream may read a file on the way
 
 
 def whole(chunks: Any) -> pa.Array:

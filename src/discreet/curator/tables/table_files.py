@@ -16,6 +16,7 @@ import pyarrow.parquet
 from discreet.curator.tables.csv_bytes import narrowed, widened
 from discreet.curator.tables.read_ahead import read_ahead
 from discreet.curator.tables.sources import BATCH_ROWS, Batch, Source
+from discreet.curator.unquoted import unquoted
 from discreet.errors import Unsupported
 from discreet.schema.cell_meaning import decoded
 from discreet.schema.limits import MAX_COLUMNS
@@ -269,21 +270,11 @@ class _Skipped:
         return "skip"
 
 
-class _unquoted:  # reads like a statement
-    """Errors of the readers without their words, which quote cells."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        readers = (pa.ArrowException, lzma.LZMAError, EOFError, UnicodeDecodeError, csv.Error)
-        if isinstance(error, readers) or (isinstance(error, OSError) and error.filename is None):
-            raise Unsupported(
-                f"{self._file}: it cannot be read to its end: is it damaged, or of another kind?"
-            ) from None
+def _unquoted(file: Path) -> unquoted:
+    """Replace what readers raise."""
+    words = f"{file}: it cannot be read to its end: is it damaged, or of another kind?"
+    readers = (pa.ArrowException, lzma.LZMAError, EOFError, UnicodeDecodeError, csv.Error)
+    return unquoted(words, *readers, when=lambda error: isinstance(error, OSError) and error.filename is None)
 
 
 def _opened(file: Path) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.atomic_files import passing
+from discreet.parameters import checked
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -46,6 +47,7 @@ class Exported:
 
         return array_pipeline(self)  # type: ignore[arg-type]
 
+    @checked
     def to_onnx(self, path: str | Path) -> Path:
         """Write the model as an ONNX graph in single precision, with the certificate's digest in its metadata.
 

@@ -169,7 +169,7 @@ class Forecast:
     def theory(self) -> str:
         """What is proven of the run as configured, for the worst data within the declared ranges."""
         if self.asked.risk_bound is None:
-            return f"No bound that says anything is proven for {self.asked.solver} as it is configured here."
+            return f"No informative theoretical bound is known for {self.asked.solver} in this configuration."
         return (
             f"Proven for {self.asked.solver} as it is configured here, whatever the rows, if the best coefficients are "
             f"no longer than {self.diameter:.3g}: the training loss per record is expected at most "

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtri, pdtrik
 
 from discreet.curator import use_entropy
-from discreet.errors import Unsupported
+from discreet.errors import Diverged, Unsupported
 from discreet.models.fitting import FitSettings, Fitted, fit_model
 from discreet.models.forecast.synthetic import Stream
 from discreet.solvers.base import Effects
@@ -55,7 +55,7 @@ def bootstrapped(
         with use_entropy(stream):
             try:
                 again = fit_model(told, X, y, None)
-            except (Unsupported, np.linalg.LinAlgError):
+            except (Unsupported, Diverged):
                 continue
         if again.effects is not None:
             rows.append(_row(fit, again, own, effects))

@@ -6,8 +6,8 @@ import numpy as np
 
 from discreet.errors import Unsupported
 from discreet.models.inference.hypotheses import Blocks
-from discreet.models.inference.summary import HIDDEN, Summary
-from discreet.schema.columns import Category, Number
+from discreet.models.inference.summary import Summary
+from discreet.models.inference.units import INTERCEPT, own_units
 from discreet.solvers.base import Effects
 from discreet.solvers.sandwich_rules import FORECAST
 from discreet.typing import Floats
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from discreet.models.base import DPLinearModel
     from discreet.schema.schema import Schema
 
-INTERCEPT = "intercept"
+CAUTION = (
+    "Do not trust effects where outcomes are rare (below about 5%), least squares has skewed or zero-inflated "
+    "outcomes, columns have far-out values (long tails), or an effect is so strong that it nearly separates the "
+    "classes: intervals are too narrow there. See docs/inference.md, When coverage fails."
+)
+"""When effects are not to be trusted: the first words of every summary, of the report's effects and of the page."""
 MOST_HIDDEN = 0.2
 """With three classes or more, where so many effects are hidden the start's errors reach the others: none is shown."""
 FAR_OUT = 4.0
@@ -55,7 +60,7 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
         raise Unsupported(reason)
     slope, intercept = np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_)
     columns = np.vstack([slope, intercept]) if model.fit_intercept else slope
-    names, units = _arrays(model) if schema is None else _columns(schema, fit_intercept=model.fit_intercept)
+    names, units = _arrays(model) if schema is None else own_units(schema, fit_intercept=model.fit_intercept)
     assert model.effects_ is not None
     shown, effects = units @ columns, model.effects_.through(units)
     slopes = list(range(len(names) - bool(model.fit_intercept and len(names) > 1)))
@@ -64,14 +69,14 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
         blocks = tuple((str(label), name) for label in model.classes_[1:] for name in names)
         slopes = [block * len(names) + j for block in range(columns.shape[1] - 1) for j in slopes]
         shown, names = shown[:, 1:] - shown[:, :1], [f"{label}: {name}" for label, name in blocks]
-    facts = {**_facts(model), **_bias(names, effects)}
-    made = Summary(tuple(names), shown.T.ravel(), effects, facts, _ratio(model), level, blocks)
-    metric, blind = made.effects.metric, made.effects.blind
-    hidden = [bool(blind[j, j] > HIDDEN * metric[j, j]) for j in slopes]
-    if all(hidden) or (blocks and np.mean(hidden) > MOST_HIDDEN):
+    made = Summary(tuple(names), shown.T.ravel(), effects, _facts(model), _ratio(model), level, blocks)
+    made.facts.update(_bias(names, made.effects))
+    hidden = made.hidden[slopes]
+    if hidden.all() or (blocks and np.mean(hidden) > MOST_HIDDEN):
         raise Unsupported(
-            f"noise hides {'too many effects' if blocks else 'every effect'} of this fit: use more rows, fewer "
-            f"columns, narrower ranges or a larger epsilon{'' if blocks else f' ({FORECAST})'}"
+            f"No standard errors can be given: {'too many effects are' if blocks else 'every effect is'} smaller than "
+            "the privacy noise. The budget was spent. For another fit, use more rows, fewer columns, narrower ranges "
+            f"or a larger epsilon{'' if blocks else f' ({FORECAST})'}"
         )
     return made
 
@@ -92,8 +97,8 @@ def why_not(model: Any) -> str | None:
         )
     if not effects.steps <= FARTHEST:
         return (
-            "the steps have not arrived: their estimates cannot be relied on; use more rows, fewer or less correlated "
-            "columns, or a larger epsilon"
+            "The optimization did not converge, so its estimates are not shown. The budget was spent. For another fit, "
+            "use more rows, fewer or less correlated columns, or a larger epsilon"
         )
     return None
 
@@ -105,7 +110,8 @@ def mean_interval(model: "DPLinearModel", X: Floats, level: float) -> MeanInterv
         raise Unsupported("predicted means have intervals for numbers and two classes: see summary() for effects")
     rows = np.hstack([X, np.ones((len(X), 1))]) if model.fit_intercept else X
     ratio = _ratio(model)
-    found = summary.interval(rows)
+    mean = rows @ np.append(np.ravel(model.coef_), np.ravel(model.intercept_) if model.fit_intercept else [])
+    found = (mean, *summary.interval(rows)[1:])
     if ratio == "odds ratio":
         return MeanInterval(*(1.0 / (1.0 + np.exp(-end)) for end in found))
     return MeanInterval(*(np.exp(end) if ratio else end for end in found))
@@ -117,49 +123,6 @@ def _arrays(model: Any) -> tuple[list[str], Floats]:
     names = [str(name) for name in named] if named is not None else [f"x{j}" for j in range(count)]
     names += [INTERCEPT] * bool(model.fit_intercept)
     return names, np.eye(len(names))
-
-
-def _columns(schema: "Schema", *, fit_intercept: bool) -> tuple[list[str], Floats]:
-    """Return the effects' names and the map to them: numbers per 1, truth against falsehood, cells against a base.
-
-    Where every category (or knot) of a column has a cell, only differences mean something: the first one is the base,
-    and the intercept is that of a row with every column at its base and every number at 0.
-    """
-    from discreet.curator import Layout
-
-    features = Layout(schema).features
-    size = len(features) + fit_intercept
-    rows: list[Floats] = []
-    names: list[str] = []
-    level = np.zeros(size)
-    if fit_intercept:
-        level[-1] = 1.0
-    bases = _bases(schema, [feature.column for feature in features]) if fit_intercept else {}
-    for j, feature in enumerate(features):
-        base = bases.get(feature.column)
-        level[j] -= feature.origin * feature.scale
-        if base == j:
-            level[j] += 1.0
-            continue
-        row = np.zeros(size)
-        row[j] = feature.scale
-        if base is not None:
-            row[base] = -1.0
-        rows.append(row)
-        names.append(feature.name)
-    if fit_intercept:
-        rows.append(level)
-        names.append(INTERCEPT)
-    return names, np.array(rows)
-
-
-def _bases(schema: "Schema", columns: list[str]) -> dict[str, int]:
-    """Return the first feature of every column all of whose cells have a coefficient."""
-    found = {}
-    for name, kind in schema.columns.items():
-        if kind.base is None if isinstance(kind, Category) else isinstance(kind, Number) and bool(kind.knots):
-            found[name] = columns.index(name)
-    return found
 
 
 def _ratio(model: Any) -> str:
@@ -176,6 +139,7 @@ def _facts(model: Any) -> dict[str, str]:
     if model.inference == "bootstrap" and model.effects_.draws is None:
         how = "sandwich: too few simulated tables have standard errors for a bootstrap"
     return {
+        "caution": CAUTION,
         "model": type(model).__name__,
         "covariance": f"{model.cov_type}: sampling and privacy noise, {how}",
         "guarantee": budget,
@@ -192,12 +156,16 @@ def _bias(names: list[str], effects: Effects) -> dict[str, str]:
     if not longest:
         return {}
     more = f" and {len(longest) - NAMED} more" if len(longest) > NAMED else ""
-    return {"bias": f"allowed for in se: ranges far beyond most rows ({', '.join(longest[:NAMED])}{more})"}
+    said = "Standard errors allow for bias of columns whose declared ranges go far beyond most rows"
+    return {"bias": f"{said} ({', '.join(longest[:NAMED])}{more})"}
 
 
 def _weights(reach: float) -> dict[str, str]:
     """Say which rows count less than others, where these are many."""
     if not 0 < reach < FAR_OUT:
         return {}
-    told = f"rows beyond {reach:.2g} typical lengths count less: the target is weighted where the model is wrong"
+    told = (
+        f"Unusual rows (over {reach:.2g} times the typical size) are down-weighted; if the model is misspecified, "
+        "results differ from an unweighted fit"
+    )
     return {"weights": told}

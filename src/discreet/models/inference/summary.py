@@ -1,6 +1,5 @@
 """``Summary``: a model's effects with standard errors, as statsmodels and R show them. Post-processing of releases."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -8,42 +7,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import Unsupported
+from discreet.models.inference.combinations import Combinations
 from discreet.models.inference.hypotheses import Blocks, hypothesis_rows, index_of
-from discreet.models.inference.quantiles import (
-    WaldTest,
-    checked_level,
-    freedom,
-    joint_p_value,
-    p_value,
-    percentile_t,
-    quantile,
-)
+from discreet.models.inference.quantiles import WaldTest, checked_level, joint_p_value
 from discreet.models.inference.text import TableText
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 COLUMNS = ("coef", "se", "se_privacy", "z", "p", "low", "high", "inflation")
-HIDDEN = 0.1
-"""An effect of which more than this part lies in directions that noise hides is not shown."""
 
 
 @dataclass(frozen=True)
 class Summary:
     """Effects of a fitted model for a population, with standard errors that count sampling and privacy noise.
 
-    Printing it shows a table; notebooks show it as HTML.
+    Printing it shows a table; notebooks show it as HTML. An effect that noise hides has no number anywhere: NaN in
+    arrays and frames, a dash in texts.
 
     Parameters
     ----------
     names : tuple of str
         The features, and ``intercept``; with three classes or more ``class: feature``.
     values : ndarray
-        The coefficients in the units of the summary.
+        The coefficients in the units of the summary; NaN for hidden ones, whatever was passed.
     effects : Effects
-        Their covariances.
+        Their covariances; NaN for hidden ones.
     facts : dict
         What the heading says: the model, the target, the covariance, the budget.
     ratio : str
@@ -73,6 +65,21 @@ class Summary:
     ratio: str = ""
     level: float = 0.95
     blocks: Blocks = ()
+    combinations: Combinations = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Blank hidden effects, so that every view of ``values`` and ``effects`` leaves them out.
+
+        ``combinations`` keeps all numbers, for those combinations of effects that noise does not hide.
+        """
+        object.__setattr__(self, "combinations", Combinations(self.values, self.effects))
+        object.__setattr__(self, "values", np.where(self.hidden, np.nan, self.values))
+        object.__setattr__(self, "effects", self.effects.blanked(self.hidden))
+
+    @property
+    def hidden(self) -> "NDArray[np.bool_]":
+        """Which effects are not shown: they lie in directions that noise hides."""
+        return self.combinations.hidden(np.eye(len(self.names)))
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -102,11 +109,11 @@ class Summary:
         (3,)
         """
         rows = np.eye(len(self.values))
-        se = np.array([self._deviation(row) for row in rows])
-        privacy = np.sqrt(np.diag(self.effects.privacy)) + 0.0 * se
+        se = np.sqrt(np.maximum(np.diag(self.effects.covariance), 0.0))
+        privacy = np.sqrt(np.diag(self.effects.privacy))
         _, low, high = self.interval(rows, level)
         z = self.values / np.where(se > 0, se, np.nan)
-        p = np.array([self._p_value(row, statistic) for row, statistic in zip(rows, z, strict=True)])
+        p = np.array([self.combinations.p_value(row, statistic) for row, statistic in zip(rows, z, strict=True)])
         sampling = np.sqrt(np.maximum(se**2 - privacy**2, 1e-300))
         found = (self.values, se, privacy, z, p, low, high, se / sampling)
         return dict(zip(COLUMNS, found, strict=True))
@@ -135,7 +142,7 @@ class Summary:
         return pd.DataFrame({end: found[end] for end in ("low", "high")}, index=index_of(self.names, self.blocks))
 
     def cov_params(self) -> "pd.DataFrame":
-        """Return the covariance of the coefficients: sampling and every noise.
+        """Return the covariance of the coefficients: sampling and every noise; NaN for hidden ones.
 
         Returns
         -------
@@ -216,11 +223,12 @@ class Summary:
         2
         """
         rows = hypothesis_rows(hypotheses, self.names, self.blocks)
-        if any(math.isnan(self._deviation(row)) for row in rows):
+        found = self.combinations.values(rows)
+        if np.isnan(found).any():
             raise Unsupported("noise hides one of these combinations: test others, or raise epsilon")
-        gap = rows @ self.values - np.broadcast_to(np.asarray(values, dtype=float), len(rows))
-        statistic = float(gap @ np.linalg.solve(rows @ self.effects.covariance @ rows.T, gap))
-        degrees = min(self._freedom(row) for row in rows)
+        gap = found - np.broadcast_to(np.asarray(values, dtype=float), len(rows))
+        statistic = float(gap @ np.linalg.solve(self.combinations.covariance(rows), gap))
+        degrees = min(self.combinations.freedom(row) for row in rows)
         return WaldTest(statistic, len(rows), joint_p_value(statistic, len(rows), degrees))
 
     def marginal_effects(self, level: float | None = None) -> "pd.DataFrame":
@@ -284,44 +292,15 @@ class Summary:
         [(3,), (3,), (3,)]
         """
         level = checked_level(self.level if level is None else level)
-        found, se = rows @ self.values, np.array([self._deviation(row) for row in rows])
-        ends = np.array([self._ends(row, level) for row in rows]).reshape(len(rows), 2)
+        found, se = self.combinations.values(rows), self.combinations.deviations(rows)
+        ends = np.array([self.combinations.ends(row, level) for row in rows]).reshape(len(rows), 2)
         return found, found - ends[:, 1] * se, found - ends[:, 0] * se
-
-    def _deviation(self, row: Floats) -> float:
-        """Return the standard error of a combination; NaN where noise hides it."""
-        whole, hidden = float(row @ self.effects.metric @ row), float(row @ self.effects.blind @ row)
-        if hidden > HIDDEN * whole:
-            return math.nan
-        return math.sqrt(max(float(row @ self.effects.covariance @ row), 0.0))
-
-    def _ends(self, row: Floats, level: float) -> tuple[float, float]:
-        """Return the quantiles of (estimate - effect) / se that make the interval: percentile-t, or Student's."""
-        half = quantile(level, self._freedom(row))
-        return (-half, half) if self.effects.draws is None else percentile_t(self._statistics(row), level)
-
-    def _statistics(self, row: Floats) -> Floats:
-        """Return the simulated tables' errors over their standard errors."""
-        draws, se = self.effects.draws, math.sqrt(max(float(row @ self.effects.covariance @ row), 1e-300))
-        assert draws is not None
-        return np.asarray(draws[:, :-1] @ row / (se * draws[:, -1]))
-
-    def _p_value(self, row: Floats, statistic: float) -> float:
-        if self.effects.draws is not None and not math.isnan(statistic):
-            simulated = self._statistics(row)
-            statistic = (statistic - float(simulated.mean())) / max(float(simulated.std()), 1e-12)
-        return p_value(statistic, self._freedom(row))
-
-    def _freedom(self, row: Floats) -> float:
-        """Return the degrees of freedom of a combination's variance."""
-        total = float(row @ self.effects.covariance @ row)
-        return freedom(self.effects.wobble * float(row @ self.effects.privacy @ row) / total) if total > 0 else math.inf
 
     @property
     def _text(self) -> TableText:
         found = self.columns()
         extra = {self.ratio: np.exp(self.values)} if self.ratio else {}
-        return TableText(self.names, found, extra, self.facts, self.level)
+        return TableText(self.names, found, extra, self.facts, self.level, self.hidden.tolist())
 
     def cells(self) -> list[list[str]]:
         """Return the table as texts, the headings first.

@@ -2,36 +2,54 @@
 
 import html
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.typing import Floats
 
+DASH = "\N{EN DASH}"
+"""Stands for every number of an effect that noise hides."""
+HIDDEN = f"{DASH} not shown: noise hides these effects (too few rows have them, or other columns nearly determine them)"
+OTHER = "(other)"
+TOO_FEW = f"{OTHER}: too few"
+WIDTH = 100
+"""Columns of text; facts are wrapped at it."""
 HEADINGS = {"se_privacy": "se privacy", "p": "P>|z|"}
 _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
-          "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": r"$<$", ">": r"$>$", "|": r"$|$"}  # fmt: skip
+          "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": r"$<$", ">": r"$>$", "|": r"$|$",
+          DASH: "--"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class TableText:
-    """Rows of a summary, with what its heading says."""
+    """Rows of a summary, with what its heading says. ``hidden`` says which effects are not shown."""
 
     names: Sequence[str]
     columns: Mapping[str, Floats]
     extra: Mapping[str, Floats]
     facts: Mapping[str, str]
     level: float
+    hidden: Sequence[bool]
 
     def _headings(self) -> list[str]:
         ends = {"low": f"[{(1 - self.level) / 2:.3g}", "high": f"{(1 + self.level) / 2:.3g}]"}
         return ["feature", *(ends.get(name, HEADINGS.get(name, name)) for name in (*self.columns, *self.extra))]
 
     def _cells(self) -> list[list[str]]:
+        """Return the rows; all hidden cells of other categories together in the last one."""
         every = {**self.columns, **self.extra}
-        return [
+        rest = empty_cells(self.names, self.hidden)
+        shown = [
             [name, *(_shown(column, float(values[i])) for column, values in every.items())]
             for i, name in enumerate(self.names)
+            if not rest[i]
         ]
+        return [*shown, *[[TOO_FEW, *[DASH] * len(every)]] * any(rest)]
+
+    @property
+    def _notes(self) -> dict[str, str]:
+        return {**self.facts, **({"hidden": HIDDEN} if any(self.hidden) else {})}
 
     def rows(self) -> list[list[str]]:
         """Return all cells, the headings first."""
@@ -43,8 +61,12 @@ class TableText:
         widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
         rule = "=" * max(len(lines[0]), 20)
-        label = max(map(len, self.facts), default=0)
-        heading = [f"{name.ljust(label)}  {value}" for name, value in self.facts.items()]
+        label = max(map(len, self._notes), default=0)
+        room = max(WIDTH, len(rule)) - label - 2
+        heading = []
+        for name, value in self._notes.items():
+            first, *more = textwrap.wrap(value, room) or [""]
+            heading += [f"{name.ljust(label)}  {first}", *(" " * (label + 2) + line for line in more)]
         return "\n".join([rule, *heading, rule, lines[0], rule.replace("=", "-"), *lines[1:], rule])
 
     def markdown(self) -> str:
@@ -69,14 +91,19 @@ class TableText:
             + "</tr>"
             for row in self._cells()
         )
-        facts = "; ".join(f"{name}: {value}" for name, value in self.facts.items())
+        facts = "; ".join(f"{name}: {value}" for name, value in self._notes.items())
         caption = f"<caption>{html.escape(facts)}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def empty_cells(names: Sequence[str], hidden: Sequence[bool]) -> list[bool]:
+    """Say which effects are shown in one line together: hidden ones of cells for other values, and their products."""
+    return [bool(gone) and OTHER in name for name, gone in zip(names, hidden, strict=True)]
+
+
 def _shown(column: str, value: float) -> str:
     if math.isnan(value):
-        return "hidden" if column == "se" else ""
+        return DASH
     if column == "p":
         return "<.001" if value < 0.001 else f"{value:.3f}"
     if column in ("z", "inflation"):

@@ -14,7 +14,9 @@ from discreet.curator import (
     NoisySums,
     PrivateData,
     Released,
+    check_measurable,
     container_of,
+    expected_interval,
     is_stream,
     measure_private,
     plan_of,
@@ -25,10 +27,13 @@ from discreet.models.fitting import budget_of
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.scoring.released import groups_of, released
 from discreet.models.scoring.result import PrivateScore, ScorePart
+from discreet.models.selection.search_price import facts_of
+from discreet.parameters import Share, checked
 
 _RELEASED_BEFORE = "the model was released before, and is taken as public here"
 
 
+@checked
 def private_score(
     model: Any,
     X: Any,
@@ -41,7 +46,7 @@ def private_score(
     delta: float | None = None,
     neighbors: str = "replace_one",
     allow_large_delta: bool = False,
-    level: float = 0.95,
+    level: Share = 0.95,
     ledger: Any = None,
     dataset: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -55,13 +60,16 @@ def private_score(
     X, y, groups : array-like
         The rows, in the model's features; ``groups`` names the person behind each. Or X a stream, which brings its
         own targets and persons. A row with a missing feature or without a declared label is not scored.
-    metric : {"auto", "accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "calibration", "confusion", "r2"}
-        ``"auto"``, the default: accuracy for classes, R2 for numbers. ``"auc"`` and ``"calibration"`` are for two
-        classes; ``"brier"``, ``"log_loss"`` and ``"calibration"`` need predicted probabilities.
+    metric : str, default="auto"
+        One of accuracy, balanced_accuracy, auc, brier, log_loss, calibration, confusion, r2, rmse and mae.
+        ``"auto"``, the default: accuracy for classes, R2 for numbers, with the root mean squared error. ``"rmse"`` and
+        ``"mae"`` are errors in the target's unit, clipped into its declared range: they need fewer rows than R2.
+        ``"auc"`` and ``"calibration"`` are for two classes; ``"brier"``, ``"log_loss"`` and ``"calibration"`` need
+        predicted probabilities.
     by : feature or list of features, default=None
-        Score each group of rows, too, for accuracy, Brier score and log loss; groups cost nothing extra. Features by
-        name or place: one, whose groups lie below and above the middle of its declared range, or several with the
-        range (0, 1) of which one is 1.
+        Score each group of rows, too, for accuracy, Brier score, log loss, rmse and mae; groups cost nothing extra.
+        Features by name or place: one, whose groups lie below and above the middle of its declared range, or several
+        with the range (0, 1) of which one is 1.
     epsilon : float
         What the score may cost, in addition to what the model cost.
     delta : float, default=None
@@ -103,7 +111,7 @@ def private_score(
     """
     X = container_of(X)
     known = released(model, X)
-    kind, name = metric_of(known, metric, level)
+    kind, name = metric_of(known, metric)
     parts = None if by is None else groups_of(model, known, by, kind)
     relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
     if is_stream(X) and X.estimates is not None:
@@ -118,6 +126,7 @@ def private_score(
         raise MissingBounds("n is private here: give delta, such as delta=1e-6")
     budget = budget_of(epsilon, delta, relation, n, allow_large_delta=allow_large_delta)
     priced = price_plan(plan_of(kind.shares, pure=budget.is_pure), budget)
+    check_measurable(name, known, priced, level=level, groups=parts)
     declared = known.bounds.to_dict()
     facts = {"unit": data.unit, "n": n, **{key: declared.get(key) for key in ("features", "target", "classes")}}
     settings: dict[str, Any] = {"metric": name} if parts is None else {"metric": name, "by": list(parts.names)}
@@ -134,17 +143,33 @@ def private_score(
     return scored(name, found, level, certificate, n, kind.sampling)
 
 
-def metric_of(model: Released, metric: str, level: float) -> tuple[Metric, str]:
+def outlook(
+    model: Any, n: int, *, metric: str, epsilon: float, delta: float | None, neighbors: str, level: float
+) -> str | None:
+    """Say of R2, from public facts alone, when its interval would leave nothing to say; None where it would not."""
+    if metric not in ("auto", "r2") or facts_of(model).loss.task == "classification":
+        return None
+    relation = Budget(epsilon, neighbors=neighbors).neighbors  # type: ignore[arg-type]
+    budget = budget_of(epsilon, delta, relation, n, allow_large_delta=True)
+    priced = price_plan(plan_of(METRICS["r2"].shares, pure=budget.is_pure), budget)
+    low, high = expected_interval(priced, n, level)
+    if high - low < 1:
+        return None
+    return (
+        f"at epsilon = {epsilon:g} and {n:,} rows, the interval of R2 would probably be wider than 0 to 1: "
+        "--metric rmse or mae, in the target's unit, needs fewer rows"
+    )
+
+
+def metric_of(model: Released, metric: str) -> tuple[Metric, str]:
     """The metric and its name, or a word on what does not go together."""
-    if not 0 < level < 1:
-        raise Unsupported("level is a probability, such as 0.95")
     if metric == "auto":
         metric = "accuracy" if model.is_classifier else "r2"
     if metric not in METRICS:
         raise Unsupported(f"metric must be auto, {', '.join(METRICS)}")
     kind = METRICS[metric]
-    if model.is_classifier != (metric != "r2"):
-        raise Unsupported("r2 is for numeric targets, the other metrics for classes: use metric='auto'")
+    if model.is_classifier == kind.numbers:
+        raise Unsupported("r2, rmse and mae are for numeric targets, the other metrics for classes: use metric='auto'")
     if kind.two_classes and model.loss.n_outputs != 1:
         raise Unsupported(f"{metric} is for two classes: use metric='accuracy' for more")
     if kind.probabilities and model.loss.n_outputs == 1 and not model.loss.sigmoid_link:
@@ -175,8 +200,8 @@ def scored(
                 part.value,
                 part.low,
                 part.high,
-                None if counts else max(least, part.low - part.sampling),
-                None if counts else min(most, part.high + part.sampling),
+                None if counts else max(least if part.most is None else 0.0, part.low - part.sampling),
+                None if counts else min(most if part.most is None else part.most, part.high + part.sampling),
             )
             for part in found.parts
         ),

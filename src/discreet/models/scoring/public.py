@@ -8,10 +8,12 @@ from discreet.errors import Unsupported
 from discreet.models.scoring.private import metric_of, scored
 from discreet.models.scoring.released import groups_of, released
 from discreet.models.scoring.result import PrivateScore
+from discreet.parameters import Share, checked
 
 
+@checked
 def public_score(
-    model: Any, X: Any, y: Any = None, metric: str = "auto", level: float = 0.95, *, by: Any = None
+    model: Any, X: Any, y: Any = None, metric: str = "auto", level: Share = 0.95, *, by: Any = None
 ) -> PrivateScore:
     """Score a model on rows that are declared public: exact, without noise and without a guarantee.
 
@@ -52,7 +54,7 @@ def public_score(
     """
     X = container_of(X)
     known = released(model, X)
-    kind, name = metric_of(known, metric, level)
+    kind, name = metric_of(known, metric)
     groups = None if by is None else groups_of(model, known, by, kind)
     if y is None and not is_stream(X):
         raise Unsupported("a score needs the targets: pass y")

@@ -35,7 +35,9 @@ def released(model: Any, X: Any) -> Released:
 def groups_of(model: Any, known: Released, by: Any, metric: Metric) -> Groups:
     """Return the groups that one feature makes, cut in the middle of its range, or several of which one is 1."""
     if not metric.by_group:
-        raise Unsupported(f"{metric.words} is not taken by group: use accuracy, brier or log_loss, or leave by out")
+        raise Unsupported(
+            f"{metric.words} is not taken by group: use accuracy, brier, log_loss, rmse or mae, or leave by out"
+        )
     if isinstance(by, Groups):
         return by
     names = [str(name) for name in getattr(model, "feature_names_in_", range(known.coef.shape[1]))]

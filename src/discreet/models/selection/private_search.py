@@ -4,16 +4,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import SAMPLING_DENOMINATOR
-from discreet.accounting.number_of_runs import Stopping
+from discreet.accounting.number_of_runs import SHAPES, Stopping
 from discreet.accounting.pricing import remembered_prices
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
@@ -39,6 +39,7 @@ from discreet.models.selection.search_candidates import candidates_of
 from discreet.models.selection.search_price import Candidate, Offer, offer, stopping_of
 from discreet.models.selection.shows_released import ShowsReleased
 from discreet.models.shown import Shown
+from discreet.parameters import OneOf, Positive, Share, check_settings
 
 _NOTES = (
     "a run fits a candidate on one part of the records and scores it on the other; the parts are disjoint, "
@@ -128,16 +129,16 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         candidates: Any = None,
         *,
         epsilon: float = 1.0,
         delta: float | None = None,
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
-        stopping: str = "auto",
-        mean_runs: float | None = None,
-        validation_fraction: float = 0.2,
+        stopping: Annotated[str, OneOf("auto", *SHAPES)] = "auto",
+        mean_runs: Positive | None = None,
+        validation_fraction: Share = 0.2,
         ledger: Any = None,
         dataset: str | None = None,
     ) -> None:
@@ -226,7 +227,7 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
         if relation.n_is_public and n < 2:
             raise Unsupported("one sample is too few to hold some of them out: use one of the candidates as it is")
         budget, sizes = self._budget(n), self._sizes(n)
-        domains = _domains(listed, X, y, groups, relation, sizes[0])
+        domains = _domains(listed, (X, y, groups), budget, sizes[0])
         return _Prepared(listed, data, n, sizes, offer(listed, domains, budget, self._law(len(listed), budget)))
 
     def offer(self, n: int, n_features: int) -> Offer:
@@ -250,7 +251,7 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
         listed = tuple(replace(one, facts=replace(one.facts, bounds=_unnamed(one))) for one in self._listed())
         budget = self._budget(n)
         empty = np.broadcast_to(0.0, (n, n_features))
-        domains = _domains(listed, empty, empty[:, 0], None, self._relation, self._sizes(n)[0])
+        domains = _domains(listed, (empty, empty[:, 0], None), budget, self._sizes(n)[0])
         return offer(listed, domains, budget, self._law(len(listed), budget))
 
     @property
@@ -262,7 +263,7 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
 
     @property
     def _numerator(self) -> int:
-        numerator = round(self.validation_fraction * SAMPLING_DENOMINATOR) if 0 < self.validation_fraction < 1 else 0
+        numerator: int = round(self.validation_fraction * SAMPLING_DENOMINATOR)
         if not 0 < numerator < SAMPLING_DENOMINATOR:
             raise Unsupported("validation_fraction is the share of records that are held out, such as 0.2")
         return numerator
@@ -276,6 +277,7 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
         return stopping_of(self.stopping, self.mean_runs, n_candidates, pure=budget.is_pure)
 
     def _listed(self) -> tuple[Candidate, ...]:
+        check_settings(self)
         return candidates_of(self.estimator, self.candidates)
 
     def _release(self, best: Outcome, certificate: Certificate, ready: "_Prepared") -> None:
@@ -332,13 +334,14 @@ class DPRandomizedSearch(Shown, ShowsReleased, MetaEstimatorMixin, Charged):
         return tags
 
 
-def _domains(listed: tuple[Candidate, ...], X: Any, y: Any, groups: Any, relation: Neighbors, n: int) -> list[Domain]:
+def _domains(listed: tuple[Candidate, ...], records: tuple[Any, Any, Any], budget: Budget, n: int) -> list[Domain]:
     """What is public of the part of ``n`` records (persons) that each candidate will be fitted on."""
-    found = []
+    found, (X, y, groups) = [], records
     for candidate in listed:
         bounds, intercept = candidate.facts.bounds, candidate.estimator.fit_intercept
         data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept, ledger=False)
-        found.append(replace(data.domain(relation, candidate.facts.loss), n=n))
+        settings = replace(candidate.settings, epsilon=budget.epsilon)
+        found.append(replace(settings.domain(data, budget.neighbors), n=n))
     return found
 
 

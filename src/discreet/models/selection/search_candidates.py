@@ -1,6 +1,6 @@
 """The candidates of a private selection: every one configured, checked, with its declared facts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sklearn.base import clone
@@ -27,6 +27,9 @@ def candidates_of(estimator: Any, candidates: Any) -> tuple[Candidate, ...]:
 def _configured(estimator: Any, candidates: Any) -> list[tuple[dict[str, Any], Any]]:
     """Each candidate's parameters, and the estimator with them."""
     if isinstance(candidates, Mapping):
+        for name, values in candidates.items():
+            if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable) or not len(list(values)):
+                raise Unsupported(f"{name} lists the values to try, at least one: such as {{'alpha': [1e-4, 1e-2]}}")
         candidates = list(ParameterGrid({name: list(values) for name, values in candidates.items()}))
     answer = []
     for index, one in enumerate(candidates if isinstance(candidates, (list, tuple)) else []):

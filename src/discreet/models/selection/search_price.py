@@ -9,15 +9,14 @@ from discreet.accounting.events import Event, Gaussian, NonPrivate, RepeatedSele
 from discreet.accounting.number_of_runs import SHAPES, Stopping
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import PricedPlan, price_plan
-from discreet.accounting.pricing import Price, epsilon_of, remembered_prices
+from discreet.accounting.pricing import Price, epsilon_of, in_double_precision, remembered_prices
 from discreet.bounds import Bounds, Domain, target_place
 from discreet.budget import Budget
 from discreet.curator import idealized
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
-from discreet.models.fitting import penalty_of
-from discreet.models.solver_choice import choose_solver
+from discreet.models.fitting import FitSettings
 
 SCORE = Plan((Release("noisy_score", 1),))
 MEAN_RUNS = 10.0
@@ -73,6 +72,11 @@ class Candidate:
     estimator: DPLinearModel
     facts: Facts
 
+    @property
+    def settings(self) -> FitSettings:
+        """What its fits are made by; their budget is the run's."""
+        return self.estimator._told(self.facts.bounds, self.facts.loss)
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -119,7 +123,7 @@ def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Bud
     has a costlier curve at some order, all runs get less until the price is met. ``domains`` are what is public of
     the part that each candidate will be fitted on.
     """
-    with remembered_prices():
+    with remembered_prices(), in_double_precision(ArithmeticError):
         if not total.is_private:
             return _Runs(candidates, domains, total, law).offer(total)
         if total.is_pure:
@@ -161,13 +165,10 @@ class _Runs:
 
 def _planned(candidate: Candidate, domain: Domain, run: Budget) -> Planned:
     """What a candidate will release when its fit may cost ``run``."""
-    estimator, loss = candidate.estimator, candidate.facts.loss
-    penalty = penalty_of(getattr(estimator, "penalty", None), getattr(estimator, "alpha", 0.0))
-    chosen, _ = choose_solver(estimator.solver, domain, loss, penalty, run)
-    plan = chosen.plan(domain, loss, penalty)
-    if plan.total_variation:
+    method = candidate.settings.method(domain, run)
+    if method.plan.total_variation:
         raise Unsupported("a sampler that is only approximate cannot be selected among: leave this candidate out")
-    return Planned(price_plan(plan, run), chosen.settings(), idealized(plan, run))
+    return Planned(price_plan(method.plan, run), method.solver.settings(), idealized(method.plan, run))
 
 
 def kinds(runs: Sequence[tuple[Event, ...]]) -> tuple[tuple[Event, ...], ...]:

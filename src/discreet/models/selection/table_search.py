@@ -11,6 +11,7 @@ from discreet.models.selection.private_search import DPRandomizedSearch
 from discreet.models.selection.search_price import Offer
 from discreet.models.shown import Shown
 from discreet.models.table_model import TableModel
+from discreet.parameters import check_settings
 from discreet.schema.schema import Schema
 
 
@@ -115,6 +116,7 @@ class TableSearch(Shown, BaseEstimator):
         return tags
 
     def _table(self) -> TableModel:
+        check_settings(self)
         if self.search.estimator is None:
             raise Unsupported(
                 "a search on a table needs an estimator: DPRandomizedSearch(DPLogisticRegression(), {...})"

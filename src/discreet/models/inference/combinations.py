@@ -1,0 +1,75 @@
+"""Linear combinations of coefficients: their values, covariance and laws, and whether noise hides them."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.models.inference.quantiles import freedom, p_value, percentile_t, quantile
+from discreet.solvers.base import Effects
+from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+HIDDEN = 0.1
+"""A combination of which more than this part lies in directions that noise hides is not shown."""
+
+
+@dataclass(frozen=True, repr=False)
+class Combinations:
+    """All coefficients and their covariances; what leaves is of combinations that noise does not hide.
+
+    The sum of two collinear columns' effects may be visible where neither of them is.
+    """
+
+    _values: Floats
+    _effects: Effects
+
+    def hidden(self, rows: Floats) -> "NDArray[np.bool_]":
+        """Say of each combination whether too much of it lies in directions below the noise."""
+        return np.asarray(_squares(rows, self._effects.blind) > HIDDEN * _squares(rows, self._effects.metric))
+
+    def values(self, rows: Floats) -> Floats:
+        """Return the combinations; NaN for those that noise hides."""
+        return np.where(self.hidden(rows), np.nan, rows @ self._values)
+
+    def deviations(self, rows: Floats) -> Floats:
+        """Return their standard errors; NaN for those that noise hides."""
+        variances = np.maximum(_squares(rows, self._effects.covariance), 0.0)
+        return np.where(self.hidden(rows), np.nan, np.sqrt(variances))
+
+    def covariance(self, rows: Floats) -> Floats:
+        """Return their covariance; NaN for those that noise hides."""
+        hidden = self.hidden(rows)
+        return np.where(hidden[:, None] | hidden, np.nan, rows @ self._effects.covariance @ rows.T)
+
+    def ends(self, row: Floats, level: float) -> tuple[float, float]:
+        """Return the quantiles of (estimate - effect) / se that make the interval: percentile-t, or Student's."""
+        half = quantile(level, self.freedom(row))
+        return (-half, half) if self._effects.draws is None else percentile_t(self._statistics(row), level)
+
+    def p_value(self, row: Floats, statistic: float) -> float:
+        """Return the two-sided p-value of a combination's estimate over its standard error; NaN for NaN."""
+        if self._effects.draws is not None and not math.isnan(statistic):
+            simulated = self._statistics(row)
+            statistic = (statistic - float(simulated.mean())) / max(float(simulated.std()), 1e-12)
+        return p_value(statistic, self.freedom(row))
+
+    def freedom(self, row: Floats) -> float:
+        """Return the degrees of freedom of a combination's variance."""
+        total = float(row @ self._effects.covariance @ row)
+        noise = float(row @ self._effects.privacy @ row)
+        return freedom(self._effects.wobble * noise / total) if total > 0 else math.inf
+
+    def _statistics(self, row: Floats) -> Floats:
+        """Return the simulated tables' errors over their standard errors."""
+        draws, se = self._effects.draws, math.sqrt(max(float(row @ self._effects.covariance @ row), 1e-300))
+        assert draws is not None
+        return np.asarray(draws[:, :-1] @ row / (se * draws[:, -1]))
+
+
+def _squares(rows: Floats, matrix: Floats) -> Floats:
+    """Return each row's quadratic form."""
+    return np.asarray(((rows @ matrix) * rows).sum(axis=1))

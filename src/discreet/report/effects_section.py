@@ -1,0 +1,187 @@
+"""Effects for a population: a forest plot from the model's summary, the same numbers as a table, and their caveats.
+
+Ratios lie on one logarithmic scale, which ends where the widest intervals do, at ratios of 1000 at the most.
+Differences have their columns' units, so each has a scale of its own, with 0 in the middle.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from discreet.models.inference.text import DASH, HIDDEN, TOO_FEW, empty_cells
+from discreet.report.html import isolated, number, paragraphs, table
+
+if TYPE_CHECKING:
+    from discreet.models.inference.summary import Summary
+
+EFFECTS = (
+    "What the same model would find on the whole population that the records were drawn from. Numbers are per 1 of the "
+    "column, truth is against falsehood, categories and knots are against their base. Intervals and p-values count "
+    "sampling and privacy noise."
+)
+CAUTION = "caution"
+BELOW = ("target", "classes", "weights", "bias")
+"""What a summary says that belongs below its numbers."""
+TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
+MARGIN = 4.0  # percent of a strip that stays empty at each end
+WIDEST = math.log(1000.0)
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """One line: its class and feature, the effect with its ends on the scale of the plot, and its numbers as texts."""
+
+    group: str
+    name: str
+    at: tuple[float, float, float]
+    cells: tuple[str, ...]
+
+    @property
+    def shown(self) -> bool:
+        return math.isfinite(self.at[0])
+
+
+def effects_section(summary: "Summary | str") -> str:
+    """The section; where there are no effects, why."""
+    title = '<h2 id="effects">Effects for a population</h2>'
+    if isinstance(summary, str):
+        return f"{title}\n{paragraphs([summary])}"
+    effects = _effects(summary)
+    below = [f"{name.capitalize()}: {summary.facts[name]}." for name in BELOW if name in summary.facts]
+    caution = [summary.facts[CAUTION]] if CAUTION in summary.facts else []
+    hidden = [f"{HIDDEN}."] if any(not effect.shown for effect in effects) else []
+    return "\n".join(
+        [
+            title,
+            paragraphs(caution, "weak"),
+            paragraphs([EFFECTS]),
+            _forest(effects, summary.ratio),
+            _table(effects, summary),
+            paragraphs([*hidden, *below], "note"),
+            _details(summary),
+        ]
+    )
+
+
+def _effects(summary: "Summary") -> list[_Effect]:
+    """The effects in the summary's order; hidden cells of other categories are one line."""
+    found, places = summary.columns(), summary.blocks or [("", name) for name in summary.names]
+    made, too_few = [], empty_cells(summary.names, summary.hidden.tolist())
+    for j, (group, name) in enumerate(places):
+        if too_few[j]:
+            continue
+        at = tuple(float(found[column][j]) for column in ("coef", "low", "high"))
+        value, low, high = (_text(math.exp(x) if summary.ratio else x) for x in at)
+        interval = f"{low} to {high}" if math.isfinite(at[0]) else DASH
+        cells = (value, interval, _p(float(found["p"][j])))
+        made.append(_Effect(group, name, at, cells))  # type: ignore[arg-type]
+    nothing = (math.nan, math.nan, math.nan)
+    return [*made, *[_Effect("", TOO_FEW, nothing, (DASH, DASH, DASH))] * any(too_few)]
+
+
+def _text(value: float) -> str:
+    return number(value, _DIGITS) if math.isfinite(value) else DASH
+
+
+def _p(value: float) -> str:
+    return DASH if math.isnan(value) else "<.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _forest(effects: Sequence[_Effect], ratio: str) -> str:
+    drawn = [effect for effect in effects if effect.name != "intercept"]
+    ends = [x for effect in drawn if effect.shown for x in effect.at if math.isfinite(x)]
+    common = max(min([0.0, *ends]), -WIDEST), min(max([0.0, *ends]), WIDEST)
+    lines, group = [], ""
+    for effect in drawn:
+        if effect.group and effect.group != group:
+            lines.append(_line("row heading", effect.group, "", ""))
+        group = effect.group or group
+        own = max((abs(x) for x in effect.at if math.isfinite(x)), default=0.0)
+        scale = common if ratio else (-own, own)
+        lines.append(_line(f"row deep{int(bool(effect.group))}", effect.name, _mark(effect, scale), effect.cells[0]))
+    told = f"Forest plot of {len(drawn)} effects with their intervals. The table below has the numbers."
+    note = (
+        f"Dots are {ratio}s on a logarithmic scale, whiskers their intervals; the line is at 1: no effect."
+        if ratio
+        else "Dots are the effects, whiskers their intervals, each on a scale of its own; the line is at 0: no effect."
+    )
+    return (
+        f'<figure class="forest"><div role="img" aria-label="{told}">{"".join(lines)}{_axis(common, ratio)}</div>'
+        f"<figcaption>{note}</figcaption></figure>"
+    )
+
+
+def _at(value: float, scale: tuple[float, float]) -> str:
+    low, high = scale
+    share = (min(max(value, low), high) - low) / (high - low) if high > low else 0.5
+    return f"{MARGIN + (100 - 2 * MARGIN) * share:.2f}%"
+
+
+def _mark(effect: _Effect, scale: tuple[float, float]) -> str:
+    """The line of no effect, and on it the effect with its interval."""
+    nothing = _at(0.0, scale)
+    none = f'<line class="zero" x1="{nothing}" x2="{nothing}" y1="0" y2="100%"/>'
+    if not effect.shown:
+        return none
+    value, low, high = (_at(x, scale) for x in effect.at)
+    whisker = f'<line class="whisker" x1="{low}" x2="{high}" y1="50%" y2="50%"/>'
+    return f'{none}{whisker}<circle class="dot" cx="{value}" cy="50%" r="4.2"/>'
+
+
+def _line(kind: str, label: str, mark: str, value: str) -> str:
+    return (
+        f'<div class="{kind}"><span class="label">{isolated(label)}</span><span class="strip"><svg>{mark}</svg></span>'
+        f'<span class="value">{escape(value)}</span></div>'
+    )
+
+
+def _axis(scale: tuple[float, float], ratio: str) -> str:
+    """Round ratios that are not too near one another, or 0 alone."""
+    low, high = scale if ratio else (-1.0, 1.0)
+    places = [(0.0, "1" if ratio else "0")]
+    for tick in TICKS if ratio else ():
+        for at, text in ((math.log(tick), f"{tick:g}"), (-math.log(tick), f"{1 / tick:.2g}")):
+            near = min(abs(at - other) for other, _ in places)
+            if low <= at <= high and near >= (high - low) / 6:
+                places.append((at, text))
+    texts = "".join(
+        f'<text x="{_at(at, (low, high))}" y="14" text-anchor="middle">{text}</text>' for at, text in sorted(places)
+    )
+    return (
+        f'<div class="row axis"><span class="label"></span><span class="strip"><svg>{texts}</svg></span>'
+        '<span class="value"></span></div>'
+    )
+
+
+def _table(effects: Sequence[_Effect], summary: "Summary") -> str:
+    several = bool(summary.blocks)
+    head = ["feature", summary.ratio or "effect", f"{100 * summary.level:g}% interval", "p"]
+    rows = []
+    for effect in effects:
+        name = f"{effect.group}: {effect.name}" if several and effect.group else effect.name
+        cells = "".join(
+            f'<td class="number" data-label="{escape(label)}">{escape(cell)}</td>'
+            for label, cell in zip(head[1:], effect.cells, strict=True)
+        )
+        rows.append(f'<tr><th scope="row">{isolated(name)}</th>{cells}</tr>')
+    return table(head, rows, label="Effects for a population", numbers=range(1, len(head)), kind="wide stacked")
+
+
+def _details(summary: "Summary") -> str:
+    """Coefficients, standard errors and what privacy costs: to copy."""
+    head, *rows = summary.cells()
+    body = (
+        f'<tr><th scope="row">{isolated(name)}</th>'
+        + "".join(
+            f'<td class="number" data-label="{escape(label)}">{escape(cell)}</td>'
+            for label, cell in zip(head[1:], cells, strict=True)
+        )
+        + "</tr>"
+        for name, *cells in rows
+    )
+    told = "Coefficients, standard errors, and how much wider they are than without privacy (inflation)"
+    shown = table(head, body, label=told, numbers=range(1, len(head)), kind="wide stacked")
+    return f"<details><summary>{told}</summary>{shown}</details>"

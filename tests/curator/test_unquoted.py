@@ -1,0 +1,80 @@
+"""What other libraries raise may quote cells: nothing of it stays attached to what the curator raises."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import discreet
+from discreet.curator.unquoted import unquoted
+from discreet.errors import ClusterFailed, Unsupported
+
+CURATOR = Path(discreet.__file__).parent / "curator"
+SECRET = "a cell"
+
+
+def cell(kind=ValueError):
+    raise kind(SECRET)
+
+
+def nested():
+    """An error that has others attached to it already."""
+    try:
+        cell()
+    except ValueError as error:
+        raise KeyError(SECRET) from error
+
+
+@pytest.mark.parametrize("call", [cell, nested])
+def test_nothing_stays_attached(call):
+    with pytest.raises(Unsupported, match="ours") as caught, unquoted("ours"):
+        call()
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
+def test_not_even_through_generators_and_other_blocks():
+    def rows():
+        with unquoted("ours"), memoryview(b""):
+            yield 1
+            cell()
+
+    with pytest.raises(Unsupported, match="ours") as caught:
+        list(rows())
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
+def test_only_what_is_listed_is_replaced():
+    with pytest.raises(KeyError), unquoted("ours", ValueError):
+        cell(KeyError)
+    with pytest.raises(KeyboardInterrupt), unquoted("ours"):
+        cell(KeyboardInterrupt)
+    with pytest.raises(ClusterFailed, match="ours"), unquoted("ours", when=lambda _: True, kind=ClusterFailed):
+        cell(KeyboardInterrupt)
+
+
+def attached(text):
+    """Lines with a new error raised while another is handled: in an except block, or in ``__exit__``."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ExceptHandler) or (isinstance(node, ast.FunctionDef) and node.name == "__exit__"):
+            found += [
+                inner.lineno for inner in ast.walk(node) if isinstance(inner, ast.Raise) and inner.exc is not None
+            ]
+    return found
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("path", sorted(CURATOR.rglob("*.py")), ids=lambda path: str(path.relative_to(CURATOR)))
+def test_no_error_is_raised_while_another_is_handled(path):
+    """``from None`` hides what is attached, and keeps it: use ``unquoted``, or raise after the block."""
+    text = path.read_text(encoding="utf-8")
+    if path.name == "unquoted.py":
+        assert len(attached(text)) == 1  # which detaches it
+    else:
+        assert attached(text) == []
+
+
+def test_the_walk_finds_them():
+    assert attached("try:\n  f()\nexcept ValueError:\n  if g():\n    raise OurError() from None") == [5]
+    assert attached("class A:\n  def __exit__(self, *_):\n    raise OurError()") == [3]
+    assert attached("try:\n  f()\nexcept OurError:\n  raise\nexcept ValueError:\n  pass\nraise OurError()") == []

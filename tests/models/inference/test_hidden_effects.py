@@ -1,0 +1,164 @@
+"""Effects that noise hides: no view of a summary has a number for them, in memory, in texts, on disk or on a page."""
+
+import json
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from discreet import DPLogisticRegression, Schema, TableModel
+from discreet.cli.app import app
+from discreet.errors import Unsupported
+from discreet.models import Summary
+from discreet.models.inference.summarize import CAUTION
+from discreet.models.inference.text import DASH, TOO_FEW
+from discreet.report.table_report import report_of
+from discreet.schema import Boolean, Category, Number, Target
+from discreet.solvers.base import Effects
+from discreet.testing import seeded
+
+NAME, HIDDEN, SECRET = "ward (b)", 1, 7.654321
+CALLS = {"interval": lambda summary: summary.interval(np.eye(3))}
+"""Views that need arguments, with those that ask for each effect by itself."""
+REFUSED = {"wald_test": lambda summary: summary.wald_test(NAME)}
+"""Views that refuse a hidden effect."""
+OF_COLUMNS = ("metric", "blind", "design")
+"""Parts of ``Effects`` that describe columns, not effects."""
+
+
+def summary_of(draws=None):
+    covariance = np.diag([0.04, SECRET, 0.01])
+    blind = np.diag([0.0, 0.5, 0.0])
+    effects = Effects(covariance, covariance / 4, np.eye(3), blind, np.eye(3), 0.1, 0.2, 0.5, draws=draws)
+    return Summary(("age", NAME, "intercept"), np.array([1.0, SECRET, 0.2]), effects, {"model": "M"}, "odds ratio")
+
+
+def numbers_in(view, at=HIDDEN):
+    """Return finite numbers that a view has for the hidden effect."""
+    if isinstance(view, pd.DataFrame):
+        parts = [view.loc[[NAME]].to_numpy(float)] if NAME in view.index else []
+        parts += [view[[NAME]].to_numpy(float)] if NAME in view.columns else []
+        return [x for part in parts for x in part.ravel() if np.isfinite(x)]
+    if isinstance(view, np.ndarray):
+        view = view[:, :3] if view.ndim == 2 and view.shape[1] == 4 else view  # draws, and their standard errors
+        parts = [view[at]] if view.ndim == 1 else [view[at], view[:, at]] if view.shape == (3, 3) else [view[:, at]]
+        return [] if view.dtype == bool else [x for part in parts for x in np.ravel(part) if np.isfinite(x)]
+    if isinstance(view, dict):
+        return [x for value in view.values() for x in numbers_in(value)]
+    if isinstance(view, str):
+        lines = re.split(r"\n|<tr>", view)
+        return [x for line in lines if "ward" in line for x in re.findall(r"\d+\.\d+|\d{2,}", line)]
+    if isinstance(view, (list, tuple)):
+        if view and all(isinstance(part, list) for part in view):  # cells: rows of texts
+            return [x for row in view if row[0] == NAME for cell in row[1:] for x in re.findall(r"\d", cell)]
+        return [x for part in view if not isinstance(part, str) for x in numbers_in(part)]
+    if is_dataclass(view):
+        public = [f.name for f in fields(view) if not f.name.startswith("_") and f.name not in OF_COLUMNS]
+        return [x for name in public for x in numbers_in(getattr(view, name))]
+    return []
+
+
+def views(summary):
+    """Every public view, by name: attributes, properties, methods without arguments, and ``CALLS``."""
+    found = {"str": str(summary), "repr": repr(summary), "notebook": summary._repr_html_()}
+    for name in (one for one in dir(summary) if not one.startswith("_") and one not in REFUSED):
+        value = CALLS[name](summary) if name in CALLS else getattr(summary, name)
+        found[name] = value() if callable(value) else value
+    return found
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_no_view_of_a_summary_has_a_number_for_a_hidden_effect(bootstrap):
+    """Walks all public names, so that a new view is looked at too."""
+    draws = np.random.default_rng(0).normal(size=(200, 4)) ** 2 if bootstrap else None
+    summary = summary_of(draws)
+    found = views(summary)
+    assert {name: numbers_in(view) for name, view in found.items() if numbers_in(view)} == {}
+    assert not any("7.65" in str(view) for view in found.values())
+    assert len(found) >= 15
+    for ask in REFUSED.values():
+        with pytest.raises(Unsupported, match="hides"):
+            ask(summary)
+
+
+def test_the_walk_finds_numbers_where_there_are_some():
+    """The control: with nothing hidden every view of numbers has some."""
+    blind = np.zeros((3, 3))
+    shown = summary_of()
+    effects = Effects(np.diag([0.04, SECRET, 0.01]), np.eye(3) / 50, np.eye(3), blind, np.eye(3), 0.1, 0.2, 0.5)
+    shown = Summary(shown.names, np.array([1.0, SECRET, 0.2]), effects, {}, "odds ratio")
+    silent = {name for name, view in views(shown).items() if not numbers_in(view)}
+    assert silent == {"facts", "hidden", "level", "names", "ratio", "blocks", "combinations"}
+
+
+def test_a_visible_sum_of_hidden_effects_is_shown():
+    """Two collinear columns: neither effect is known, their sum is."""
+    effects = Effects(np.eye(2), np.eye(2) / 4, np.eye(2), np.array([[0.5, -0.5], [-0.5, 0.5]]), np.eye(2))
+    summary = Summary(("a", "b"), np.array([3.0, -2.0]), effects)
+    assert summary.hidden.all()
+    value, low, high = summary.interval(np.array([[1.0, 1.0]]))
+    assert value == pytest.approx(1.0)
+    assert low < value < high
+    assert summary.wald_test([[1.0, 1.0]], [1.0]).p == pytest.approx(1.0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model of a table with a category that no row has."""
+    rng, n = np.random.default_rng(0), 12_000
+    table = {"age": rng.uniform(18, 90, n), "ward": rng.choice(["a", "b"], n), "ok": rng.random(n) < 0.3}
+    margin = 0.03 * (table["age"] - 50) + 0.5 * (table["ward"] == "b") - 0.4 * table["ok"]
+    table["back"] = (rng.random(n) < 1 / (1 + np.exp(-margin))).astype(int)
+    columns = {"age": Number((18, 110)), "ward": Category(("a", "b", "nobody")), "ok": Boolean()}
+    schema = Schema(columns, Target("back", classes=(0, 1)))
+    with seeded(3):
+        model = TableModel(schema, DPLogisticRegression(2.0, 1e-8, inference="sandwich", ledger=False)).fit(table)
+    return model.save(tmp_path_factory.mktemp("hidden") / "model")
+
+
+def test_saved_models_commands_and_reports_have_none(folder):
+    model = TableModel.load(folder)
+    summary = model.summary()
+    gone = dict(zip(summary.names, summary.hidden, strict=True))
+    assert gone["ward = nobody"]
+    assert gone["ward (other)"]
+    lines = [line for line in str(summary).splitlines() if "ward" in line or "(other)" in line]
+    assert [line.split()[:3] for line in lines] == [["ward", "=", "b"], ["ward", "=", "nobody"], [*TOO_FEW.split()]]
+    assert all(set(line.split()[3:]) == {DASH} for line in lines[1:])
+    shown = CliRunner().invoke(app, ["inspect", str(folder)])
+    assert str(summary) in shown.output
+    listed = json.loads(CliRunner().invoke(app, ["inspect", str(folder), "--json"]).output)
+    place = listed["effects"]["feature"].index("ward = nobody")
+    assert {name: column[place] for name, column in listed["effects"].items() if name != "feature"} == dict.fromkeys(
+        ("coef", "se", "se_privacy", "z", "p", "low", "high", "inflation")
+    )
+    assert listed["coefficients"] is None
+    page = report_of(model, "A model").html()
+    secret = [c.value for c in model.coefficients() if c.name in ("ward = nobody", "ward (other)")]
+    section = page[page.index('id="effects"') :]
+    section = section[: section.index("<h2")]
+    assert 'id="coefficients"' not in page
+    assert not any(f"{shape(value):.4g}" in section for value in secret for shape in (abs, np.exp))
+    for row in re.findall(r"<tr>.*?</tr>", page):
+        assert "nobody" not in row or DASH in row or "declared" in row
+
+
+def test_what_is_not_to_be_trusted_is_said_first(folder):
+    """In the text, the HTML, the report, and on the page; one text, in one place."""
+    model, page = TableModel.load(folder), (Path(__file__).parents[3] / "docs/inference.md").read_text(encoding="utf-8")
+    summary = model.summary()
+    assert next(iter(summary.facts.values())) == CAUTION
+    text = " ".join(str(summary).split())
+    assert text.index(CAUTION) < text.index("DPLogisticRegression")
+    assert f"<caption>caution: {CAUTION}" in summary.to_html()
+    report = report_of(model, "A model").html()
+    assert 0 < report.index(CAUTION) - report.index('id="effects"') < 200
+    words, where = CAUTION.split(" See ")
+    assert page.index(words) < 100
+    assert "docs/inference.md, When coverage fails" in where
+    assert "## When coverage fails" in page

@@ -1,0 +1,74 @@
+"""Effects in a report: a forest plot, a table with what matters first, caveats below, a dash for what is hidden."""
+
+import re
+from html import unescape
+
+from discreet.models.inference.text import DASH, HIDDEN
+from discreet.report.coefficients_section import coefficient_figure
+from discreet.report.effects_section import effects_section
+from discreet.report.model_report import Coefficient
+from tests.report import samples
+
+
+def rows_of(page):
+    found = re.findall(r"<tr>(.*?)</tr>", page)
+    return [[unescape(re.sub(r"<.*?>", "", cell)) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in found]
+
+
+def test_the_table_has_feature_effect_interval_and_p():
+    page = effects_section(samples.effects())
+    head, *rows = rows_of(page[: page.index("<details>")])
+    assert head == ["feature", "odds ratio", "95% interval", "p"]
+    frame = samples.effects().ratios()
+    assert rows[0] == ["age", "1.03", f"{frame.low['age']:.4g} to {frame.high['age']:.4g}", "<.001"]
+    assert [row[0] for row in rows] == [
+        "age", "days_in_the_intensive_care_unit", "ward = surgery", "rare", "intercept", "(other): too few",
+    ]  # fmt: skip
+    assert rows[3][1:] == rows[5][1:] == [DASH] * 3
+
+
+def test_the_plot_has_a_whisker_per_shown_effect_and_its_own_number():
+    """The same number as in the table: one per effect; ratios on a logarithmic scale, nothing drawn for hidden ones."""
+    page = effects_section(samples.effects())
+    figure = page[page.index("<figure") : page.index("</figure>")]
+    assert figure.count('class="whisker"') == figure.count('class="dot"') == 3
+    assert re.findall(r'class="value">([^<]*)<', figure) == ["1.03", "1.492", "0.3012", DASH, DASH, ""]
+    ends = [float(x) for x in re.findall(r'whisker" x1="([\d.]+)%" x2="[\d.]+%"', figure)]
+    middle = float(re.search(r'zero" x1="([\d.]+)%"', figure)[1])
+    assert ends[0] > middle > ends[2]
+    assert "logarithmic" in figure
+    assert "logarithmic" not in effects_section(samples.effects(ratio=""))
+    assert effects_section(samples.effects(ratio="")).count(">0.4<") == 3, "plot, table and details"
+
+
+def test_caveats_and_what_hidden_means_are_below():
+    page = effects_section(samples.effects())
+    below = page[page.index("</table>") :]
+    for said in (
+        HIDDEN,
+        "Target: the population.",
+        "Weights: Unusual rows are down-weighted.",
+        "Bias: Standard errors",
+    ):
+        assert said in below
+    assert page.index("Do not trust it.") < page.index("<figure")
+
+
+def test_effects_stand_in_place_of_coefficients():
+    page = samples.plain(effects=samples.effects()).html()
+    assert 'id="coefficients"' not in page
+    why = samples.plain(effects="The optimization did not converge").html()
+    assert "The optimization did not converge" in why
+    assert 'id="coefficients"' in why
+
+
+def test_coefficients_without_intervals_are_not_drawn():
+    """Dots at two places would show signs alone."""
+    bare = [Coefficient("age", "age", "", 0.03, None, "per 1"), Coefficient("bmi", "bmi", "", -0.2, None, "per 1")]
+    assert "<figure" not in samples.plain(coefficients=bare, forecast=None)._coefficients()
+
+
+def test_a_knot_is_named_once():
+    knots = [Coefficient(f"age at {at}", "age", "", 0.1, 0.1, f"at {at}") for at in (18, 65)]
+    figure = re.sub(r"<.*?>", " ", coefficient_figure(knots))
+    assert not re.search(r"at 18\s+at 18", figure)
