@@ -44,15 +44,21 @@ class Registry(Generic[C]):
     """
 
     def __init__(
-        self, kind: str, package: str, decorator: str, check: Callable[[type], str | None] = lambda cls: None
+        self,
+        kind: str,
+        packages: str | tuple[str, ...],
+        decorator: str,
+        check: Callable[[type], str | None] = lambda cls: None,
     ) -> None:
-        self.kind, self._package, self._decorator, self._check = kind, package, decorator, check
+        self._packages = (packages,) if isinstance(packages, str) else packages
+        self.kind, self._decorator, self._check = kind, decorator, check
         self._classes: dict[str, C] = {}
 
     @cached_property
     def _built_in(self) -> dict[str, tuple[str, str]]:
-        """Short name -> (module, class name) of the package's own classes."""
-        return declared_in(self._package, self._decorator)
+        """Short name -> (module, class name) of the packages' own classes."""
+        listed = (declared_in(package, self._decorator) for package in self._packages)
+        return {name: made for some in listed for name, made in some.items()}
 
     def register(self, name: str) -> Callable[[D], D]:
         """Make a decorator that declares a class's short name; the name and the class's own must be free.
@@ -88,7 +94,7 @@ class Registry(Generic[C]):
             missing = self._check(cls)
             if missing is not None:
                 raise Unsupported(f"{cls.__name__} must be {missing}")
-            if not cls.__module__.startswith(f"{self._package}."):
+            if not cls.__module__.startswith(tuple(f"{package}." for package in self._packages)):
                 self._refuse_taken(name, cls)
             self._classes[name] = cast(C, cls)
             return cls

@@ -1,5 +1,5 @@
-"""What ``solver="auto"`` is: a signal, a recipe and a table of settings."""
+"""What ``solver="auto"`` is: one algorithm (``recipe``), and one table of its settings (``table``)."""
 
-from discreet.default.recipe import Recipe as Recipe
-from discreet.default.recipe import Shares as Shares
-from discreet.solvers.signal import Signal as Signal
+from discreet.lazy_names import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__spec__)

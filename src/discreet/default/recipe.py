@@ -1,21 +1,21 @@
 """The library's own algorithm, for classes and numbers alike: estimate coordinates, then take few noisy steps in them.
 
-    coordinates   c, s = noisy center and scale of each feature;  z = ((x - c) / s, constant), shrunk to a typical length
-                  M = noisy second moment of z;                   y = A z,  A = (M + floor edge + penalty'' / f'')^{-1/2}
+    coordinates   c, s = noisy center and scale of each feature; z = ((x - c) / s, constant), shrunk to a typical length
+                  M = noisy second moment of z;                  y = A z,  A = (M + floor edge + penalty'' / f'')^{-1/2}
     clipped       for t < T:   g = (1/n) [ sum_i clip_C(f'_i y_i) + noise ] + penalty'
                                v <- v + b (v - last v) - g / f''
                   v = the mean of the iterates, later ones with more weight
     calibration   scale and shift of the predictor y.v, by a noisy gradient in two unknowns (``calibration``)
     weighted      rows are not shrunk any more and slopes are not clipped; weight_i = min(1, (R / ||y_i||)^2)
       travel      L = f'' noisy second moment of weighted rows + edge;    v <- v + b_t (v - last v) - d L^{-1} g
-      newton      L = noisy Hessian of the weighted losses at v + edge;   v <- v - d L^{-1} g
+      newton      L = noisy Hessian of the weighted losses at v + edge;   v <- v - d L^{-1} g, each g with less noise
                   g = noisy weighted gradient + penalty'; L has the penalty's Hessian too
     corners       a penalty that is not smooth: v <- argmin of penalty + (. - v)^T L (. - v) / 2 after each of these
 
 ``edge`` is the largest eigenvalue of M's noise, f'' the largest curvature of the loss, C = ``clip`` times a typical
 row's length. In the coordinates y every direction looks alike, so few clipped steps travel far, and a direction that
 noise hides hardly moves. Clips and shrunk rows bias what the steps find. Calibration takes most of that back, weighted
-steps all of it as the signal widens R; they cut the slopes of an unbounded loss at ``slope_limit`` deviations. The first
+steps all of it as the signal widens R; they cut slopes of an unbounded loss at ``slope_limit`` deviations. The first
 of these cannot diverge, whatever the table is, as their L bounds the Hessian; b_t is Nesterov's momentum. The last
 forget the noise of all before them. d filters what is noise (``solvers/shrinkage``). For K classes v has K columns.
 
@@ -25,9 +25,9 @@ H; n p for each gradient.
 Privacy
 -------
 Relation and sensitivity: ``noisy_mean``, ``noisy_mean_squares``, ``noisy_second_moment``, ``noisy_gradient``,
-``noisy_curvature``, ``noisy_squared_slopes``, ``noisy_weighted_gradient`` and, for a numeric target, ``noisy_share_within`` and
-``noisy_coordinate_gradient`` or ``noisy_target_moments``: each proven at the curator, on records recoded by public and
-released values, which maps neighboring tables to neighboring tables (``Curator.recode``).
+``noisy_curvature``, ``noisy_squared_slopes``, ``noisy_weighted_gradient`` and, for a numeric target,
+``noisy_share_within`` and ``noisy_coordinate_gradient`` or ``noisy_target_moments``: each proven at the curator, on
+records recoded by public and released values, which maps neighboring tables to neighboring tables (``Curator.recode``).
 Mechanism: Gaussian noise, each answer with its share of mu^2.
 Event: one ``Gaussian`` per answer; where n is private one more, for a count.
 Conditions: coordinates, clips, radii and steps are made of public and released values only; the plan lists every
@@ -36,24 +36,24 @@ answer, and the answers to one query take their noises in the order of the plan 
 
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 from discreet.accounting.plan import Plan, Release
 from discreet.blas_threads import on_one_thread
 from discreet.bounds import Domain
+from discreet.budget import Budget
 from discreet.default.rows import LEAST_DIRECTION, Rows, declared_features, declared_rows, pulled, whitened
 from discreet.default.weighted import Weighted, columns, flat, inside, noises
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import Count, CountOrZero, OneOf, Positive, Weight, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import (
     UNWATCHED,
     Progress,
     Solution,
-    check_counts,
-    check_positive,
     count_release,
     public_count,
 )
@@ -64,6 +64,7 @@ from discreet.solvers.center_and_scale import (
     estimate_features,
     estimate_target,
     feature_releases,
+    longer_in_l1,
     noise_of,
     shares_to_noise,
     target_releases,
@@ -79,13 +80,12 @@ from discreet.typing import Floats
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-FORMS = ("full", "declared")
 BALL = 100.0
 """Clipped steps stay within this ball: a predictor of a hundred deviations is certain of everything."""
 WEIGHTED_REACH = 64.0
 """Rows longer than this many typical ones are shrunk also by weighted steps: it bounds the lattice."""
-SEARCH_ROUNDS = 16
-"""Looks for the place of a numeric target."""
+FORGOTTEN = 1 / 2
+"""What a Newton step leaves of the error before it, about: the Hessian is noisy, and changes on the way."""
 COUNT_SHARE = 0.02
 """What a count gets of mu^2, where n is private: one number with sensitivity 1 needs no more."""
 
@@ -112,23 +112,19 @@ class Shares:
     0.1
     """
 
-    target: float = 0.05
-    mean: float = 0.04
-    scale: float = 0.08
-    moment: float = 0.2
-    calibration: float = 0.07
-    slope: float = 0.01
-    bound: float = 0.04
-    travel: float = 0.06
-    hessian: float = 0.08
-    newton: float = 0.24
+    target: Weight = 0.05
+    mean: Weight = 0.04
+    scale: Weight = 0.08
+    moment: Weight = 0.2
+    calibration: Weight = 0.07
+    slope: Weight = 0.01
+    bound: Weight = 0.04
+    travel: Weight = 0.06
+    hessian: Weight = 0.06
+    newton: Weight = 0.24
 
     def __post_init__(self) -> None:
-        values = tuple(vars(self).values())
-        if not all(isinstance(value, (int, float)) and 0 <= value < 1 for value in values) or math.fsum(values) >= 1:
-            raise Unsupported(
-                "shares of the budget lie between 0 and 1, and must leave some of it to the clipped steps"
-            )
+        check_fields(self)
 
 
 @register("recipe")
@@ -150,6 +146,8 @@ class Recipe:
         What is added to the eigenvalues of the second moment, in units of its noise's edge.
     least_scale : float, default=0.1
         The smallest scale of a feature in units of its declared range.
+    target_looks : int, default=16
+        Looks for the place of a numeric target, with an intercept (``target_search``); 0: its two moments.
     n_steps : int, default=12
         Clipped steps.
     clip : float, default=0.8
@@ -173,39 +171,33 @@ class Recipe:
     16
     """
 
-    coordinates: str = "full"
+    coordinates: Annotated[str, OneOf("full", "declared")] = "full"
     shares: Shares = field(default_factory=Shares)
-    constant: float = 0.5
-    row_radius: float = 1.0
-    floor: float = 0.35
-    least_scale: float = 0.1
-    n_steps: int = 12
-    clip: float = 0.8
-    momentum: float = 0.6
-    calibration_clip: float = 3.2
-    n_travel: int = 0
-    n_newton: int = 0
-    weight_radius: float = 1.25
-    slope_limit: float = 4.0
+    constant: Positive = 0.5
+    row_radius: Positive = 1.0
+    floor: Positive = 0.35
+    least_scale: Positive = 0.1
+    target_looks: CountOrZero = 16
+    n_steps: Count = 12
+    clip: Positive = 0.8
+    momentum: Weight = 0.6
+    calibration_clip: Positive = 3.2
+    n_travel: CountOrZero = 0
+    n_newton: CountOrZero = 0
+    weight_radius: Positive = 1.25
+    slope_limit: Positive = 4.0
     name: ClassVar[str] = "recipe"
     takes_public_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_counts(self, "n_steps")
-        check_positive(
-            self, "constant", "row_radius", "floor", "least_scale", "clip", "calibration_clip", "weight_radius",
-        )  # fmt: skip
-        if not (isinstance(self.slope_limit, (int, float)) and self.slope_limit > 0):
-            raise Unsupported("slope_limit must be a positive number, or inf")
-        if self.coordinates not in FORMS:
-            raise Unsupported(f"coordinates must be one of {', '.join(FORMS)}")
-        if not isinstance(self.shares, Shares):
-            raise Unsupported("shares must be Shares(...)")
-        for count in (self.n_travel, self.n_newton):
-            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-                raise Unsupported("n_travel and n_newton must be whole numbers, 0 for none")
-        if not (isinstance(self.momentum, (int, float)) and 0 <= self.momentum < 1):
-            raise Unsupported("momentum must be a weight in [0, 1)")
+        check_fields(self)
+        if self.target_looks % 4:
+            raise Unsupported("target_looks must be 0 or a multiple of 4")
+
+    @property
+    def gives_shape(self) -> bool:
+        """Whether what it estimates is the shape that inference starts from."""
+        return self.coordinates == "full"
 
     # --- the plan: what is asked, and its shares -----------------------------------------------------
 
@@ -226,9 +218,11 @@ class Recipe:
                 weighted.append(_share("noisy_squared_slopes", 1, shares.slope, dimension=1))
             weighted += [
                 _share("noisy_curvature", 1, shares.hessian),
-                _share("noisy_weighted_gradient", self.n_newton, shares.newton),
+                *(_share("noisy_weighted_gradient", 1, share) for share in newton_shares(self.n_newton, shares.newton)),
             ]
         rest = 1.0 - math.fsum(r.count / r.relative_noise**2 for r in (*asked, *calibration, *weighted))
+        if rest <= 0:
+            raise Unsupported("shares must leave some of the budget to the clipped steps: their sum must be below 1")
         steps = _share("noisy_gradient", self.n_steps, rest)
         return Plan((*asked, steps, *calibration, *weighted, *count_release(domain, shares_to_noise(COUNT_SHARE))))
 
@@ -236,7 +230,7 @@ class Recipe:
         """Refuse what the steps do not serve."""
         if loss.task == "regression" and not loss.movable_target:
             raise Unsupported(f"a recipe knows no {type(loss).__name__} loss: use solver='gd'")
-        if domain.sparse:
+        if domain.sparse and self.coordinates == "full":
             raise Unsupported("a recipe's coordinates would fill sparse records: use solver='auto' or 'gd'")
         if not penalty.ridge and (not penalty.separable or loss.n_outputs > 1):
             raise Unsupported("a recipe knows L2 penalties, and separable ones of one output: use solver='gd'")
@@ -245,8 +239,8 @@ class Recipe:
         """List what the coordinates are made of."""
         target: tuple[Release, ...] = ()
         if loss.movable_target:
-            share = self.shares.target
-            target = search_releases(share, SEARCH_ROUNDS) if domain.intercept else target_releases(loss, share)
+            share, looks = self.shares.target, self.target_looks if domain.intercept else 0
+            target = search_releases(share, looks) if looks else target_releases(loss, share)
         if self.coordinates == "declared":
             return target
         features = feature_releases(domain, mean=self.shares.mean, scale=self.shares.scale)
@@ -283,7 +277,8 @@ class Recipe:
         domain, loss, full = curator.domain, curator.loss, self.coordinates == "full"
         target = Target()
         if loss.movable_target:
-            target = search_target(curator, n, SEARCH_ROUNDS) if domain.intercept else estimate_target(curator, n)
+            looks = self.target_looks if domain.intercept else 0
+            target = search_target(curator, n, looks) if looks else estimate_target(curator, n)
         features = estimate_features(curator, n, self.least_scale) if full else declared_features(domain)
         size = math.sqrt(features.square_length)
         longest = self.row_radius * size * math.hypot(1.0, self.constant * domain.intercept)
@@ -298,9 +293,10 @@ class Recipe:
         if not full:
             return declared_rows(domain, standard, self.row_radius, target)
         curator.recode(standard, once=True)
-        bound = min(1.0, curator.domain.row_norm) if curator.noise_multiplier else curator.domain.row_norm
-        second = curator.noisy_second_moment(clip=bound**2, n=n)
-        noise = noise_of(curator, "noisy_second_moment", bound**2, curator.budget.neighbors.sum_factor**0.5)
+        clip = longer_in_l1(curator, domain.n_features) ** 2 if curator.noise_multiplier else curator.domain.row_norm**2
+        second = curator.noisy_second_moment(clip=clip, n=n)
+        noise = noises(curator, "noisy_second_moment")[0] / curator.budget.neighbors.sum_factor**0.5 * clip
+        noise = noise if not curator.budget.is_pure else noise_of(curator, "noisy_second_moment", clip, 1.0)
         pull = pulled(penalty, standard, domain)
         added = np.zeros_like(second) if pull is None else pull.hessian / loss.smoothness
         return whitened(second, added, noise / n * math.sqrt(2.0 * len(second)), self.floor, standard, domain, target)
@@ -310,7 +306,7 @@ class Recipe:
     ) -> Solution:
         """Take steps on clipped gradients with momentum; the average of the iterates."""
         pull, step = pulled(penalty, rows.recoding, admitted), 1.0 / curator.loss.smoothness
-        clip = self.clip * slope_at_zero(curator.loss) * rows.length
+        clip = self.clip * slope_at_zero(curator.loss) * rows.length * longer_in_l1(curator, admitted.n_features)
         v = last = curator.domain.starting_point
         weights = average_weights("polynomial", self.n_steps)
         mean = weights[0] * v
@@ -321,13 +317,15 @@ class Recipe:
             v, last = project(ahead - step * gradient, BALL), v
             mean = mean + weights[t + 1] * v
         noise = Noise.of(curator, "noisy_gradient")
-        trace = DescentTrace(mean.shape, step, clip, n, np.full(self.n_steps, self.momentum), weights, noise)
+        momenta = np.full(self.n_steps, self.momentum)
+        trace = DescentTrace(mean.shape, step, clip, n, momenta, weights, noise)
         return rows.solution(mean, trace, admitted, curator.loss)
 
     def _calibrated(self, curator: "Curator", rows: Rows, penalty: Penalty, found: Solution, n: float) -> Solution:
         """Bring the predictor back to scale."""
         v = rows.recoding.recoded(found.coefficients)
-        assert v is not None and found.trace is not None
+        assert v is not None
+        assert found.trace is not None
         mean, deviation = rows.predictor(v)
         clip = CLASSES.length if curator.loss.task == "classification" else self.calibration_clip
         answers = [noise / n for noise in noises(curator, "noisy_gradient")[self.n_steps :]]
@@ -358,7 +356,8 @@ class Recipe:
         curator.recode(recoding)
         start = recoding.recoded(found.coefficients)
         assert start is not None
-        v, used, metric = columns(start), [], None
+        v, metric = columns(start), None
+        used: list[Floats] = []
         if self.n_newton and not math.isfinite(loss.lipschitz):
             run.limit_slopes(v, self.slope_limit)
         if bound is not None:
@@ -378,9 +377,26 @@ class Recipe:
         return {"name": self.name, **asdict(self)}
 
     @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Recipe":
+        """Return the recipe of the table."""
+        from discreet.default.table import Facts, recipe_for
+
+        return recipe_for(Facts(domain, loss, penalty, budget))
+
+    @classmethod
     def audit_case(cls) -> AuditCase:
         """Take four short steps."""
         return AuditCase(cls(n_steps=4))
+
+
+def newton_shares(count: int, share: float) -> list[float]:
+    """Divide a share among Newton steps in proportion to how much of each one's noise is left at the end.
+
+    A step forgets all but rho of the error before it, rho being how far the Hessian is off. With q_t the variance that
+    a unit of noise in step t leaves, shares in proportion to sqrt(q_t) = rho^(T - t) leave the least in all.
+    """
+    weights = [FORGOTTEN ** (count - 1 - t) for t in range(count)]
+    return [share * weight / math.fsum(weights) for weight in weights]
 
 
 def _share(query: str, count: int, share: float, dimension: int | None = None) -> Release:

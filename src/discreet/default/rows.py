@@ -11,7 +11,7 @@ from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.penalties.rescaled import Quadratic
 from discreet.solvers.base import Solution
-from discreet.solvers.center_and_scale import Standardization, Target, affine, declared_coordinates
+from discreet.solvers.center_and_scale import Standardization, Target, affine, declared_coordinates, public_features
 from discreet.solvers.declared import declared_length
 from discreet.solvers.stage import Estimate
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace, StageTrace, steps_of
@@ -100,7 +100,9 @@ def whitened(
 
 
 def declared_features(domain: Domain) -> Standardization:
-    """Return the declared ranges as coordinates, with a typical row's length."""
+    """Return the declared ranges (or public moments) as coordinates, with a typical row's length."""
+    if domain.moments is not None:
+        return public_features(domain, domain.moments)
     start = declared_coordinates(domain)
     return Standardization(start, declared_length(domain, start) ** 2, np.ones(len(start.center)))
 

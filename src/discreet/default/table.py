@@ -8,6 +8,7 @@ against each other and the settings against their neighbors, on public tables an
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from discreet.bounds import Domain
 from discreet.budget import Budget
@@ -88,7 +89,11 @@ FORMS = (
     Form("gd", lambda f: not f.budget.is_private, "without noise, full gradients reach the optimum"),
     Form("gd", lambda f: f.is_regression and not f.loss.movable_target, "this loss needs the declared coordinates"),
     Form("objective", lambda f: f.budget.is_pure and f.is_one_release, "one release is cheapest where noise is pure"),
-    Form("gd", lambda f: f.budget.is_pure, "full batches have the least noise per pass"),
+    Form(
+        "gd",
+        lambda f: f.budget.is_pure and (not f.is_regression or not f.is_recipe or not f.penalty.ridge),
+        "full batches have the least noise per pass",
+    ),
     Form("gcd", lambda f: f.few_columns_matter and not f.is_wide, "greedy steps find the few columns that matter"),
     Form("gd", lambda f: not f.is_recipe, "full gradients serve any penalty and any records"),
     Form(
@@ -158,7 +163,7 @@ SETTINGS = (
             "clips leave the start farther from the optimum than a Newton step sees; squares have one Hessian"),
     Setting("weight_radius", lambda s: radius(s, 0.7 * s.per_record**0.5), lambda s: radius(s, 0.4 * s.per_record**0.5),
             "noise falls against the sampling error, bias with it, and the metric stays above its noise"),
-    Setting("slope_limit", math.inf, lambda s: max(3.0, 0.4 * s.per_record**0.5), "classes have bounded slopes"),
+    Setting("slope_limit", 4.0, lambda s: max(3.0, 0.4 * s.per_record**0.5), "classes have bounded slopes"),
 )  # fmt: skip
 SHARES = (
     Setting("target", 0.0, lambda s: within(0.05, 12 / s.total, 0.3), "a wrong mean costs more than a wrong slope"),
@@ -167,11 +172,14 @@ SHARES = (
     Setting("moment", 0.2, 0.2, "p^2 numbers; more of it starves the steps"),
     Setting("calibration", 0.07, 0.1, "two numbers; skewed targets need them more"),
     Setting("slope", 0.0, 0.01, "one number"),
-    Setting("bound", 0.04, 0.04, "p^2 numbers of rows that are not shrunk; where there are such steps, as the next three"),
+    Setting("bound", 0.04, 0.04, "p^2 numbers of rows that are not shrunk; these four where there are such steps"),
     Setting("travel", 0.06, 0.06, "Newton steps forget its noise"),
     Setting("hessian", 0.06, 0.06, "p^2 numbers at the estimate"),
     Setting("newton", 0.24, 0.24, "about as much as the clipped steps keep"),
 )  # fmt: skip
+PURE = {"n_steps": 4.0, "target_looks": 0.0, "n_travel": 0.0, "n_newton": 0.0}
+PURE_SHARES = {"mean": 0.02, "scale": 0.02, "moment": 0.5, "calibration": 0.0}
+"""With pure noise answers share epsilon itself, not its square: few of them, and most for the p^2 numbers."""
 DECLARED = {"n_steps": 8.0, "constant": 0.5, "n_travel": 0.0, "n_newton": 0.0}
 """In declared coordinates: what differs. Fewer steps have less noise each."""
 
@@ -183,16 +191,21 @@ def travel(excess: float) -> float:
 
 def radius(signal: Signal, wanted: float) -> float:
     """Return the wanted radius, as far as a Hessian of such rows stands out of its noise."""
-    return max(1.25, min(wanted, (0.1 * signal.per_matrix) ** 0.5))
+    return max(1.25, min(wanted, math.sqrt(0.1 * signal.per_matrix)))
 
 
 def recipe_for(facts: Facts) -> Recipe:
     """Return the recipe of the table for these facts."""
     signal, weak = facts.signal, is_weak(facts)
-    settings = {row.name: value_of(row, facts, signal) for row in SETTINGS} | (DECLARED if weak else {})
+    settings: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS} | (DECLARED if weak else {})
     shares = {row.name: value_of(row, facts, signal) for row in SHARES}
-    counts = {name: round(settings.pop(name)) for name in ("n_steps", "n_travel", "n_newton")}
-    return Recipe("declared" if weak else "full", Shares(**shares), **settings, **counts)
+    if facts.budget.is_pure:
+        settings, shares = settings | PURE, shares | PURE_SHARES
+    whole = {name: round(settings.pop(name)) for name in COUNTS if name in settings}
+    return Recipe("declared" if weak else "full", Shares(**shares), **whole, **settings)
+
+
+COUNTS = ("n_steps", "n_travel", "n_newton", "target_looks")
 
 
 def value_of(row: Setting, facts: Facts, signal: Signal) -> float:

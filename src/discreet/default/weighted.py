@@ -12,6 +12,7 @@ from discreet.default.rows import pulled
 from discreet.penalties.base import Penalty
 from discreet.penalties.metric_prox import metric_prox
 from discreet.solvers.center_and_scale import affine
+from discreet.solvers.class_refinement import contrasts
 from discreet.solvers.gradient_loop import Momentum, Path, project
 from discreet.solvers.shrinkage import posterior_weights
 from discreet.typing import Floats
@@ -69,7 +70,7 @@ class Weighted:
         return noises(self._curator, "noisy_weighted_gradient")[-1] * self._clip / self._n
 
     def limit_slopes(self, v: Floats, deviations: float) -> None:
-        """Cut slopes without a bound at so many deviations: those of residuals at v, by a noisy sum of their squares."""
+        """Cut slopes without a bound at so many deviations of residuals at v, by a noisy sum of their squares."""
         curator = self._curator
         most = min(WIDEST_RESIDUAL, 2.0 * curator.domain.target_bound) ** 2
         noise = noises(curator, "noisy_squared_slopes")[-1] / curator.budget.neighbors.sum_factor * most
@@ -87,7 +88,8 @@ class Weighted:
         clip, top = curator.domain.row_norm**2, curator.loss.smoothness
         second = top * curator.noisy_second_moment(clip=clip, n=self._n)
         noise = top * noises(curator, "noisy_second_moment")[-1] / self._root * clip / self._n
-        return self._metric(np.kron(np.eye(self._basis.shape[1]), second), noise * math.sqrt(2.0 * len(second)))
+        shared = np.asarray(np.kron(np.eye(self._basis.shape[1]), second), dtype=np.float64)
+        return self._metric(shared, noise * math.sqrt(2.0 * len(second)))
 
     def hessian(self, v: Floats) -> Metric:
         """Return the noisy Hessian of the weighted losses at v, in contrasts of the outputs."""
@@ -114,8 +116,6 @@ class Weighted:
     def steps(self, v: Floats, metric: Metric, count: int, *, momentum: Momentum) -> tuple[Floats, list[Floats]]:
         """Take steps from v, (p, K); return where they end, and what each multiplied its gradient by."""
         curator, basis, safe = self._curator, self._basis, metric.safe
-        noise = self._noises.pop(0) * self._clip / self._n
-        del self._noises[: count - 1]
         path = Path(v, count, momentum=momentum, average="last", step=1.0, restart=True)
         used: list[Floats] = []
         for _ in range(count):
@@ -125,6 +125,7 @@ class Weighted:
             )
             gradient = gradient if self._pull is None else gradient + columns(self._pull.gradient(flat(ahead)))
             along = metric.vectors.T @ (gradient @ basis).T.ravel()
+            noise = self._noises.pop(0) * self._clip / self._n
             used.append(posterior_weights(along, safe, noise, safe >= 2.0 * metric.edge))
             step = project(metric.vectors @ (used[-1] * along), LONGEST_STEP)
             w = ahead - step.reshape(basis.shape[1], -1).T @ basis.T
@@ -140,7 +141,7 @@ class Weighted:
 
 
 def inside(penalty: Penalty, w: Floats, hessian: Floats, recoding: Recoding, admitted: Domain) -> Floats:
-    """Return the minimizer of a separable penalty + the quadratic about w whose Hessian is this in recoded coordinates."""
+    """Return the minimizer of a separable penalty + the quadratic about w with this Hessian, in recoded coordinates."""
     back = np.linalg.inv(affine(recoding, admitted)[0] / recoding.target_scale)
     return metric_prox(w, back.T @ hessian @ back, np.ones(len(w)), penalty)
 
@@ -150,14 +151,6 @@ def noises(curator: "Curator", query: str) -> list[float]:
     unit = float(curator.budget.neighbors.sum_factor) * curator.noise_multiplier
     entries = (release for release in curator.plan.releases if release.query == query)
     return [unit * release.relative_noise for release in entries for _ in range(release.count)]
-
-
-def contrasts(outputs: int) -> Floats:
-    """Return an orthonormal basis of the vectors that add up to 0, (K, K - 1): Helmert's; of one output, that itself."""
-    if outputs == 1:
-        return np.ones((1, 1))
-    sums = [np.append(np.ones(k), -k) / math.sqrt(k * (k + 1)) for k in range(1, outputs)]
-    return np.column_stack([np.pad(column, (0, outputs - len(column))) for column in sums])
 
 
 def columns(v: Floats) -> Floats:

@@ -179,7 +179,7 @@ class FitSettings:
         self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
         solver, reason = choose_solver(self.solver, domain, *facts)
         if self.inference not in (None, False):
-            solver = inferring(self.inference, self.cov_type, solver, domain, *facts)
+            solver = inferring(self.inference, self.cov_type, solver, domain, *facts, automatic=self.solver == "auto")
         plan = solver.plan(domain, self.loss, self.penalty)
         if self.start is not None:
             refuse_without_steps(plan)

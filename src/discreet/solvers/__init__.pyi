@@ -7,15 +7,12 @@ from discreet.solvers.declared import Declared as Declared
 from discreet.solvers.exponential import ExponentialMechanism as ExponentialMechanism
 from discreet.solvers.gcd import GreedyCoordinateDescent as GreedyCoordinateDescent
 from discreet.solvers.gd import GradientDescent as GradientDescent
-from discreet.solvers.newton import NewtonDescent as NewtonDescent
 from discreet.solvers.objective import ObjectivePerturbation as ObjectivePerturbation
 from discreet.solvers.output import OutputPerturbation as OutputPerturbation
-from discreet.solvers.refined import Refined as Refined
 from discreet.solvers.registry import register as register
 from discreet.solvers.sandwich import Sandwich as Sandwich
 from discreet.solvers.sandwich_rules import Limits as Limits
 from discreet.solvers.sgd import StochasticGradientDescent as StochasticGradientDescent
-from discreet.solvers.shrunken import ShrunkenDescent as ShrunkenDescent
 from discreet.solvers.standardized import Standardized as Standardized
 from discreet.solvers.svrg import VarianceReducedDescent as VarianceReducedDescent
 from discreet.solvers.whitened import Whitened as Whitened

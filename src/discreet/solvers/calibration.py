@@ -4,7 +4,7 @@ Clipped gradients leave the direction of the coefficients nearly right and their
 sure of itself, a skewed target's slopes are too flat and its intercept too low. With m the predictor, mu and s its mean
 and deviation by what was released,
 
-    u = (m - mu) / s;    theta = argmin of the mean loss of theta_1 u + theta_2            (without intercept: u = m / s)
+    u = (m - mu) / s;    theta = argmin of the mean loss of theta_1 u + theta_2         (without intercept: u = m / s)
 
 has two unknowns in place of p, so that next to nothing of the budget shows them. A gradient at theta tells
 H (theta - theta*) up to noise, H being that of a normal u; each answer is weighed against what is known before it, a
@@ -74,7 +74,7 @@ def calibrate(
     penalty: Penalty,
     n: float,
 ) -> Calibrated:
-    """Rescale and shift the predictor v of recoded rows; ``noises`` are the deviations of the answers, per unit of clip.
+    """Rescale and shift the predictor v of recoded rows; ``noises``: of each mean answer, per unit of its clip.
 
     ``mean`` and ``deviation`` are the predictor's own.
     """
@@ -110,9 +110,7 @@ def predictor_coordinates(
     if intercept:
         matrix = np.column_stack([matrix, np.zeros(len(direction))])
         matrix[-1] += np.array([-mean / deviation, 1.0]) / recoding.constant
-    return replace(
-        recoding, row_norm=recoding.row_norm if shrinks else math.inf, matrix=matrix, reach=prior.length
-    )
+    return replace(recoding, row_norm=recoding.row_norm if shrinks else math.inf, matrix=matrix, reach=prior.length)
 
 
 def normal_hessian(theta: Floats) -> Floats:

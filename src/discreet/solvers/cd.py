@@ -40,9 +40,9 @@ from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_r
 from discreet.solvers.coordinate_bounds import Coordinates, lower_order, randomized_bound
 from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.declared import Declared
-from discreet.solvers.public_signal import signal
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register, register_part
 from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
+from discreet.solvers.signal import Signal
 from discreet.solvers.uncertainty.traces import CoordinateTrace, Noise
 from discreet.typing import Floats, Integers
 
@@ -313,7 +313,7 @@ class CoordinateDescent:
         """Take cyclic passes over recoded coordinates where there is signal (``coordinate_defaults``)."""
         if not coordinate_defaults.can_be_staged(domain, loss, penalty, budget):
             return cls.unstaged(domain, loss, penalty, budget)
-        weak = signal(domain, budget) / coordinate_defaults.LEAST_SIGNAL
+        weak = Signal.of(domain, budget).per_row / coordinate_defaults.LEAST_SIGNAL
         if weak < 1:
             geometry = Geometry(relative_clip=default_rules.TYPICAL_RMS * loss.typical_slope(domain.target_bound))
             average = "uniform" if penalty.ridge else "last"

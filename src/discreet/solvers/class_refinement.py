@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.solvers.refined import contrasts
 from discreet.solvers.refinement import Refinement
 from discreet.solvers.sandwich_rules import SLACK
 from discreet.typing import Floats
@@ -24,9 +23,17 @@ from discreet.typing import Floats
 START = 0.6
 """What is taken of the start: clipped steps make classes too certain, and chords of their Hessian overshoot."""
 STEEP, HEAVY_BALL = 0.6, 0.7
-"""Curvature of the leading steps in units of the loss's largest, and their momentum: those of ``refined``."""
+"""Curvature of the leading steps in units of the loss's largest, and their momentum."""
 COUPLED = 0.25
 """The largest norm of a record's couplings (``losses.softmax``)."""
+
+
+def contrasts(outputs: int) -> Floats:
+    """Return an orthonormal basis of the vectors that add up to 0, (K, K - 1): Helmert's; of one output, itself."""
+    if outputs == 1:
+        return np.ones((1, 1))
+    sums = [np.append(np.ones(k), -k) / math.sqrt(k * (k + 1)) for k in range(1, outputs)]
+    return np.column_stack([np.pad(column, (0, outputs - len(column))) for column in sums])
 
 
 @dataclass(frozen=True)

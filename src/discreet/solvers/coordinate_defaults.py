@@ -50,7 +50,7 @@ from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
 from discreet.solvers.declared import is_wide
-from discreet.solvers.public_signal import clarity, signal
+from discreet.solvers.signal import Signal
 from discreet.solvers.stage import Stage
 
 LEAST_SIGNAL, GREEDY_SIGNAL = 10.0, 40.0
@@ -65,13 +65,13 @@ def can_be_staged(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) 
 
 def few_greedy_steps(domain: Domain, loss: Loss, budget: Budget) -> tuple[int, float]:
     """Return how many coordinates gcd chooses where there is little signal, and their clip."""
-    found = signal(domain, budget) * math.sqrt(domain.n_features)
+    found = Signal.of(domain, budget).per_row * math.sqrt(domain.n_features)
     return int(min(100, max(4, round(0.4 * found ** (2 / 3))))), 0.5 if loss.task == "classification" else 0.3
 
 
 def passes(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> int:
     """Return how often cd goes over the coordinates of recoded records."""
-    found = signal(domain, budget)
+    found = Signal.of(domain, budget).per_row
     if loss.task == "regression":
         return int(min(50, max(10, round(24.0 * (found / 85.0) ** (1 / 3)))))
     if penalty.ridge:
@@ -81,18 +81,18 @@ def passes(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> int:
 
 def step_length(domain: Domain, budget: Budget) -> float:
     """Return gamma of cd: shorter steps where a coordinate has little signal of its own."""
-    return min(1.0, (clarity(domain, budget) / 4.0) ** 2)
+    return min(1.0, (Signal.of(domain, budget).per_coefficient / 4.0) ** 2)
 
 
 def greedy_steps(domain: Domain, budget: Budget) -> int:
     """Return how many coordinates gcd chooses."""
-    found = signal(domain, budget)
+    found = Signal.of(domain, budget).per_row
     return int(min(200, max(8, round(0.85 * min(found, 85.0) * max(1.0, found / 85.0) ** 0.36))))
 
 
 def coordinate_clip(domain: Domain, loss: Loss, budget: Budget) -> float:
     """Return the clip of recoded coordinates, in root mean squares of a column."""
-    found = signal(domain, budget)
+    found = Signal.of(domain, budget).per_row
     if loss.task == "classification":
         return float(min(1.6, max(0.4, 0.5 * (found / 85.0) ** 0.45)))
     return float(min(2.5, max(0.4, 0.4 * (found / 85.0) ** 0.35)))

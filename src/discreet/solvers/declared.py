@@ -27,13 +27,9 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.parameters import Positive, Share, check_fields
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Solution
 from discreet.solvers.center_and_scale import declared_coordinates, noise_of, public_features, shares_to_noise
-from discreet.solvers.clipped_margins import likely_middle
 from discreet.solvers.registry import register_part
 from discreet.solvers.stage import Estimate, Stage, check_shares
-from discreet.solvers.uncertainty.stage_noise import CalibratedTrace, steps_of
-from discreet.solvers.uncertainty.traces import DescentTrace
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -44,16 +40,6 @@ TYPICAL_ROW = 0.6
 """A row's typical length in units of the longest that ranges and a declared row norm allow."""
 LOOKS = 2
 """How many noisy means tell how long rows are."""
-OFF_CENTER = 0.2
-"""The part of rows' squared length that is their mean's: an intercept, too, for features that are not centered.
-
-Measured by what intercepts fell short of: German credit .28, bank .20, credit default .15."""
-SIGNAL = 0.5
-"""The variance that features usually give to margins: slopes are multiplied by its part of it and the noise's.
-
-500 rows of 10 columns without signal at epsilon .1 (30 tables): accuracy .083 below the trivial predictor's without,
-.019 with 1, .003 with .5; with other noise, on these and 90 more, .080 and .008. What their own square shows of noise
-(James-Stein) cost IPUMS at .01 a gap of .52 in place of .41: signal lies in few directions, noise in all."""
 WIDEST = 2048
 """Beyond this many columns p^2 numbers are too many, and .6 sqrt(p) says little of how long rows are."""
 
@@ -71,9 +57,6 @@ class Declared(Stage):
         The intercept's constant feature in units of the features' length.
     mean_share : float, default=0.06
         Share of mu^2 for the length of rows, where it is measured.
-    unclip_intercept : bool, default=False
-        Bring the intercept of a logistic model to where its clipped steps were headed, and shrink the coefficients of
-        features by the part of their square that is noise: post-processing (``clipped_margins``).
     measure : bool or None, default=None
         Whether the length of rows is estimated. None: of sparse or very wide ones.
 
@@ -86,7 +69,6 @@ class Declared(Stage):
 
     constant: Positive = 0.5
     mean_share: Share = 0.06
-    unclip_intercept: bool = False
     measure: bool | None = None
     name: ClassVar[str] = "declared"
     takes_public_moments: ClassVar[bool] = True
@@ -145,26 +127,6 @@ class Declared(Stage):
             mean = min(1.0, max(1.0 / math.hypot(1.0, longest / length), mean))
             length = max(LEAST_ROW, length * math.sqrt(1.0 / mean**2 - 1.0))
         return length
-
-    def _finished(
-        self, curator: "Curator", penalty: Penalty, estimate: Estimate, found: Solution, n: float, admitted: Domain
-    ) -> Solution:
-        """Map the solution back; the trace is that of the longer slopes, which errs to the wide side."""
-        done = super()._finished(curator, penalty, estimate, found, n, admitted)
-        known = not admitted.intercept or admitted.start is not None or curator.noise_multiplier == 0
-        if known or not (self.unclip_intercept and curator.loss.sigmoid_link and isinstance(found.trace, DescentTrace)):
-            return done
-        assert done.trace is not None
-        v, noise, longer = found.coefficients, found.trace.deviations(), 1.0 + OFF_CENTER / self.constant**2
-        steps = steps_of(found.trace, estimate.recoding.row_norm)
-        steps, deviation = replace(steps, size=longer * steps.size), longer * float(noise[-1])
-        ends = (longer * float(v[-1]) + moved * deviation for moved in (-1.0, 0.0, 1.0))
-        low, middle, high = (likely_middle(end, deviation, steps) for end in ends)
-        signal = SIGNAL / (SIGNAL + float(np.square(noise[:-1]).mean()) / self.constant**2)
-        likely = np.append(signal * v[:-1], middle - signal * (longer - 1.0) * v[-1])
-        added = np.append(np.zeros(len(v) - 1), (high - low) / 2.0)
-        trace = CalibratedTrace(done.trace, 1.0, added)
-        return Solution(estimate.recoding.coefficients(likely), trace, estimate)
 
 
 def is_wide(domain: Domain) -> bool:

@@ -41,9 +41,9 @@ from discreet.solvers.coordinate_bounds import (
 )
 from discreet.solvers.coordinate_geometry import Geometry
 from discreet.solvers.declared import Declared
-from discreet.solvers.public_signal import signal
 from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
 from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
+from discreet.solvers.signal import Signal
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class GreedyCoordinateDescent:
         """Choose among recoded coordinates where there is signal (``coordinate_defaults``)."""
         if penalty.l1_l2 is None or not coordinate_defaults.can_be_staged(domain, loss, penalty, budget):
             return cls.unstaged(domain, loss, penalty, budget)
-        if signal(domain, budget) < coordinate_defaults.GREEDY_SIGNAL:
+        if Signal.of(domain, budget).per_row < coordinate_defaults.GREEDY_SIGNAL:
             steps, clip = coordinate_defaults.few_greedy_steps(domain, loss, budget)
             few = cls(n_steps=steps, geometry=Geometry(relative_clip=clip), selection_share=0.65, backtrack=True)
             return Declared(few, measure=True)

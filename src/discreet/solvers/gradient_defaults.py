@@ -72,14 +72,16 @@ from discreet.solvers.default_rules import (
 )
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import TYPICAL_SLOPE, slope_at_zero
-from discreet.solvers.public_signal import clarity, signal
+from discreet.solvers.signal import Signal
 from discreet.solvers.stage import Stage
 from discreet.solvers.whitened import Whitened
-from discreet.solvers.whitened_classes import LARGEST, calibration, constant_for, plain_classes
-from discreet.solvers.whitened_defaults import form_for
-from discreet.solvers.whitened_numbers import plain_length
-from discreet.solvers.whitened_wide import wide_steps
 
+LARGEST = 100.0
+"""The radius of the ball that steps stay in: margins of a hundred are certain of everything."""
+SEEN_CLASSES, SEEN_NUMBERS, SEEN_TARGET, SEEN_WITH_MOMENTS = 10.0, 5.0, 40.0, 22.0
+"""The signal per row (for a target: of one number) from which coordinates are worth estimating."""
+CALIBRATED = 20.0
+"""The signal per row from which a gradient more, for calibration, is worth its part of the budget."""
 LEAST_STEPS, MOST_STEPS, STEPS_PER_ROOT = 16, 40, 5.2
 CLEAR, FEWER_PER_ROOT = 30.0, 2.5
 NUMBERS_CLIP, NUMBERS_SIGNAL, LEAST_CLIP, MOST_CLIP = 0.4, 800.0, 0.15, 4.0
@@ -106,7 +108,7 @@ def staged(
         plain = wide_steps(domain, loss, budget) if form == "wide" else few
         assert isinstance(plain.solver, GradientDescent)
         return replace(plain, solver=own(plain.solver))
-    per_root = STEPS_PER_ROOT if numbers or clarity(domain, budget) >= CLEAR else FEWER_PER_ROOT
+    per_root = STEPS_PER_ROOT if numbers or Signal.of(domain, budget).per_coefficient >= CLEAR else FEWER_PER_ROOT
     steps = round(per_root * math.sqrt(domain.n_features))
     inner = GradientDescent(
         n_steps=min(MOST_STEPS, max(LEAST_STEPS, steps)),
@@ -115,8 +117,48 @@ def staged(
         average="tail",
         radius=LARGEST,
     )
-    constant, calibrated = constant_for(domain, budget), calibration(domain, budget)
+    signal = Signal.of(domain, budget).per_row
+    constant, calibrated = min(2.0, max(0.5, 24.0 / signal)), not numbers and signal >= CALIBRATED
     return Whitened(own(inner), constant=constant, calibrate_probabilities=calibrated)
+
+
+def form_for(domain: Domain, budget: Budget, *, numbers: bool) -> str:
+    """Return ``wide`` (where there is noise to shrink rows for), ``plain``, ``diagonal`` or ``full``."""
+    signal = Signal.of(domain, budget)
+    seen = signal.per_row >= (SEEN_NUMBERS if numbers else SEEN_CLASSES)
+    weak = numbers and signal.total / math.sqrt(domain.n_outputs) < SEEN_TARGET
+    if is_wide(domain) and budget.is_private and not budget.is_pure and not weak:
+        return "wide"
+    if weak or not seen or (domain.moments is not None and signal.per_row < SEEN_WITH_MOMENTS):
+        return "plain"
+    return "diagonal" if is_wide(domain) else "full"
+
+
+def plain_classes(domain: Domain, loss: Loss, budget: Budget) -> Declared:
+    """Return few short steps in declared coordinates, with a large constant where there is little signal."""
+    signal = Signal.of(domain, budget).per_row
+    length = min(2.0, max(0.05, 0.27 * (signal - 1.0)))
+    inner = GradientDescent(
+        8, momentum=0.7, relative_step=0.75 * min(1.0, signal / 4.0), relative_clip=slope_at_zero(loss), radius=LARGEST
+    )
+    return Declared(inner, constant=1.0 / length)
+
+
+def wide_steps(domain: Domain, loss: Loss, budget: Budget) -> Declared:
+    """Return safe steps with Nesterov's momentum for sparse or very wide records, whose rows have their typical length.
+
+    A row that is no longer than a typical one has the noise of its own length only, never that of all p columns: the
+    signal is that of one number.
+    """
+    signal, numbers = Signal.of(domain, budget).total / math.sqrt(domain.n_outputs), loss.task == "regression"
+    least, each = (30, 1.15) if numbers else (8, 2.2)
+    inner = GradientDescent(
+        n_steps=int(min(200, max(least, round(each * math.sqrt(signal))))),
+        momentum="nesterov",
+        relative_clip=0.2 if numbers else 0.5 * slope_at_zero(loss),
+        radius=LARGEST,
+    )
+    return Declared(inner, constant=max(0.3, 30.0 / signal))
 
 
 def unstaged(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> GradientDescent:
@@ -124,7 +166,7 @@ def unstaged(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Gr
     if budget.is_private and budget.is_pure and not is_wide(domain):
         return pure_steps(domain, loss, budget)
     made = GradientDescent(step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
-    short = 1.0 if penalty.ridge else min(1.0, (clarity(domain, budget) / WHOLE_STEPS) ** 2)
+    short = 1.0 if penalty.ridge else min(1.0, (Signal.of(domain, budget).per_coefficient / WHOLE_STEPS) ** 2)
     return made if short == 1 else replace(made, step_size=short * typical_step(domain, loss, budget))
 
 
@@ -146,16 +188,16 @@ def pure_steps(domain: Domain, loss: Loss, budget: Budget) -> GradientDescent:
 
 def plain_numbers(domain: Domain, budget: Budget) -> Declared:
     """Return short steps in declared coordinates, as many as the signal bears, their second half averaged."""
-    steps = int(min(40, max(10, round(2.0 * signal(domain, budget)))))
+    steps = int(min(40, max(10, round(2.0 * Signal.of(domain, budget).per_row))))
     inner = GradientDescent(steps, relative_step=3.0, relative_clip=0.2, average="tail", radius=LARGEST)
-    return Declared(inner, constant=1.0 / plain_length(domain, budget))
+    return Declared(inner, constant=1.0 / min(2.0, max(0.3, 0.25 * Signal.of(domain, budget).per_row)))
 
 
 def clip_for_signal(domain: Domain, loss: Loss, budget: Budget) -> float:
     """Return the clip in units of a typical row's length."""
     if loss.task != "regression":
         return TYPICAL_SLOPE * slope_at_zero(loss)
-    wide = math.sqrt(math.sqrt(signal(domain, budget) / NUMBERS_SIGNAL))
+    wide = math.sqrt(math.sqrt(Signal.of(domain, budget).per_row / NUMBERS_SIGNAL))
     return min(MOST_CLIP, max(LEAST_CLIP, NUMBERS_CLIP * wide))
 
 
@@ -179,7 +221,7 @@ class Epochs(NamedTuple):
 
 def epochs_for(domain: Domain, budget: Budget) -> Epochs:
     """Return what svrg takes at this signal."""
-    found = signal(domain, budget)
+    found = Signal.of(domain, budget).per_row
     if found < SINGLE_STEPS:
         return Epochs(8, 1, 1.0, 0.0)
     return Epochs(6, 2, 0.3, 0.0) if found < SHORT_EPOCHS else Epochs(8, 3, 0.3, 0.7)
@@ -187,12 +229,12 @@ def epochs_for(domain: Domain, budget: Budget) -> Epochs:
 
 def rounds_for(domain: Domain, budget: Budget) -> int:
     """Return the number of rounds that agd's budget is divided by."""
-    return int(min(60, max(12, round(signal(domain, budget) / 12.0))))
+    return int(min(60, max(12, round(Signal.of(domain, budget).per_row / 12.0))))
 
 
 def wider_clip(steps: GradientDescent, domain: Domain, loss: Loss, budget: Budget) -> float | None:
     """Return agd's clip: twice that of full-batch steps, and more for labels where there is signal."""
     if steps.relative_clip is None:
         return None
-    wide = max(1.0, (signal(domain, budget) / 400.0) ** (1 / 3)) if loss.task == "classification" else 1.0
+    wide = max(1.0, (Signal.of(domain, budget).per_row / 400.0) ** (1 / 3)) if loss.task == "classification" else 1.0
     return 2.0 * wide * steps.relative_clip

@@ -26,7 +26,6 @@ from discreet.solvers.base import Effects
 from discreet.solvers.center_and_scale import Target, noise_of
 from discreet.solvers.sandwich_rules import COUNT_CURVATURE, LEAST_REACH, SLACK
 from discreet.solvers.stage import Estimate
-from discreet.solvers.whitened import whitening
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -79,12 +78,9 @@ def whole_rows(estimate: Estimate, target: Target | None) -> tuple[Recoding, flo
     A shrunk row has other features, and a rare value's effect is estimated from rows that are all far out. Here a row
     keeps its features, or does not count at all: beyond ``FARTHEST``, where declared ranges have room for such rows.
     """
-    recoding, spectrum, moment = estimate.recoding, estimate.spectrum, estimate.moment
-    if spectrum is not None:
-        matrix, length = recoding.matrix, spectrum.length
-    else:
-        assert moment is not None
-        matrix, length, *_ = whitening(moment.matrix, moment.edge, 0.35)
+    recoding, spectrum = estimate.recoding, estimate.spectrum
+    assert spectrum is not None
+    matrix, length = recoding.matrix, spectrum.length
     if target is not None:
         recoding = replace(recoding, target_center=target.center, target_scale=target.scale)
     return replace(recoding, matrix=matrix, row_norm=math.inf, reach=FARTHEST, drop_longer=True), length

@@ -23,9 +23,10 @@ def _not_a_solver(cls: type) -> str | None:
     return "a dataclass with plan, solve and settings: see solvers/base.py"
 
 
-SOLVERS: Registry[type[Solver]] = Registry("solver", "discreet.solvers", "register", _not_a_solver)
+PACKAGES = ("discreet.solvers", "discreet.default")
+SOLVERS: Registry[type[Solver]] = Registry("solver", PACKAGES, "register", _not_a_solver)
 register = SOLVERS.register
-PARTS: Registry[type[object]] = Registry("part of a solver", "discreet.solvers", "register_part")
+PARTS: Registry[type[object]] = Registry("part of a solver", PACKAGES, "register_part")
 register_part = PARTS.register
 """For dataclasses that are part of a solver's settings, so that models with them can be saved."""
 

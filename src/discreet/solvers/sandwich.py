@@ -139,7 +139,7 @@ class Sandwich:
     @property
     def _shape(self) -> Whitened | None:
         """The stage that estimates the shape, where the inner solver is none that does."""
-        if isinstance(self.solver, Whitened):
+        if getattr(self.solver, "gives_shape", False):
             return None
         return Whitened(
             GradientDescent(1),
@@ -167,7 +167,7 @@ class Sandwich:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the inner solver's releases with its share, the stage's own, and the steps with the rest."""
-        if isinstance(self.solver, Stage) and not isinstance(self.solver, Whitened):
+        if isinstance(self.solver, Stage) and not self.solver.gives_shape:
             raise Unsupported("inference starts from Whitened(...), or from a solver in declared coordinates")
         inner = self.solver.plan(domain, loss, penalty)
         own = self._own(domain, loss)

@@ -76,7 +76,7 @@ class Signal:
     @property
     def per_matrix(self) -> float:
         """N / p^(3/2): of a direction of a second moment, in the noise that p^2 entries have."""
-        return self.total / self.columns**1.5
+        return self.total / math.sqrt(self.columns) ** 3
 
     @property
     def per_record(self) -> float:

@@ -42,7 +42,6 @@ from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_r
 from discreet.solvers.center_and_scale import TARGET_SHARE, Target, affine, shares_to_noise
 from discreet.solvers.uncertainty.stage_noise import StageTrace
 from discreet.solvers.uncertainty.whitened_noise import Spectrum
-from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -58,26 +57,12 @@ ASKED = (
 
 
 @dataclass(frozen=True)
-class SecondMoment:
-    """A noisy second moment of rows, and the edge of its noise's spectrum."""
-
-    matrix: Floats
-    edge: float
-
-
-@dataclass(frozen=True)
 class Estimate:
-    """What a stage released, and the map that it makes of it.
-
-    ``moment`` is that of standardized rows, ``whitened_moment`` what it is of whitened ones, for a solver that takes it
-    as a Hessian and runs on these.
-    """
+    """What a stage released, and the map that it makes of it."""
 
     recoding: Recoding
     typical: Typical
     spectrum: Spectrum | None = None
-    moment: SecondMoment | None = None
-    whitened_moment: SecondMoment | None = None
     target: Target = field(default_factory=Target)
 
 
@@ -89,8 +74,6 @@ class Inside:
 
     def __init__(self, curator: "Curator", n: float, estimate: Estimate) -> None:
         self._curator, self._n, self._typical = curator, n, estimate.typical
-        self.moment = estimate.moment if estimate.whitened_moment is None else estimate.whitened_moment
-        self.slopes = len(estimate.recoding.center)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._curator, name)
@@ -127,8 +110,8 @@ class Stage(ABC):
     name: ClassVar[str]
     asked: ClassVar[tuple[str, ...]] = ASKED
     takes_public_moments: ClassVar[bool] = False
-    gives_moments: ClassVar[bool] = False
-    """Whether a solver that takes a second moment as its Hessian can run here."""
+    gives_shape: ClassVar[bool] = False
+    """Whether what it estimates is the shape that inference starts from."""
 
     @abstractmethod
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
@@ -178,8 +161,6 @@ class Stage(ABC):
             raise Unsupported(
                 "a stage runs an iterative solver on recoded records, no stage: use gd, sgd, svrg, cd or gcd in it"
             )
-        if getattr(self.solver, "takes_moments", False) and not self.gives_moments:
-            raise Unsupported(f"{self.solver.name} steps need a second moment: run them in Whitened(...)")
         if loss.task == "regression" and not loss.movable_target:
             raise Unsupported(f"recoded coordinates know no {type(loss).__name__} loss: use solver='gd'")
 

@@ -199,7 +199,7 @@ def expected_row(setting: Setting, n: int, epsilon: float, mean: float) -> Effec
         return EffectsRow(n, epsilon, budget.delta, refused=OF_CLASSES)
     try:
         inner, _ = choose_solver(estimator.solver, domain, loss, penalty, budget)
-        solver = inferring("sandwich", cov_type, inner, domain, loss, penalty, budget)
+        solver = inferring("sandwich", cov_type, inner, domain, loss, penalty, budget, automatic=True)
         plan = solver.plan(domain, loss, penalty)
     except Unsupported as reason:
         return EffectsRow(n, epsilon, budget.delta, refused=str(reason))
