@@ -51,7 +51,7 @@ def read_table():
 
 def first():
     """One output, two classes."""
-    for solver in ("gd", "sgd", "whitened", "agd", "svrg", "cd", "gcd", "output"):
+    for solver in ("gd", "sgd", "recipe", "agd", "svrg", "cd", "gcd", "output"):
         classify(solver)
     classify("gd", delta=0.0)
     classify("gd", model=DPLinearSVC)
@@ -59,7 +59,7 @@ def first():
 
 def second():
     """Numbers, several classes, compressed rows."""
-    for solver in ("gd", "whitened", "cd"):
+    for solver in ("gd", "recipe", "cd"):
         regress(solver)
     for model in (DPHuberRegressor, DPPoissonRegressor):
         regress("gd", model=model)
