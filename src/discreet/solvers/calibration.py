@@ -93,8 +93,9 @@ def calibrate(
     for noise in noises:
         gradient = curator.noisy_gradient(theta, clip=clip) / n + strength * (linear.T @ (linear @ theta + offset))
         bend = (np.eye(len(theta)) if is_regression else normal_hessian(theta)) + strength * (linear.T @ linear)
-        precision = precision + bend @ bend / max(noise * clip, 1e-300) ** 2
-        weigh = np.linalg.solve(precision, bend) / max(noise * clip, 1e-300) ** 2
+        variance = max((noise * clip) ** 2, 1e-100)  # 0 without noise
+        precision = precision + bend @ bend / variance
+        weigh = np.linalg.solve(precision, bend) / variance
         theta = theta - weigh @ gradient
         theta[0] = max(theta[0], 0.0)
     moved = np.sqrt(np.square(linear @ weigh).sum(axis=1)) * (noises[-1] * clip if noises else 0.0)
