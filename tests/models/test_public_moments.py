@@ -10,13 +10,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 import discreet
 from discreet import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
+from discreet.default import Recipe
 from discreet.errors import Unsupported
 from discreet.solvers import (
     CoordinateDescent,
     Declared,
     GradientDescent,
-    NewtonDescent,
-    Refined,
     Standardized,
     Whitened,
 )
@@ -24,9 +23,9 @@ from discreet.testing import neighbor_pairs, seeded
 from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of
 from tests.solvers.perturbation.cases import table as small_table
-from tests.solvers.whitened.cases import RELATIONS
 
 P = 12
+RELATIONS = ("replace_one", "zero_out", "add_remove")
 STEPS = GradientDescent(n_steps=8, momentum=0.7, radius=100.0)
 OWN = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
 STAGES = {
@@ -34,7 +33,8 @@ STAGES = {
     "standardized": Standardized(STEPS),
     "coordinates": Standardized(CoordinateDescent(n_outer=1, n_inner=20), relative_row_norm=0.8),
     "declared": Declared(STEPS),
-    "refined": Refined(Whitened(STEPS), n_steps=4),
+    "recipe": Recipe(n_steps=8),
+    "newton": Recipe(n_steps=8, n_newton=4),
 }
 
 
@@ -90,14 +90,16 @@ def test_moments_are_not_released_and_steps_have_their_shares(name, kind):
 @pytest.mark.parametrize("kind", ["scale", "covariance"])
 def test_numbers_keep_a_private_second_moment(kind):
     X, t, _ = table()
-    asked = releases(regressor(solver=Whitened(NewtonDescent(2)), public_moments=both()[kind]), X, t)
+    asked = releases(regressor(solver=Recipe(target_looks=0), public_moments=both()[kind]), X, t)
     assert [query for query in OWN if query in asked] == ["noisy_second_moment"]
     assert "noisy_target_moments" in asked
 
 
-def test_refined_steps_estimate_the_second_moment_of_their_own_rows():
+@pytest.mark.parametrize("kind", ["scale", "covariance"])
+def test_recipes_estimate_second_moments_of_their_own_rows(kind):
     X, _, y = table()
-    asked = releases(classifier(solver=STAGES["refined"], public_moments=both()["covariance"]), X, y)
+    asked = releases(classifier(solver=STAGES["recipe"], public_moments=both()[kind]), X, y)
+    assert [query for query in OWN if query in asked] == ["noisy_second_moment"]
     assert asked["noisy_second_moment"].count == 1
 
 
@@ -177,7 +179,7 @@ def test_training_coordinates_are_centered_where_ranges_leave_out_zero():
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("kind", ["whitened", "standardized", "declared", "refined"])
+@pytest.mark.parametrize("kind", ["whitened", "standardized", "declared", "recipe", "newton"])
 def test_fits_with_public_moments_replay_on_neighbors(kind, relation):
     data = small_table("logistic", "dense", False)
     columns = data[0].shape[1]

@@ -9,6 +9,7 @@ from discreet import Bounds, DPLinearRegression, DPLogisticRegression
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import Recoding
+from discreet.default import Recipe, Shares
 from discreet.errors import Unsupported
 from discreet.solvers import (
     AdaptiveDescent,
@@ -16,7 +17,6 @@ from discreet.solvers import (
     Declared,
     GradientDescent,
     GreedyCoordinateDescent,
-    NewtonDescent,
     Standardized,
     StochasticGradientDescent,
     VarianceReducedDescent,
@@ -33,6 +33,7 @@ SOLVERS = [
     GreedyCoordinateDescent(n_steps=3),
     Standardized(GradientDescent(n_steps=3)),
     Whitened(GradientDescent(n_steps=3), floor=1e-9),
+    Recipe(n_steps=3, floor=1e-9, shares=Shares(calibration=0.0)),  # calibration rescales what was found
     Declared(GradientDescent(n_steps=3)),  # shrinks rows always: its optimum is another one
 ]
 
@@ -70,7 +71,7 @@ def test_newton_steps_start_from_it():
     X, margins, _ = table()
     words = {"bounds": RANGES, "target": (-20, 20), "neighbors": "zero_out", "ledger": False, "epsilon": np.inf}
     start = (np.array([0.8, -0.3, 2.0]), 3.0)
-    found = DPLinearRegression(**words, solver=Whitened(NewtonDescent(1), constant=None), start=start).fit(X, margins)
+    found = DPLinearRegression(**words, solver=Recipe(n_steps=1, n_newton=1), start=start).fit(X, margins)
     assert found.coef_ == pytest.approx(start[0], abs=1e-3)
 
 
