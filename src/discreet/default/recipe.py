@@ -369,8 +369,8 @@ class Recipe:
         if loss.n_outputs > 1 or found.trace is None or metric is None:
             return Solution(w, found.trace, found.estimate)
         curved = np.where(metric.values >= metric.edge, metric.values, 0.0)
-        steps = DirectionsTrace.of_steps(metric.vectors, used, curved, run.noise, 1.0)
-        return Solution(w, RefinedTrace(found, steps, left_of_start(used, curved, 0.0), linear), found.estimate)
+        steps = DirectionsTrace.of_steps(metric.vectors, used, curved, run.last_noises(self.n_newton))
+        return Solution(w, RefinedTrace(found, steps, left_of_start(used, curved), linear), found.estimate)
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""

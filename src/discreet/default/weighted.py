@@ -64,10 +64,9 @@ class Weighted:
         self._clip, self._basis = curator.loss.lipschitz * reach, contrasts(curator.loss.n_outputs)
         self._noises = noises(curator, "noisy_weighted_gradient")
 
-    @property
-    def noise(self) -> float:
-        """The deviation of the noise in the last mean gradient."""
-        return noises(self._curator, "noisy_weighted_gradient")[-1] * self._clip / self._n
+    def last_noises(self, count: int) -> list[float]:
+        """Return the deviations of the noise in the last mean gradients."""
+        return [noise * self._clip / self._n for noise in noises(self._curator, "noisy_weighted_gradient")[-count:]]
 
     def limit_slopes(self, v: Floats, deviations: float) -> None:
         """Cut slopes without a bound at so many deviations of residuals at v, by a noisy sum of their squares."""

@@ -29,24 +29,16 @@ class DirectionsTrace:
 
     @classmethod
     def of_steps(
-        cls,
-        vectors: Floats,
-        weights: Sequence[Floats],
-        curved: Floats,
-        noise: float,
-        clip: float,
-        momentum: float = 0.0,
+        cls, vectors: Floats, weights: Sequence[Floats], curved: Floats, noises: Sequence[float]
     ) -> "DirectionsTrace":
-        """Return the noise of steps ``- weights q``, q with noise of deviation ``noise`` times ``clip``.
+        """Return the noise of steps ``- weights q``, each q with noise of its own deviation.
 
-        A step forgets ``curved`` times its weights of the noise that was there, and repeats ``momentum`` of the last.
+        A step forgets ``curved`` times its weights of the noise that was there.
         """
-        variances = shared = before = np.zeros(len(vectors))
-        for used in weights:
-            stays, old = 1.0 - curved * used + momentum, variances
-            variances = stays**2 * old - 2.0 * stays * momentum * shared + momentum**2 * before
-            variances, shared, before = variances + (used * noise * clip) ** 2, stays * old - momentum * shared, old
-        return cls(vectors, np.maximum(variances, 0.0))
+        variances = np.zeros(len(vectors))
+        for used, noise in zip(weights, noises, strict=True):
+            variances = np.square(1.0 - curved * used) * variances + np.square(used * noise)
+        return cls(vectors, variances)
 
     def deviations(self) -> Floats:
         """Return the deviation of each coordinate."""
@@ -122,12 +114,9 @@ class CalibratedTrace:
         return None if before is None else np.hypot(self.share * before, taken_back(units, np.square(self.added)))
 
 
-def left_of_start(weights: Sequence[Floats], curved: Floats, momentum: float) -> Floats:
+def left_of_start(weights: Sequence[Floats], curved: Floats) -> Floats:
     """Return what such steps leave of a distance at the start, in each direction."""
-    now = before = np.ones(len(curved))
-    for used in weights:
-        now, before = (1.0 - curved * used) * now + momentum * (now - before), now
-    return now
+    return np.asarray(np.prod([1.0 - curved * used for used in weights], axis=0))
 
 
 @dataclass(frozen=True)
