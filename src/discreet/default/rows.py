@@ -29,7 +29,7 @@ REACH = 16.0
 class Rows:
     """The coordinates in which steps are taken, and what is known of rows there.
 
-    ``length`` is a typical row's; ``moment`` the rows' second moment as far as it is told from noise, ``mean`` their
+    ``length`` is a typical row's; ``moment`` the rows' second moment as far as it stands out of noise, ``mean`` their
     mean; ``spectrum`` is for the trace of the noise, None where nothing was estimated.
     """
 
@@ -76,7 +76,7 @@ def whitened(
 ) -> Rows:
     """Return rows A z with A = (M + added + floor edge)^{-1/2}, M being the noisy second moment of standardized rows.
 
-    Eigenvalues of M below the edge of its noise are not told from noise: for the length of rows each is taken for its
+    Eigenvalues of M below the edge of its noise do not stand out of it: for the length of rows each is taken for its
     part of what the trace leaves to them, and for nothing where a second moment is asked for.
     """
     values, vectors = np.linalg.eigh(second)

@@ -148,7 +148,7 @@ SETTINGS = (
             "in whitened coordinates few steps do; wide tables have more directions that are not quite white"),
     Setting("momentum", 0.6, 0.6, "brings flat directions along; more of it carries noise along"),
     Setting("clip", 0.8, lambda s: within(0.2, 0.2 * (s.per_coefficient / 25) ** 1.2, 1.6),
-            "in units of the slope at 0: clipped slopes bias the length, which calibration mends, and halve the noise"),
+            "in units of the slope at 0: clipped slopes bias the length, which calibration corrects, and halve the noise"),
     Setting("constant", 0.5, lambda s: s.columns**-0.5,
             "an intercept is learned first where it is large; a number's target is centered before"),
     Setting("row_radius", 1.0, lambda s: 0.8 * max(1.0, s.per_row / 100) ** 0.35,
@@ -205,10 +205,12 @@ def recipe_for(facts: Facts) -> Recipe:
     return Recipe("declared" if weak else "full", Shares(**shares), **whole, **settings)
 
 
+LARGEST = 1e3
+"""Radii and clips where there is no noise: they hold nothing back."""
 COUNTS = ("n_steps", "n_travel", "n_newton", "target_looks")
 
 
 def value_of(row: Setting, facts: Facts, signal: Signal) -> float:
     """Return a setting's value."""
     rule = row.numbers if facts.is_regression else row.classes
-    return float(rule(signal) if callable(rule) else rule)
+    return min(LARGEST, float(rule(signal) if callable(rule) else rule))
