@@ -154,6 +154,8 @@ class Recipe:
         Bound on a record's gradient, in units of a typical row's length and of the loss's slope at 0.
     momentum : float, default=0.6
         Weight of the last move.
+    step : float, default=1.0
+        Length of a clipped step in units of 1 / curvature.
     calibration_clip : float, default=3.2
         Bound on a record's gradient in the two unknowns of the calibration.
     n_travel, n_newton : int, default=0
@@ -181,6 +183,7 @@ class Recipe:
     n_steps: Count = 12
     clip: Positive = 0.8
     momentum: Weight = 0.6
+    step: Positive = 1.0
     calibration_clip: Positive = 3.2
     n_travel: CountOrZero = 0
     n_newton: CountOrZero = 0
@@ -238,7 +241,7 @@ class Recipe:
     def _shape_releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List what the coordinates are made of."""
         target: tuple[Release, ...] = ()
-        if loss.movable_target:
+        if loss.movable_target and self.shares.target > 0:
             share, looks = self.shares.target, self.target_looks if domain.intercept else 0
             target = search_releases(share, looks) if looks else target_releases(loss, share)
         if self.coordinates == "declared":
@@ -276,7 +279,7 @@ class Recipe:
         """Estimate the coordinates in which steps are taken."""
         domain, loss, full = curator.domain, curator.loss, self.coordinates == "full"
         target = Target()
-        if loss.movable_target:
+        if loss.movable_target and self.shares.target > 0:
             looks = self.target_looks if domain.intercept else 0
             target = search_target(curator, n, looks) if looks else estimate_target(curator, n)
         features = estimate_features(curator, n, self.least_scale) if full else declared_features(domain)
@@ -305,7 +308,7 @@ class Recipe:
         self, curator: "Curator", rows: Rows, penalty: Penalty, admitted: Domain, n: float, progress: Progress
     ) -> Solution:
         """Take steps on clipped gradients with momentum; the average of the iterates."""
-        pull, step = pulled(penalty, rows.recoding, admitted), 1.0 / curator.loss.smoothness
+        pull, step = pulled(penalty, rows.recoding, admitted), self.step / curator.loss.smoothness
         clip = self.clip * slope_at_zero(curator.loss) * rows.length * longer_in_l1(curator, admitted.n_features)
         v = last = curator.domain.starting_point
         weights = average_weights("polynomial", self.n_steps)

@@ -32,13 +32,12 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.losses.base import Loss, value
 from discreet.losses.constants import gradient_smoothness
+from discreet.solvers.signal import PRIVATE_N
 
-UNKNOWN_N = 10_000
-"""Stands for n where that is private."""
 TYPICAL_RMS = 0.4
 STEEP = 1.6
 MIN_STEPS, MAX_STEPS, LIMIT_STEPS = 8, 200, 5000
-BATCH, EPOCHS = 1024, 10
+BATCH = 1024
 TYPICAL_LENGTH = 25.0
 LIMIT_LOSS = 1e3  # beyond any loss on the way to an optimum
 LIMIT_STRENGTH = 1e-9  # without noise any strong convexity will do
@@ -53,7 +52,7 @@ LIMIT_MARGIN = 16.0  # without noise: the largest margin on the way to an optimu
 
 def count_of(domain: Domain) -> int:
     """Return n, or what stands for it where it is private."""
-    return domain.n if domain.n is not None else UNKNOWN_N
+    return domain.n if domain.n is not None else PRIVATE_N
 
 
 def mu_for(domain: Domain, budget: Budget) -> float:

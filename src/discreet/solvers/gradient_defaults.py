@@ -88,10 +88,10 @@ NUMBERS_CLIP, NUMBERS_SIGNAL, LEAST_CLIP, MOST_CLIP = 0.4, 800.0, 0.15, 4.0
 SAMPLED = 4.0
 """How many times the sampling noise the privacy noise is, in variance."""
 SHORT_EPOCHS, SINGLE_STEPS = 250.0, 70.0
-WHOLE_STEPS = 4.0
+WHOLE_STEPS, COUNTED_STEPS, WIDE_SIGNAL = 4.0, 16.0, 100.0
+"""The signal per coefficient (of counts, whose slopes are long), and of one number for wide records, below which steps
+are short: they would find noise."""
 PURE_STEPS, LEAST_PURE, MOST_PURE, PURE_NUMBERS = 0.25, 2, 150, 0.3
-PURE_UNKNOWN_N = 2_000
-"""Stands for a private n here: less than elsewhere, as steps for too large an n are mostly noise."""
 
 
 def staged(
@@ -156,6 +156,7 @@ def wide_steps(domain: Domain, loss: Loss, budget: Budget) -> Declared:
         n_steps=int(min(200, max(least, round(each * math.sqrt(signal))))),
         momentum="nesterov",
         relative_clip=0.2 if numbers else 0.5 * slope_at_zero(loss),
+        relative_step=min(1.0, (signal / WIDE_SIGNAL) ** 2),
         radius=LARGEST,
     )
     return Declared(inner, constant=max(0.3, 30.0 / signal))
@@ -166,14 +167,15 @@ def unstaged(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Gr
     if budget.is_private and budget.is_pure and not is_wide(domain):
         return pure_steps(domain, loss, budget)
     made = GradientDescent(step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
-    short = 1.0 if penalty.ridge else min(1.0, (Signal.of(domain, budget).per_coefficient / WHOLE_STEPS) ** 2)
+    whole = COUNTED_STEPS if loss.log_link else WHOLE_STEPS
+    short = min(1.0, (Signal.of(domain, budget).per_coefficient / whole) ** 2)
     return made if short == 1 else replace(made, step_size=short * typical_step(domain, loss, budget))
 
 
 def pure_steps(domain: Domain, loss: Loss, budget: Budget) -> GradientDescent:
     """Return few steps for Laplace noise: as long as declared rows allow, shorter where there is little signal."""
     columns = domain.n_features * domain.n_outputs
-    n = domain.n if domain.n is not None else PURE_UNKNOWN_N
+    n = count_of(domain)
     steps = PURE_STEPS * (n * budget.epsilon / (budget.neighbors.sum_factor * math.sqrt(columns))) ** 0.6
     short = min(1.0, steps / LEAST_PURE) ** 3
     slope = typical_clip(domain, loss, budget) / typical_row_norm(domain)
@@ -188,8 +190,9 @@ def pure_steps(domain: Domain, loss: Loss, budget: Budget) -> GradientDescent:
 
 def plain_numbers(domain: Domain, budget: Budget) -> Declared:
     """Return short steps in declared coordinates, as many as the signal bears, their second half averaged."""
-    steps = int(min(40, max(10, round(2.0 * Signal.of(domain, budget).per_row))))
-    inner = GradientDescent(steps, relative_step=3.0, relative_clip=0.2, average="tail", radius=LARGEST)
+    signal = Signal.of(domain, budget)
+    steps, short = int(min(40, max(10, round(2.0 * signal.per_row)))), min(1.0, signal.total / SEEN_TARGET) ** 2
+    inner = GradientDescent(steps, relative_step=3.0 * short, relative_clip=0.2, average="tail", radius=LARGEST)
     return Declared(inner, constant=1.0 / min(2.0, max(0.3, 0.25 * Signal.of(domain, budget).per_row)))
 
 

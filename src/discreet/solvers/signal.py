@@ -13,8 +13,8 @@ from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
 
-PRIVATE_N = 10_000
-"""Stands for n where that is private."""
+PRIVATE_N = 2_000
+"""Stands for n where that is private: rather too few, as steps for too many records are mostly noise."""
 LAPLACE_ANSWERS = 3.5
 """A pure budget counts as mu = epsilon / (3.5 sqrt(p)): contributions are clipped in L1, Laplace noise is sqrt(2) times
 as wide as its scale, and about six answers share epsilon itself, not its square."""
