@@ -21,7 +21,7 @@ def test_nothing_is_read_before_the_charge(tmp_path, monkeypatch):
     made = Ledger.create(tmp_path / "budget.db")
     made.grant("words", 0.5, 1e-6)
     monkeypatch.setattr(admission, "canonical", refuse)
-    assert DPLogisticRegression(1.0, 1e-7, ledger=False, **FACTS).quote(X, Y).solver["name"] in ("whitened", "refined")
+    assert DPLogisticRegression(1.0, 1e-7, ledger=False, **FACTS).quote(X, Y).solver["name"] == "recipe"
     with pytest.raises(BudgetExceeded):
         DPLogisticRegression(1.0, 1e-7, ledger=tmp_path / "budget.db", dataset="words", **FACTS).fit(X, Y)
     paid = DPLogisticRegression(0.1, 1e-7, ledger=tmp_path / "budget.db", dataset="words", **FACTS)

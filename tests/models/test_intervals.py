@@ -24,6 +24,7 @@ from discreet import (
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.observer import observe
+from discreet.default import Recipe, weighted
 from discreet.errors import Unsupported
 from discreet.models.fitting import Fitted
 from discreet.models.intervals import log_concave_quantile
@@ -32,12 +33,10 @@ from discreet.solvers import (
     GradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
-    Refined,
     Standardized,
     StochasticGradientDescent,
     VarianceReducedDescent,
     Whitened,
-    newton,
 )
 
 
@@ -80,14 +79,15 @@ def logistic(solver, epsilon=2.0, classes=(0, 1), **settings):
 
 
 CASES = {
-    "whitened": (logistic("whitened"), "classes"),
-    "whitened svm": (DPLinearSVC(2.0, bounds=1.0, classes=(0, 1)), "classes"),
-    "whitened softmax": (logistic("whitened", 4.0, (0, 1, 2)), "three"),
-    "plain": (logistic("whitened", 0.05), "classes"),
-    "refined": (logistic(Refined(Whitened(GradientDescent(8, momentum=0.7, radius=100.0)), n_steps=5), 4.0), "classes"),
-    "newton": (DPLinearRegression(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
-    "newton huber": (DPHuberRegressor(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
-    "newton lasso": (DPLasso(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
+    "recipe": (logistic("recipe"), "classes"),
+    "recipe svm": (DPLinearSVC(2.0, bounds=1.0, classes=(0, 1)), "classes"),
+    "recipe softmax": (logistic("recipe", 4.0, (0, 1, 2)), "three"),
+    "recipe, declared": (logistic(Recipe("declared"), 0.05), "classes"),
+    "recipe, Newton steps": (logistic(Recipe(n_steps=8, n_newton=5), 4.0), "classes"),
+    "recipe, travel": (logistic(Recipe(n_steps=8, n_travel=5, n_newton=5), 4.0), "classes"),
+    "numbers": (DPLinearRegression(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
+    "numbers huber": (DPHuberRegressor(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
+    "numbers lasso": (DPLasso(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
     "gd": (logistic(GradientDescent(n_steps=10)), "classes"),
     "gd momentum": (logistic(GradientDescent(n_steps=10, momentum="nesterov", average="suffix")), "classes"),
     "gd pure": (logistic(GradientDescent(n_steps=5), 8.0, delta=0.0), "classes"),
@@ -115,8 +115,8 @@ class Filters:
     """Records the filters of a noisy run, then plays them back."""
 
     def __init__(self, monkeypatch):
-        self.kept, self.own, self.replays = [], newton.filter_weights, False
-        monkeypatch.setattr(newton, "filter_weights", self)
+        self.kept, self.own, self.replays = [], weighted.posterior_weights, False
+        monkeypatch.setattr(weighted, "posterior_weights", self)
 
     def __call__(self, *numbers):
         if self.replays:
@@ -160,12 +160,12 @@ def test_intervals_hold_their_level(name, monkeypatch):
     moved = errors > 0  # a penalty's corners hold some at 0
     assert moved.any()
     ratio = float(np.median(np.median(spread, axis=0)[moved] / errors[moved]))
-    if name.startswith("whitened") or name in ("refined", "newton", "newton huber", *EXACT):
+    if name.startswith("recipe") or name in ("numbers", "numbers huber", *EXACT):
         assert 0.8 <= ratio <= (1.2 if name in EXACT else 2.0)
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("name", ["whitened", "newton", "output"])
+@pytest.mark.parametrize("name", ["recipe", "numbers", "output"])
 def test_halved_noise_would_be_found(name, monkeypatch):
     """The test above is not blind: figures that are half of the noise fail it in at least one coefficient."""
     model, kind = CASES[name]
@@ -176,7 +176,7 @@ def test_halved_noise_would_be_found(name, monkeypatch):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("solver", ["whitened", "gd", "cd", "gcd", "agd", "output", "objective"])
+@pytest.mark.parametrize("solver", ["recipe", "gd", "cd", "gcd", "agd", "output", "objective"])
 def test_without_noise_there_is_nothing_to_cover(solver):
     X, y = a_table("classes", 200, 2)
     model = logistic(solver, math.inf).fit(X, y)

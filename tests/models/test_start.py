@@ -9,7 +9,7 @@ from discreet import Bounds, DPLinearRegression, DPLogisticRegression
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import Recoding
-from discreet.default import Recipe, Shares
+from discreet.default import Recipe
 from discreet.errors import Unsupported
 from discreet.solvers import (
     AdaptiveDescent,
@@ -33,7 +33,7 @@ SOLVERS = [
     GreedyCoordinateDescent(n_steps=3),
     Standardized(GradientDescent(n_steps=3)),
     Whitened(GradientDescent(n_steps=3), floor=1e-9),
-    Recipe(n_steps=3, floor=1e-9, shares=Shares(calibration=0.0)),  # calibration rescales what was found
+    Recipe(n_steps=3),  # clips always: its optimum is another one
     Declared(GradientDescent(n_steps=3)),  # shrinks rows always: its optimum is another one
 ]
 
@@ -58,7 +58,7 @@ def optimum():
     return found.fit(X, y)
 
 
-@pytest.mark.parametrize("solver", [*SOLVERS[:-1], AdaptiveDescent()], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("solver", [*SOLVERS[:-2], AdaptiveDescent()], ids=lambda one: type(one).__name__)
 def test_a_start_at_the_optimum_stays_there_without_noise(solver, optimum):
     X, _, y = table()
     start = (optimum.coef_, optimum.intercept_)

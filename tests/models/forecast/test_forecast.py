@@ -288,7 +288,7 @@ def test_reads_as_an_answer():
     assert "With twice the rows it would cost " in text
     assert " and with twice the epsilon " in text
     assert "Tables of 4,000 rows and more were simulated with 2,000 rows and the same signal-to-noise." in text
-    assert "No informative theoretical bound is known for whitened in this configuration." in text
+    assert "No informative theoretical bound is known for recipe in this configuration." in text
     assert found.shown(found.asked.score) not in text  # the synthetic tables' own, and nobody else's
     assert 0 <= found.asked.lost < 1.2
     alone = DPRidge(0.5).forecast(300, 2, **ONE)
