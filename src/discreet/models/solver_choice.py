@@ -90,7 +90,7 @@ def inferring(
     if inference == "bootstrap" and loss.n_outputs > 1:
         raise Unsupported("a bootstrap simulates numbers and two classes: use inference='sandwich' for more")
     facts = Facts(domain, loss, penalty, budget)
-    if isinstance(solver, Recipe) or (automatic and facts.is_recipe):
+    if isinstance(solver, Recipe) or (automatic and facts.is_recipe and budget.is_private):
         recipe = solver if isinstance(solver, Recipe) else recipe_for(facts)
         # its own weighted steps refine the start; wide rows would only bring noise to it
         solver = replace(recipe, n_travel=0, n_newton=0, row_radius=min(recipe.row_radius, START_RADIUS))
