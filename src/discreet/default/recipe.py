@@ -233,7 +233,7 @@ class Recipe:
         """Refuse what the steps do not serve."""
         if loss.task == "regression" and not loss.movable_target:
             raise Unsupported(f"a recipe knows no {type(loss).__name__} loss: use solver='gd'")
-        if domain.sparse and self.coordinates == "full":
+        if domain.sparse:
             raise Unsupported("a recipe's coordinates would fill sparse records: use solver='auto' or 'gd'")
         if not penalty.ridge and (not penalty.separable or loss.n_outputs > 1):
             raise Unsupported("a recipe knows L2 penalties, and separable ones of one output: use solver='gd'")
