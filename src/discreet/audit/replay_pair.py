@@ -271,7 +271,8 @@ def assert_fresh_noise(fit: Fit, data: Sequence[Any], *, runs: int = 2) -> Repla
 
 
 def _repeated(answers: list[Measurement]) -> Iterator[Finding]:
-    rows = [row for answer in answers for row in np.atleast_2d(answer.noisy - answer.exact)]
+    noises = (np.atleast_1d(answer.noisy - answer.exact) for answer in answers)
+    rows = [row for noise in noises for row in noise.reshape(-1, noise.shape[-1])]
     cells = [int(cell) for row in rows for cell in row]
     width = min(2.0 ** (answer.unit.m or 0) for answer in answers)
     if len(cells) ** 2 / width < _CHANCE:
