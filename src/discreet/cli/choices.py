@@ -112,9 +112,9 @@ def quoted(quote: "Quote") -> dict[str, Any]:
     }
 
 
-def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None) -> None:
-    """Print a plan and its price, and what memory and disk it takes."""
-    found = quoted(quote)
+def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, explain: bool = False) -> None:
+    """Print a plan and its price, what memory and disk it takes, and why it was chosen."""
+    found = {**quoted(quote), **({"explanation": quote.explain()} if explain else {})}
     if as_json:
         typer.echo(json.dumps(found if needs is None else {**found, "memory": memory_facts(needs)}, indent=2))
         return
@@ -139,3 +139,5 @@ def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None) -> N
     if needs is not None:
         console.print(memory_text(needs), style="dim")
     console.print("\nNothing was charged. Rows (or persons) were counted at most, and not looked at.")
+    if explain:
+        typer.echo(f"\n{found['explanation']}")

@@ -70,6 +70,10 @@ def fit(
         bool, typer.Option("--report/--no-report", help="Also write an HTML report (takes a few seconds).")
     ] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="With --dry-run: say why this solver, and what privacy will probably cost."),
+    ] = False,
     memory: Memory = None,
     scratch: Scratch = None,
     cluster: Cluster = None,
@@ -81,7 +85,7 @@ def fit(
     First `discreet schema new table.csv`, and fill in what is publicly known. Then:
 
     - `discreet fit table.csv --schema schema.toml --epsilon 1 --dry-run`: the plan and its price. Rows are counted,
-      not read.
+      not read. With `--explain`: why this solver, and what privacy will probably cost.
 
     - `discreet fit table.csv --schema schema.toml --epsilon 1 --out model`
 
@@ -120,7 +124,7 @@ def fit(
     with limited(memory, scratch):
         needs = None if cluster else needs_of(declared, source, neighbors)
         if dry_run:
-            show_quote(chosen.quote(source), as_json, needs)
+            show_quote(chosen.quote(source), as_json, needs, explain=explain)
             return
         if needs is not None:
             check_memory(needs)

@@ -148,7 +148,7 @@ SETTINGS = (
             "in whitened coordinates few steps do; wide tables have more directions that are not quite white"),
     Setting("momentum", 0.6, 0.6, "brings flat directions along; more of it carries noise along"),
     Setting("clip", 0.8, lambda s: within(0.2, 0.2 * (s.per_coefficient / 25) ** 1.2, 1.6),
-            "in units of the slope at 0: clipped slopes bias the length, which calibration corrects, and halve the noise"),
+            "of the slope at 0: clipped slopes halve the noise, and bias the length, which calibration corrects"),
     Setting("constant", 0.5, lambda s: s.columns**-0.5,
             "an intercept is learned first where it is large; a number's target is centered before"),
     Setting("row_radius", 1.0, lambda s: 0.8 * max(1.0, s.per_row / 100) ** 0.35,

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -127,11 +127,22 @@ class Quote:
     priced: PricedPlan
     solver: Mapping[str, Any]
     reason: tuple[str, ...]
+    explains: Callable[[], str] = field(default=lambda: "", repr=False, compare=False)
 
     @property
     def price(self) -> Price:
         """What the accountants say of the events."""
         return self.priced.price
+
+    def explain(self) -> str:
+        """Say why this solver: the signal, the forms in question, a forecast of what privacy will cost, each setting.
+
+        Returns
+        -------
+        str
+            Text, made of public facts alone: no record is read for it.
+        """
+        return self.explains()
 
 
 @dataclass(frozen=True)
@@ -222,7 +233,15 @@ class Prepared:
     @property
     def quote(self) -> Quote:
         """What would be released, with how much noise, and what it costs."""
-        return Quote(self.priced, self.settings, self.reason)
+        return Quote(self.priced, self.settings, self.reason, self._explained)
+
+    def _explained(self) -> str:
+        """Return the explanation of the solver."""
+        from discreet.default.explain import explanation
+        from discreet.default.table import Facts
+
+        facts = Facts(self.domain, self.fit.loss, self.fit.penalty, self.priced.budget)
+        return explanation(facts, self.solver, self.reason)
 
     @property
     def settings(self) -> dict[str, Any]:
