@@ -62,11 +62,6 @@ def test_weights_of_another_shape_are_refused(shape):
         opened(GRADIENT, loss=Softmax(3)).noisy_gradient(np.zeros(shape), clip=1.0)
 
 
-def test_a_query_named_twice_is_refused():
-    with pytest.raises(PlanViolation, match="once"):
-        opened(GRADIENT, GRADIENT)
-
-
 def test_two_threads_cannot_share_the_last_answer():
     """Both are stopped inside the check of the clip, where both have seen that one answer is left."""
     curator = opened(Release("noisy_gradient", 1, clip=1.0))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, DPHuberRegressor, DPLogisticRegression, DPRidge
+from discreet.default import Recipe
 from discreet.errors import Unsupported
 from discreet.penalties import Box, L2Ball
 from discreet.solvers import (
@@ -45,7 +46,7 @@ BY_PENALTY = {
     "cd, last": CoordinateDescent(average="last"),
     "cd, blocks": CoordinateDescent(block_size=2),
     "gcd": GreedyCoordinateDescent(n_steps=3),
-    "whitened": "whitened",
+    "recipe": Recipe(n_steps=4, n_travel=2, n_newton=2),
     "standardized, gd": Standardized(GradientDescent(n_steps=5)),
     "standardized, cd": Standardized(CoordinateDescent(n_inner=12)),
     "output": OutputPerturbation(regularization=0.1),

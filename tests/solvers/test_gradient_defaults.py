@@ -15,7 +15,7 @@ from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers import Declared, Whitened, gradient_defaults
 from discreet.solvers.gradient_defaults import rounds_for, sampling_for
-from discreet.solvers.public_signal import clarity
+from discreet.solvers.signal import Signal
 from discreet.testing import seeded
 
 NAMES = ("gd", "sgd", "svrg", "agd")
@@ -63,7 +63,9 @@ def test_steps_are_short_where_corners_meet_few_rows_per_column(name):
     found = [made(name, domain(n=n), penalty=L1(0.1)).step_size for n in (100, 300, 20_000)]
     assert found == sorted(found)
     for n, step in zip((100, 300), found, strict=False):
-        assert step == pytest.approx(found[2] * (clarity(domain(n=n), Budget(1.0, 1e-6, "zero_out")) / 4) ** 2)
+        assert step == pytest.approx(
+            found[2] * (Signal.of(domain(n=n), Budget(1.0, 1e-6, "zero_out")).per_coefficient / 4) ** 2
+        )
     assert made(name, domain(n=50_000), penalty=L1(0.1)).step_size == found[2]
 
 

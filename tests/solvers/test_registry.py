@@ -7,14 +7,14 @@ import pytest
 from discreet.audit.solver_cases import solver_case
 from discreet.models.solver_choice import solver_names
 from discreet.registry import declared_in
-from discreet.solvers.registry import PARTS, SOLVERS
+from discreet.solvers.registry import PACKAGES, PARTS, SOLVERS
 
 ROOT = Path(__file__).parents[2]
-BUILT_IN = tuple(declared_in("discreet.solvers", "register"))
+BUILT_IN = tuple(name for package in PACKAGES for name in declared_in(package, "register"))
 
 
 def test_the_names():
-    assert set(BUILT_IN) >= {"whitened", "gd", "sgd", "svrg", "cd", "gcd", "agd", "output", "objective", "exponential"}
+    assert set(BUILT_IN) >= {"recipe", "gd", "sgd", "svrg", "cd", "gcd", "agd", "output", "objective", "exponential"}
     assert solver_names()[: len(BUILT_IN) + 1] == ("auto", *BUILT_IN)
     assert {"Geometry", "AdaptiveClip"} <= set(PARTS.class_names())
 

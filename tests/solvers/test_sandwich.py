@@ -179,7 +179,7 @@ def test_choices_and_one_shot_answers_are_refused(solver):
         model_of("logistic", solver=solver).quote(X, y)
 
 
-@pytest.mark.parametrize("solver", ["gd", "cd", "whitened"])
+@pytest.mark.parametrize("solver", ["gd", "cd", "recipe"])
 def test_other_solvers_start_it(solver):
     X, y = drawn("logistic", 8000)
     with seeded(2):

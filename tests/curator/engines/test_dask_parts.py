@@ -19,16 +19,11 @@ from discreet import Bounds, DPLogisticRegression
 from discreet.curator.engines import dask_parts, part_tasks
 from discreet.curator.lattice import noise
 from discreet.curator.records.row_hashes import fingerprint_of
+from discreet.default import Recipe
 from discreet.errors import ClusterFailed, LedgerError, Unsupported
 from discreet.ledger import Ledger
 from discreet.scale import cluster
-from discreet.solvers import (
-    GradientDescent,
-    Refined,
-    StochasticGradientDescent,
-    VarianceReducedDescent,
-    Whitened,
-)
+from discreet.solvers import StochasticGradientDescent, VarianceReducedDescent
 from discreet.testing import seeded
 from tests.curator.engines.clusters import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
 
@@ -86,8 +81,8 @@ def test_any_number_of_parts_gives_the_bits_of_memory(threads, parts):
     assert bits(fitted("logistic", parts)) == bits(fitted("logistic"))
 
 
-def test_refined_steps_do_not_depend_on_the_parts(threads):
-    solver = Refined(Whitened(GradientDescent(4, momentum=0.7, radius=100.0)), n_steps=3)
+def test_weighted_steps_do_not_depend_on_the_parts(threads):
+    solver = Recipe(n_steps=4, n_travel=2, n_newton=2)
     assert bits(fitted("logistic", 3, solver=solver)) == bits(fitted("logistic", solver=solver))
 
 

@@ -92,7 +92,7 @@ def test_charges_after_the_answer(monkeypatch):
         if query in pending:
             self.filter.charge(*pending.pop(query))
         pending[query] = query, rho
-        return self._noisier(self._releases[query], rho)
+        return self._noisier(self._next(query).release, rho)
 
     monkeypatch.setattr(Session, "spend", late)
     with pytest.raises(AssertionError, match=r"not charged|more than its total"):

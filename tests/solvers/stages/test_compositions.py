@@ -11,6 +11,7 @@ from discreet import Budget, DPLasso, DPLogisticRegression, DPRidge, load
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator.session import Session
+from discreet.default import Recipe
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Poisson, Squared
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
@@ -23,7 +24,6 @@ from discreet.solvers import (
     Geometry,
     GradientDescent,
     GreedyCoordinateDescent,
-    NewtonDescent,
     ObjectivePerturbation,
     OutputPerturbation,
     Standardized,
@@ -36,6 +36,7 @@ from discreet.solvers import (
 from discreet.testing import neighbor_pairs, replay, seeded
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
+from tests.solvers.whitened.cases import answers_left
 from tests.solvers.whitened.test_price import problem
 from tests.testing.small_fits import prices_remembered
 
@@ -78,7 +79,7 @@ def run(solver, loss, relation="zero_out", epsilon=1.0, penalty=None, **facts):
 def test_a_composition_asks_what_it_planned_and_costs_the_budget(inner, around, relation, loss):
     curator, seen, solution = run(STAGES[around](INNER[inner]), loss, relation)
     assert np.isfinite(solution.coefficients).all()
-    left = curator._session._left
+    left = answers_left(curator)
     changes = left.pop("noisy_gradient_change", 0)  # where a step did not move there is no change to ask for
     assert set(left.values()) <= {0}
     assert changes <= 1
@@ -128,7 +129,7 @@ ONE_SHOT = {
 def test_a_one_shot_solver_on_standardized_rows_costs_the_budget(inner, relation, loss):
     curator, _, solution = run(Standardized(ONE_SHOT[inner]), loss, relation)
     assert np.isfinite(solution.coefficients).all()
-    assert set(curator._session._left.values()) <= {0}
+    assert set(answers_left(curator).values()) <= {0}
     price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
     assert 1 - 1e-3 <= price.epsilon <= 1.0
     assert (solution.noise > 0).all()
@@ -209,7 +210,7 @@ def test_without_noise_a_composition_reaches_the_optimum(small_table, inner, aro
         made, y, facts = DPLogisticRegression, small_table.signs, {**facts, "classes": (-1, 1), "penalty": None}
     else:
         made, y, facts = DPRidge, small_table.numbers, {**facts, "target": (-1.0, 1.0), "alpha": 0.0}
-    best = made(solver="whitened", **facts).fit(small_table.X, y)
+    best = made(solver="auto", **facts).fit(small_table.X, y)
     model = made(solver=STAGES[around]((LIMIT | LIMIT_SHOT)[inner], **more), **facts).fit(small_table.X, y)
     found, expected = (np.append(np.ravel(m.coef_), m.intercept_) for m in (model, best))
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
@@ -335,8 +336,7 @@ REFUSED = {
     "corners, whitened": (Whitened(GradientDescent()), Logistic(), L1(0.1), "Standardized"),
     "greedy, whitened": (Whitened(GreedyCoordinateDescent()), Logistic(), L2(0.1), "Standardized"),
     "groups": (Standardized(GradientDescent()), Logistic(), GroupL2(0.1, ((0, 1),)), "separable"),
-    "Newton for classes": (Whitened(NewtonDescent()), Logistic(), NoPenalty(), "GradientDescent"),
-    "Newton alone": (NewtonDescent(), Squared(), NoPenalty(), "Whitened"),
+    "a recipe in a stage": (Whitened(Recipe()), Logistic(), NoPenalty(), "iterative"),
 }
 
 

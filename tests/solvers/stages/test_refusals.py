@@ -8,6 +8,7 @@ from scipy import sparse
 
 from discreet import Bounds, DPLinearRegression, DPLogisticRegression
 from discreet.curator import PrivateData
+from discreet.default import Recipe
 from discreet.errors import Unsupported
 from discreet.solvers import (
     AdaptiveDescent,
@@ -16,12 +17,9 @@ from discreet.solvers import (
     ExponentialMechanism,
     GradientDescent,
     GreedyCoordinateDescent,
-    NewtonDescent,
     ObjectivePerturbation,
     OutputPerturbation,
-    Refined,
     Sandwich,
-    ShrunkenDescent,
     Standardized,
     StochasticGradientDescent,
     VarianceReducedDescent,
@@ -37,8 +35,8 @@ INNER = {
     "agd": AdaptiveDescent(n_rounds=3),
     "cd": CoordinateDescent(n_inner=3),
     "gcd": GreedyCoordinateDescent(n_steps=2),
-    "newton": NewtonDescent(n_steps=2),
-    "shrunken": ShrunkenDescent(2),
+    "recipe": Recipe(n_steps=2, n_travel=2, n_newton=2),
+    "recipe, declared": Recipe("declared", n_steps=2, n_newton=1),
     "objective": ObjectivePerturbation(regularization=0.2, clip=0.5, row_norm=1.0),
     "output": OutputPerturbation(regularization=0.2, clip=0.5, row_norm=1.0),
     "output, steps": OutputPerturbation(n_steps=3, clip=0.5, row_norm=1.0),
@@ -54,7 +52,6 @@ AROUND = {
     "whitened": Whitened,
     "standardized": Standardized,
     "declared": Declared,
-    "refined": lambda solver: Refined(Whitened(solver), n_steps=2),
     "sandwich": Sandwich,
     "sandwich, whitened": lambda solver: Sandwich(Whitened(solver)),
     "sandwich, declared": lambda solver: Sandwich(Declared(solver)),

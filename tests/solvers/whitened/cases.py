@@ -12,8 +12,7 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.records import admission, containers
 from discreet.losses import Logistic, Squared
-from discreet.solvers import Declared, GradientDescent, NewtonDescent, Standardized, Whitened
-from discreet.solvers.whitened_numbers import NUMBERS
+from discreet.solvers import Declared, GradientDescent, Standardized, Whitened
 from tests.replaying import window
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -27,16 +26,11 @@ STAGES = {"full": Whitened, "diagonal": Standardized, "plain": Declared}
 
 
 def descent(form="full", n_steps=12, *, momentum=0.7, step=1.0, clip=0.4, average="last", **stage):
-    """Gradient steps in whitened, standardized or declared coordinates, as the defaults take them for classes."""
+    """Gradient steps in whitened, standardized or declared coordinates."""
     inner = GradientDescent(
         n_steps, momentum=momentum, relative_step=step, relative_clip=clip, average=average, radius=100.0
     )
     return STAGES[form](inner, **stage)
-
-
-def newton(n_steps=3, floor=0.5, **stage):
-    """Newton steps as the defaults take them for numbers."""
-    return Whitened(NewtonDescent(n_steps, floor=floor), constant=None, relative_row_norm=0.8, **NUMBERS | stage)
 
 
 def budget_of(relation="zero_out", *, pure=False, epsilon=1.0):
@@ -61,6 +55,12 @@ def opened(
     if recoding is not None:
         curator.recode(recoding)
     return curator
+
+
+def answers_left(curator):
+    """How many answers to each query the plan has left."""
+    schedule = curator._session._schedule
+    return {query: sum(entry.left for entry in entries) for query, entries in schedule.items()}
 
 
 def asked(query, X, y, *, clip=0.05, **facts):

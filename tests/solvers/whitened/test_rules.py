@@ -5,19 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Budget, DPLasso
+from discreet import Budget
 from discreet.bounds import Domain
 from discreet.curator.records.recoding import Recoding
-from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L2, NoPenalty
-from discreet.solvers import GradientDescent, Standardized, Whitened, whitened_classes
+from discreet.solvers import GradientDescent, Standardized, Whitened
 from discreet.solvers.center_and_scale import LEAST_SCALE, affine, estimate_features, feature_releases
 from discreet.solvers.default_rules import STEEP, typical_row_norm
 from discreet.solvers.stage import quadratic
-from discreet.solvers.whitened import LENGTHS
-from discreet.solvers.whitened_numbers import LIMIT_NEWTON, newton_for
 from tests.solvers.whitened.cases import bounds_of, descent, opened, records_of
 
 P = 4
@@ -26,42 +23,6 @@ P = 4
 def a_domain(n=10_000, p=P, relation="zero_out", outputs=1, **facts):
     neighbors = Budget(1.0, 1e-6, relation).neighbors
     return Domain(np.ones(p), math.sqrt(p), n, neighbors, n_outputs=outputs, **facts)
-
-
-def test_the_constant_grows_where_signal_is_weak_and_stops_at_two():
-    budget = Budget(1.0, 1e-6, "zero_out")
-    found = [whitened_classes.constant_for(a_domain(n), budget) for n in (1, 100, 200, 300, 1000, 10**6)]
-    assert found == sorted(found, reverse=True)
-    assert found[0] == 2.0
-    assert found[-1] == 0.5
-    assert any(0.5 < constant < 2.0 for constant in found)
-
-
-def test_limits_on_rows_widen_with_a_known_signal():
-    found = [newton_for(a_domain(n), Squared(), Budget(1.0, 1e-12, "zero_out")) for n in (1000, 10**5, 10**7)]
-    assert (found[0].relative_row_norm, found[0].lengths) == (0.8, LENGTHS)
-    ratios = [one.relative_row_norm / 0.8 for one in found]
-    assert ratios == pytest.approx([one.lengths / LENGTHS for one in found])
-    assert 1 < ratios[1] < ratios[2]
-    assert ratios[2] == pytest.approx(ratios[1] * 100**0.35, rel=1e-6)
-    hidden = a_domain(None, relation="add_remove")
-    assert newton_for(hidden, Squared(), Budget(9.0, 1e-12, "add_remove")).relative_row_norm == 0.8
-    assert newton_for(a_domain(), Squared(), Budget(math.inf)).relative_row_norm == 0.8
-
-
-def test_rows_of_newton_steps_are_whitened_but_for_corners_and_pure_budgets():
-    free, pure = Budget(1.0, 1e-12, "zero_out"), Budget(1.0, 0.0, "zero_out")
-    white = newton_for(a_domain(), Squared(), free)
-    assert (white.whiten_rows, white.solver.n_steps, white.floor) == (True, 6, 1.0)
-    for other in (newton_for(a_domain(), Squared(), free, corners=True), newton_for(a_domain(), Squared(), pure)):
-        assert (other.whiten_rows, other.floor) == (False, 0.35)
-    with pytest.raises(Unsupported, match="no penalty but l2"):
-        DPLasso(1.0, bounds=1.0, target=(-1.0, 1.0), solver=white).quote(np.ones((50, 3)), np.zeros(50))
-
-
-@pytest.mark.parametrize(("loss", "steps"), [(Squared(), 4), (Huber(0.3), LIMIT_NEWTON)])
-def test_newton_steps_without_noise(loss, steps):
-    assert newton_for(a_domain(), loss, Budget(math.inf)).solver.n_steps == steps
 
 
 def test_no_scale_is_below_a_tenth_of_what_was_declared():

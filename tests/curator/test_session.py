@@ -1,0 +1,197 @@
+"""The schedule of a plan: several noises of one query, in the order of the plan, none more often than it was priced."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from discreet.accounting.gaussian import mu_of
+from discreet.accounting.plan import AdaptivePlan, Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import epsilon_of
+from discreet.budget import Budget
+from discreet.curator import session as session_module
+from discreet.curator.private_data import PrivateData
+from discreet.curator.session import Session, schedule
+from discreet.errors import PlanViolation
+from discreet.losses import Logistic
+from tests.equivalence.reference import ZERO_OUT, bounds_for
+from tests.replaying import window
+
+NOISES = (4.0, 1.5, 2.0)
+COUNTS = (2, 1, 3)
+
+
+def listed(noises=NOISES, counts=COUNTS, **facts):
+    """One query several times, others between."""
+    gradients = [
+        Release("noisy_gradient", count, relative_noise=noise, **facts)
+        for noise, count in zip(noises, counts, strict=True)
+    ]
+    return Plan([gradients[0], Release("noisy_mean", 1, relative_noise=3.0), *gradients[1:]])
+
+
+def opened(plan, budget=ZERO_OUT):
+    data = PrivateData(np.ones((4, 2)), [0, 1, 1, 0], bounds_for(Logistic()))
+    return data.open(price_plan(plan, budget), Logistic())
+
+
+def multiplier(measurement):
+    """The noise of an answer over its sensitivity."""
+    return 2.0**measurement.unit.m / (float(measurement.factor) * measurement.unit.bound)
+
+
+def answered(curator, count, query="noisy_gradient"):
+    """The noises of so many answers, in units of the curator's."""
+    with window() as seen:
+        for _ in range(count):
+            curator.noisy_gradient(np.zeros(3), clip=1.0)
+    return [multiplier(one) / curator.noise_multiplier for one in seen]
+
+
+def check_order(noises=NOISES, counts=COUNTS):
+    """Each answer has the noise of its entry, in the order of the plan."""
+    expected = [noise for noise, count in zip(noises, counts, strict=True) for _ in range(count)]
+    assert answered(opened(listed(noises, counts)), len(expected)) == pytest.approx(expected, rel=1e-6)
+
+
+def check_price(relation="zero_out"):
+    """What the answers' own noises cost together is the budget."""
+    budget = Budget(1.0, 1e-6, relation)
+    curator = opened(listed(), budget)
+    with window() as seen:
+        for _ in range(sum(COUNTS)):
+            curator.noisy_gradient(np.zeros(3), clip=1.0)
+        curator.noisy_mean(clip=1.0, n=4.0)
+    mu = math.sqrt(math.fsum(1 / multiplier(one) ** 2 for one in seen))
+    assert mu_of(1.0, 1e-6) * (1 - 1e-5) <= mu <= mu_of(1.0, 1e-6)
+
+
+def check_refusal():
+    """Nothing is answered beyond the last entry, nor from an entry that is used up."""
+    curator = opened(listed())
+    answered(curator, sum(COUNTS))
+    for _ in range(3):
+        with pytest.raises(PlanViolation, match="further"):
+            curator.noisy_gradient(np.zeros(3), clip=1.0)
+
+
+CHECKS = {"order": check_order, "price": check_price, "refusal": check_refusal}
+
+
+@pytest.mark.parametrize("noises", list(permutations(NOISES)))
+def test_answers_take_the_noises_in_the_order_of_the_plan(noises):
+    check_order(noises)
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
+def test_all_entries_together_cost_the_budget(relation):
+    check_price(relation)
+    events = opened(listed(), Budget(1.0, 1e-6, relation))
+    priced = epsilon_of(events.plan.events(events.noise_multiplier, pure=False), 1e-6, events.budget.neighbors)
+    assert 1 - 1e-6 <= priced.epsilon <= 1.0
+
+
+def test_more_than_all_entries_is_refused():
+    check_refusal()
+
+
+def test_several_answers_at_once_come_from_one_entry():
+    """A draw of three is priced at one noise: it does not span entries, and what is refused is not spent."""
+    session = opened(listed())._session
+    with pytest.raises(PlanViolation, match="further"):
+        session.spend("noisy_gradient", 1.0, count=3)
+    assert session.spend("noisy_gradient", 1.0, count=2).relative_noise == 4.0
+    assert session.spend("noisy_gradient", 1.0).relative_noise == 1.5
+    with pytest.raises(PlanViolation, match="further"):
+        session.spend("noisy_gradient", 1.0, count=4)
+    assert session.spend("noisy_gradient", 1.0, count=3).relative_noise == 2.0
+    with pytest.raises(PlanViolation, match="further"):
+        session.spend("noisy_gradient", 1.0)
+
+
+def test_each_entry_has_its_own_clip():
+    plan = Plan([Release("noisy_gradient", 1, clip=1.0), Release("noisy_gradient", 1, clip=0.5)])
+    curator = opened(plan)
+    with pytest.raises(PlanViolation, match="another clip"):
+        curator.noisy_gradient(np.zeros(3), clip=0.5)
+    curator.noisy_gradient(np.zeros(3), clip=1.0)
+    with pytest.raises(PlanViolation, match="another clip"):
+        curator.noisy_gradient(np.zeros(3), clip=1.0)
+    curator.noisy_gradient(np.zeros(3), clip=0.5)
+
+
+def test_each_entry_has_its_own_sample():
+    """All records first, then a sample."""
+    plan = Plan([Release("noisy_gradient", 1), Release("noisy_gradient", 1, sampling_probability=2.0**-16)])
+    session = opened(plan)._session
+    assert session.sample(session.spend("noisy_gradient", 1.0)) is None
+    assert session.sample(session.spend("noisy_gradient", 1.0)) is not None
+
+
+def test_an_adaptive_plan_names_each_query_once():
+    """Its answers bring their own rho: there would be no telling which entry they belong to."""
+    entries = (Release("noisy_gradient", 1), Release("noisy_gradient", 2))
+    with pytest.raises(PlanViolation, match="once"):
+        schedule(AdaptivePlan(entries))
+
+
+def _the_last_for_all(self, query):
+    return self._schedule.get(query, [None])[-1]
+
+
+def _the_first_for_all(self, query):
+    return self._schedule.get(query, [None])[0]
+
+
+def _the_least_noise_first(self, query):
+    left = [entry for entry in self._schedule.get(query, []) if entry.left > 0]
+    entries = left or self._schedule.get(query, [])
+    return min(entries, key=lambda entry: entry.release.relative_noise, default=None)
+
+
+def _never_used_up(self, query):
+    entry = HONEST(self, query)
+    if entry is not None and entry.left == 1:
+        entry.left += 1
+    return entry
+
+
+HONEST = Session._next
+PLANTED = {
+    "the last entry for all": (_the_last_for_all, {"order", "price"}),
+    "the first entry for all": (_the_first_for_all, {"order", "price"}),
+    "the least noise first": (_the_least_noise_first, {"order"}),
+    "an entry that is never used up": (_never_used_up, {"order", "price", "refusal"}),
+}
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_schedule_with_a_bug_is_caught(monkeypatch, bug):
+    planted, caught = PLANTED[bug]
+    monkeypatch.setattr(Session, "_next", planted)
+    for name in caught:
+        with pytest.raises((AssertionError, PlanViolation, pytest.fail.Exception)):
+            CHECKS[name]()
+
+
+def test_a_schedule_in_another_order_is_caught(monkeypatch):
+    def backward(plan):
+        return {query: entries[::-1] for query, entries in schedule(plan).items()}
+
+    monkeypatch.setattr(session_module, "schedule", backward)
+    with pytest.raises(AssertionError):
+        check_order()
+
+
+def test_a_lattice_kept_for_the_noise_of_another_entry_is_caught(monkeypatch):
+    honest, kept = Session.unit, {}
+
+    def unit(self, release, clip, factor=None):
+        return kept.setdefault((id(self), release.query, clip), honest(self, release, clip, factor))
+
+    monkeypatch.setattr(Session, "unit", unit)
+    for check in (check_order, check_price):
+        with pytest.raises(AssertionError):
+            check()

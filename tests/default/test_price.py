@@ -1,0 +1,222 @@
+"""What a recipe plans is what it asks and what it pays for: shares, events, epsilon, the order of its noises."""
+
+import math
+from itertools import groupby, pairwise
+
+import numpy as np
+import pytest
+
+from discreet import Budget, Certificate
+from discreet.accounting import Plan, Release
+from discreet.accounting.gaussian import mu_of
+from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import epsilon_of
+from discreet.default import Recipe, Shares
+from discreet.default.recipe import COUNT_SHARE, newton_shares
+from discreet.errors import PlanViolation, Unsupported
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.penalties import L1, L2, Box, GroupL2, NoPenalty
+from tests.default.cases import RECIPES, run, share
+from tests.solvers.whitened.cases import RELATIONS, answers_left
+from tests.solvers.whitened.test_price import problem
+
+LOSSES = {
+    "logistic": Logistic(),
+    "softmax": Softmax(3),
+    "hinge": SmoothedHinge(0.5),
+    "squared": Squared(),
+    "huber": Huber(0.3),
+}
+EACH = pytest.mark.parametrize("kind", RECIPES)
+EACH_LOSS = pytest.mark.parametrize("loss", LOSSES)
+EACH_RELATION = pytest.mark.parametrize("relation", RELATIONS)
+
+
+@EACH
+@EACH_LOSS
+@EACH_RELATION
+@pytest.mark.parametrize("intercept", [True, False])
+def test_every_planned_answer_is_asked_and_none_else(kind, loss, relation, intercept):
+    curator, plan, seen, solution = run(RECIPES[kind], LOSSES[loss], relation, intercept=intercept)
+    assert set(answers_left(curator).values()) == {0}
+    planned = sorted(release.query for release in plan.releases for _ in range(release.count))
+    assert sorted(measurement.query for measurement in seen) == planned
+    assert np.isfinite(solution.coefficients).all()
+    for release in plan.releases:
+        with pytest.raises(PlanViolation, match="no \\(further\\)"):
+            curator._session.spend(release.query, release.clip or 1.0)
+
+
+@EACH
+@EACH_LOSS
+@EACH_RELATION
+def test_each_answer_has_the_noise_of_its_own_entry_in_the_order_of_the_plan(kind, loss, relation):
+    """Calibration's gradient after those of the steps, the moment of weighted rows after that of standardized ones."""
+    curator, plan, seen, _ = run(RECIPES[kind], LOSSES[loss], relation)
+    for query in {release.query for release in plan.releases}:
+        entries = [release for release in plan.releases if release.query == query for _ in range(release.count)]
+        answers = [measurement for measurement in seen if measurement.query == query]
+        for release, answer in zip(entries, answers, strict=True):
+            asked = curator.noise_multiplier * release.relative_noise
+            realized = 2.0**answer.unit.m / (float(answer.factor) * answer.unit.bound)
+            assert asked * (1 - 1e-15) <= realized <= asked * (1 + 1e-6)
+
+
+@EACH
+@EACH_RELATION
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_the_certificate_costs_the_whole_budget_and_not_more(kind, loss, relation, epsilon):
+    curator, _, seen, _ = run(RECIPES[kind], LOSSES[loss], relation, epsilon)
+    events = curator.plan.events(curator.noise_multiplier, pure=False)
+    price = epsilon_of(events, 1e-6, curator.budget.neighbors).epsilon
+    assert epsilon * (1 - 1e-6) <= price <= epsilon
+    # from the lattices alone: mu^2 is the sum of (sensitivity / noise)^2
+    mu = math.sqrt(math.fsum((float(m.factor) * m.unit.bound / 2.0**m.unit.m) ** 2 for m in seen))
+    assert mu_of(epsilon, 1e-6) * (1 - 1e-5) <= mu <= mu_of(epsilon, 1e-6)
+
+
+@EACH
+@EACH_LOSS
+@pytest.mark.parametrize("intercept", [True, False])
+def test_shares_add_up_to_one(kind, loss, intercept):
+    domain = problem(LOSSES[loss], intercept=intercept).domain(Budget(1.0, 1e-6, "zero_out").neighbors, LOSSES[loss])
+    plan = RECIPES[kind].plan(domain, LOSSES[loss], NoPenalty())
+    assert math.fsum(map(share, plan.releases)) == pytest.approx(1.0, abs=1e-12)
+    priced = price_plan(plan, Budget(1.0, 1e-6, "zero_out"))
+    assert priced.noise_multiplier == pytest.approx(1 / mu_of(1.0, 1e-6), rel=1e-6)
+
+
+def test_each_share_goes_where_it_is_said_to():
+    shares = Shares(target=0.03, mean=0.05, scale=0.07, moment=0.11, calibration=0.02, slope=0.01, bound=0.06,
+                    travel=0.08, hessian=0.09, newton=0.13)  # fmt: skip
+    made, loss = Recipe(shares=shares, n_steps=3, n_travel=4, n_newton=2), Huber(0.3)
+    found = {}
+    for release in made.plan(problem(loss).domain(Budget(1.0).neighbors, loss), loss, NoPenalty()).releases:
+        found.setdefault(release.query, []).append(share(release))
+    moments, gradients, weighted = (
+        found[name] for name in ("noisy_second_moment", "noisy_gradient", "noisy_weighted_gradient")
+    )
+    assert moments == pytest.approx([0.11, 0.06])
+    assert gradients == pytest.approx([1 - 0.65 + 0.01, 0.02])  # Huber's slopes have a bound: nothing asks for it
+    assert weighted == pytest.approx([0.08, *newton_shares(2, 0.13)])
+    assert found["noisy_mean"] + found["noisy_mean_squares"] + found["noisy_curvature"] == pytest.approx(
+        [0.05, 0.07, 0.09]
+    )
+    looks = {"noisy_share_within", "noisy_coordinate_gradient"}
+    assert sum(part for name in looks for part in found[name]) == pytest.approx(0.03)
+    quadratic = made.plan(problem(Squared()).domain(Budget(1.0).neighbors, Squared()), Squared(), NoPenalty()).releases
+    assert [share(r) for r in quadratic if r.query == "noisy_squared_slopes"] == pytest.approx([0.01])
+    assert [r.count for r in quadratic if r.query == "noisy_weighted_gradient"] == [1, 1]  # squares do not travel
+
+
+def test_newton_steps_have_ever_less_noise():
+    found = newton_shares(5, 0.24)
+    assert math.fsum(found) == pytest.approx(0.24)
+    assert all(b == pytest.approx(2 * a) for a, b in pairwise(found))
+
+
+@EACH
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_a_count_gets_two_percent_beside_the_rest(kind, loss):
+    for declared, total in ((None, 1 + COUNT_SHARE), (40, 1.0)):
+        curator, plan, _, _ = run(RECIPES[kind], LOSSES[loss], "add_remove", declared=declared)
+        assert math.fsum(map(share, plan.releases)) == pytest.approx(total, abs=1e-12)
+        assert ("noisy_count" in {r.query for r in plan.releases}) == (declared is None)
+        price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
+        assert 1 - 1e-6 <= price.epsilon <= 1
+
+
+@EACH
+def test_a_certificate_can_be_read_back_and_priced_again(kind):
+    curator, _, _, _ = run(RECIPES[kind], Logistic())
+    certificate = curator.certificate(model="m", solver=RECIPES[kind].settings())
+    again = Certificate.from_json(certificate.to_json())
+    assert epsilon_of(again.events, again.delta, again.neighbors).epsilon <= again.epsilon
+    assert again.solver["name"] == "recipe"
+    assert again.solver["shares"]["moment"] == RECIPES[kind].shares.moment
+
+
+def test_a_query_less_or_more_than_planned():
+    solver, loss, budget = RECIPES["weighted"], Huber(0.3), Budget(1.0, 1e-6, "zero_out")
+    data = problem(loss)
+    plan = solver.plan(data.domain(budget.neighbors, loss), loss, NoPenalty())
+    calibration = next(release for release in plan.releases if release.query == "noisy_gradient" and release.count == 1)
+    for release in plan.releases:
+        short = Plan([r for r in plan.releases if r is not release])
+        curator = data.open(price_plan(short, budget), loss)
+        if release is calibration:  # it asks as often as the plan says
+            solver.solve(curator, NoPenalty())
+            assert set(answers_left(curator).values()) == {0}
+            continue
+        with pytest.raises(PlanViolation, match=release.query):
+            solver.solve(curator, NoPenalty())
+    curator = data.open(price_plan(Plan([*plan.releases, Release("noisy_count", 1)]), budget), loss)
+    solver.solve(curator, NoPenalty())
+    assert answers_left(curator)["noisy_count"] == 1
+
+
+def test_pure_budgets_pay_for_the_same_answers():
+    solver, loss, budget = (
+        Recipe(n_steps=2, target_looks=0, shares=Shares(calibration=0.0)),
+        Squared(),
+        Budget(1.0, 0.0),
+    )
+    data = problem(loss)
+    curator = data.open(price_plan(solver.plan(data.domain(budget.neighbors, loss), loss, NoPenalty()), budget), loss)
+    assert np.isfinite(solver.solve(curator, NoPenalty()).coefficients).all()
+    assert set(answers_left(curator).values()) == {0}
+    events = curator.plan.events(curator.noise_multiplier, pure=True)
+    assert 1 - 1e-6 <= epsilon_of(events, 0.0, curator.budget.neighbors).epsilon <= 1
+
+
+REFUSED = {
+    "counts": (Recipe(), Poisson(2.0), NoPenalty(), "dense", "gd"),
+    "sparse records": (Recipe(), Logistic(), NoPenalty(), "sparse", "gd"),
+    "sparse records, declared": (Recipe("declared"), Squared(), NoPenalty(), "sparse", "gd"),
+    "groups": (Recipe(), Logistic(), GroupL2(0.1, ((0, 1),)), "dense", "gd"),
+    "corners of several classes": (Recipe(), Softmax(3), L1(0.1), "dense", "gd"),
+    "all of the budget": (Recipe(shares=Shares(moment=0.9)), Logistic(), NoPenalty(), "dense", "below 1"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_it_does_not_serve_is_refused_before_anything_is_released(case):
+    solver, loss, penalty, stored, remedy = REFUSED[case]
+    data = problem(loss, stored=stored)
+    with pytest.raises(Unsupported, match=remedy):
+        solver.plan(data.domain(Budget(1.0).neighbors, loss), loss, penalty)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"coordinates": "diagonal"}, {"n_steps": 0}, {"momentum": 1.0}, {"momentum": -0.1}, {"clip": 0.0},
+     {"n_newton": -1}, {"target_looks": 6}, {"weight_radius": math.nan}, {"floor": 0.0}, {"constant": math.inf}],
+)  # fmt: skip
+def test_settings_that_make_no_sense(settings):
+    with pytest.raises(Unsupported, match=next(iter(settings))):
+        Recipe(**settings)
+
+
+@pytest.mark.parametrize("settings", [{"mean": -0.1}, {"newton": 1.0}, {"moment": math.nan}])
+def test_shares_that_make_no_sense(settings):
+    with pytest.raises(Unsupported, match=next(iter(settings))):
+        Shares(**settings)
+
+
+@pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.1), L1(0.1), Box(-1.0, 1.0)], ids=str)
+@EACH
+def test_penalties_do_not_change_the_price(kind, penalty):
+    loss = Logistic()
+    domain = problem(loss).domain(Budget(1.0).neighbors, loss)
+    assert RECIPES[kind].plan(domain, loss, penalty) == RECIPES[kind].plan(domain, loss, NoPenalty())
+
+
+@EACH
+@EACH_RELATION
+def test_a_plan_keeps_the_order_of_the_run(kind, relation):
+    """As entries of one query are answered in the order of the plan, the run asks in that order too."""
+    _, plan, seen, _ = run(RECIPES[kind], Logistic(), relation)
+    asked = [query for query, _ in groupby(m.query for m in seen) if query != "noisy_count"]
+    planned = [query for query, _ in groupby(r.query for r in plan.releases) if query != "noisy_count"]
+    assert asked == planned
