@@ -10,6 +10,7 @@ PACKAGES = (
     "discreet.audit",
     "discreet.curator",
     "discreet.datasets",
+    "discreet.default",
     "discreet.ledger",
     "discreet.losses",
     "discreet.models",

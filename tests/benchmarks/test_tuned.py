@@ -46,8 +46,8 @@ def test_a_refusal_is_kept_as_one():
 
 
 def test_the_default_is_the_solver_that_a_name_stands_for():
-    table, cell = twenty_columns("labels-even", n=2000), Cell("labels-even", "whitened", "zero_out", 1.0)
-    assert default_of(table, cell).name == "whitened"
+    table, cell = twenty_columns("labels-even", n=2000), Cell("labels-even", "recipe", "zero_out", 1.0)
+    assert default_of(table, cell).name == "recipe"
 
 
 def test_the_command_writes_what_it_ran_and_goes_on_later(tmp_path):

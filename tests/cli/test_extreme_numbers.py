@@ -14,7 +14,7 @@ NUMBERS = (
     *("nan", "inf", "0"),
 )
 RELATIONS = ("replace_one", "zero_out", "add_remove")
-SOLVERS = ("auto", "gd", "sgd", "svrg", "agd", "cd", "gcd", "output", "objective", "exponential", "whitened")
+SOLVERS = ("auto", "gd", "sgd", "svrg", "agd", "cd", "gcd", "output", "objective", "exponential", "recipe")
 FIT = ("fit", "table.csv", "--schema", "schema.toml", "--dry-run", "--allow-large-delta")
 TUNE = ("tune", "table.csv", "--schema", "schema.toml", "--settings", "tune.toml", "--dry-run", "--allow-large-delta")
 VALUES = (
@@ -60,7 +60,7 @@ SEEN = [
     (*FIT, "-e", "1e-320", "-d", "1e-9", "--neighbors", "zero_out", "--solver", "agd"),
     (*FIT, "-e", "1e-100", "-d", "1e-300", "--solver", "objective"),
     (*FIT, "-e", "1e-300", "-d", "0", "--solver", "output", "--inference", "sandwich"),
-    (*FIT, "-e", "1e-320", "-d", "1e-320", "--solver", "whitened", "--inference", "sandwich"),
+    (*FIT, "-e", "1e-320", "-d", "1e-320", "--solver", "recipe", "--inference", "sandwich"),
 ]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import discreet
-from discreet import losses, models, penalties, schema, solvers
+from discreet import default, losses, models, penalties, schema, solvers
 from discreet.accounting import Plan, Release, price_plan
 from discreet.curator import PrivateData
 from discreet.models import SchemaEncoder, TableSearch, make_private_pipeline
@@ -25,6 +25,7 @@ from tests.public_names import callables
 PACKAGES = (
     "discreet",
     "discreet.curator",
+    "discreet.default",
     "discreet.losses",
     "discreet.models",
     "discreet.penalties",
@@ -50,6 +51,7 @@ COUNTS = np.floor(3 * np.abs(NUMBERS))
 TABLE = {"age": list(range(20, 80)), "ill": LABELS.tolist()}
 CHEAP = {"n_steps": 2, "n_rounds": 3, "n_epochs": 1, "n_inner": 2, "n_outer": 1, "n_kept": 1, "batch_size": 30.0}
 WITH_METHODS, MUCH = ("DPLogisticRegression", "DPRidge"), 1e4
+SOLVERS = {name: getattr(home, name) for home in (default, solvers) for name in home.__all__}
 GD = solvers.GradientDescent(n_steps=2)
 Words = dict[str, Any]
 
@@ -141,16 +143,15 @@ def _whole(name: str, part: Any) -> Any:
         "AdaptiveClip": lambda: solvers.CoordinateDescent(n_inner=2, adaptive=part),
         "Geometry": lambda: solvers.CoordinateDescent(n_inner=2, geometry=part),
         "Limits": lambda: solvers.Sandwich(solvers.Whitened(GD), limits=part),
-        "NewtonDescent": lambda: solvers.Whitened(part),
-        "ShrunkenDescent": lambda: solvers.Declared(part),
+        "Shares": lambda: default.Recipe(n_steps=2, shares=part),
     }
     return around.get(name, lambda: part)()
 
 
 def _solver(name: str, estimator: str, account: Words, words: Words) -> Any:
-    cls = getattr(solvers, name)
+    cls = SOLVERS[name]
     given = {key: value for key, value in CHEAP.items() if key in names_of(cls)}
-    inner = solvers.Whitened(GD) if name in ("Refined", "Sandwich") else GD
+    inner = solvers.Whitened(GD) if name == "Sandwich" else GD
     given |= {"solver": inner} if "solver" in names_of(cls) else {}
     given |= {"reach": 3.0, "slope": 8.0} if name == "Limits" else {}
     if {"batch_size", "sampling_probability"} & set(words):
@@ -179,11 +180,11 @@ def _penalty(name: str, estimator: str, account: Words, words: Words) -> Any:
 
 
 def _parts() -> Iterator[Entry]:
-    for name in solvers.__all__:
-        if is_dataclass(getattr(solvers, name)):
+    for name, cls in SOLVERS.items():
+        if is_dataclass(cls):
             for estimator in ("DPLogisticRegression", "DPRidge"):
                 run = partial(_solver, name, estimator)
-                yield Entry(f"{name} in {estimator}", names_of(getattr(solvers, name)), run)
+                yield Entry(f"{name} in {estimator}", names_of(cls), run)
     for name in losses.__all__:
         if found := names_of(getattr(losses, name)) if isinstance(getattr(losses, name), type) else ():
             yield Entry(name, found, partial(_loss, name))

@@ -167,7 +167,7 @@ def test_a_score_is_compared_as_a_whole(ledger: Ledger) -> None:
 
 
 def test_a_selection_is_compared_as_a_whole_whichever_candidate_won(ledger: Ledger) -> None:
-    candidates = {"alpha": [1e-4, 1e-2], "solver": ["gd", "whitened"]}
+    candidates = {"alpha": [1e-4, 1e-2], "solver": ["gd", "recipe"]}
     base = DPLogisticRegression(bounds=TABLE.bounds)
     chosen = set()
     for mean in (1.5, 3.0, 3.0):

@@ -27,7 +27,7 @@ def certificate(**facts):
         "neighbors": Neighbors.REPLACE_ONE,
         "events": events,
         "model": "DPLogisticRegression",
-        "solver": {"name": "whitened"},
+        "solver": {"name": "recipe"},
         "accountants": found.accountants,
         "assumed_public": {"n": 30_000, "classes": [0, 1], "features": [[18.0, 110.0], [0.0, 1.0]]},
         "noise_multiplier": 5.0,
