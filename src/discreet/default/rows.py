@@ -29,21 +29,26 @@ REACH = 16.0
 class Rows:
     """The coordinates in which steps are taken, and what is known of rows there.
 
-    ``length`` is a typical row's; ``moment`` the rows' second moment as far as it stands out of noise, ``mean`` their
-    mean; ``spectrum`` is for the trace of the noise, None where nothing was estimated.
+    ``length`` is a typical row's; ``moment`` the rows' second moment as far as it stands out of noise, ``widest`` the
+    largest that noise may hide, ``mean`` their mean; ``spectrum`` is for the trace of the noise, None where nothing was
+    estimated.
     """
 
     recoding: Recoding
     length: float
     moment: Floats
+    widest: Floats
     mean: Floats
     target: Target
     spectrum: Spectrum | None = None
 
     def predictor(self, v: Floats) -> tuple[float, float]:
-        """Return the mean and the deviation of the predictor v, the latter at least a hundredth."""
+        """Return the mean of the predictor v and the largest deviation that it may have, at least a hundredth.
+
+        A predictor along a hidden direction varies all the same: steps that take it for a constant would overshoot.
+        """
         mean = float(self.mean @ v)
-        return mean, math.sqrt(max(float(v @ self.moment @ v) - mean**2, 1e-4))
+        return mean, math.sqrt(max(float(v @ self.widest @ v) - mean**2, 1e-4))
 
     def solution(self, v: Floats, steps: DescentTrace, admitted: Domain, loss: Loss) -> Solution:
         """Return coefficients v of these rows in training coordinates, with what the noise of the steps did to them."""
@@ -87,7 +92,7 @@ def whitened(
     kept = np.maximum(bent, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(bent[-1]), 1e-300))
     matrix = (axes / np.sqrt(kept)) @ axes.T
     inside = matrix @ vectors
-    moment = (inside * np.where(clear, values, 0.0)) @ inside.T
+    moment, widest = ((inside * np.where(clear, values, hidden)) @ inside.T for hidden in (0.0, edge))
     length = math.sqrt(max(1.0, float(np.square(inside).sum(axis=0) @ np.maximum(likely, 0.0))))
     mean = matrix @ second[:, -1] / standard.constant if domain.intercept else np.zeros(len(second))
     recoding = replace(standard, matrix=matrix, reach=REACH * length if math.isfinite(standard.row_norm) else None)
@@ -96,7 +101,7 @@ def whitened(
     shares, directions = np.linalg.eigh(moment)
     entry = edge / (2.0 * math.sqrt(len(second)))  # off the diagonal, of the mean of two
     spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length)
-    return Rows(recoding, length, moment, mean, target, spectrum)
+    return Rows(recoding, length, moment, widest, mean, target, spectrum)
 
 
 def declared_features(domain: Domain) -> Standardization:
@@ -113,4 +118,4 @@ def declared_rows(domain: Domain, standard: Recoding, radius: float, target: Tar
     each = max(1.0 / radius**2 - constant**2, 0.0) / max(1, features)
     moment = np.append(np.full(features, each), constant**2)[: domain.n_features]
     mean = np.append(np.zeros(features), constant)[: domain.n_features]
-    return Rows(standard, 1.0 / radius, np.diag(moment), mean, target)
+    return Rows(standard, 1.0 / radius, np.diag(moment), np.diag(moment), mean, target)
