@@ -368,7 +368,7 @@ class Recipe:
         if self.n_newton:
             metric = run.hessian(v)
             v, used = run.steps(v, metric, self.n_newton, momentum=0.0)
-        w = recoding.coefficients(flat(v))
+        w = recoding.coefficients(flat(v)) if run.at_corner is None else run.at_corner
         if loss.n_outputs > 1 or found.trace is None or metric is None:
             return Solution(w, found.trace, found.estimate)
         curved = np.where(metric.values >= metric.edge, metric.values, 0.0)

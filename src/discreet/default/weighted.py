@@ -63,6 +63,7 @@ class Weighted:
         self._n, self._reach, self._pull = n, reach, pulled(penalty, recoding, admitted)
         self._clip, self._basis = curator.loss.lipschitz * reach, contrasts(curator.loss.n_outputs)
         self._noises = noises(curator, "noisy_weighted_gradient")
+        self.at_corner: Floats | None = None
 
     def last_noises(self, count: int) -> list[float]:
         """Return the deviations of the noise in the last mean gradients."""
@@ -132,9 +133,13 @@ class Weighted:
         return path.w, used
 
     def _inside(self, v: Floats, metric: Metric) -> Floats:
-        """Return what a penalty with corners makes of a step."""
+        """Return what a penalty with corners makes of a step, and keep it as it is in training coordinates.
+
+        There and back it would be rounded: out of a box, and off zero.
+        """
         w = self._recoding.coefficients(flat(v))
-        moved = self._recoding.recoded(inside(self._penalty, w, metric.matrix, self._recoding, self._admitted))
+        self.at_corner = inside(self._penalty, w, metric.matrix, self._recoding, self._admitted)
+        moved = self._recoding.recoded(self.at_corner)
         assert moved is not None
         return columns(moved)
 
