@@ -39,8 +39,8 @@ def _forecast(facts: Facts, solver: Solver) -> Iterator[str]:
     found = forecast_for(facts, solver)
     low, high = found.range
     yield (
-        f"Forecast: privacy costs about {found.lost:.0%} of what can be learned ({low:.0%} to {high:.0%} on nine tables "
-        f"in ten); no choice of steps could cost less than {found.floor:.1%}"
+        f"Forecast: privacy costs about {found.lost:.0%} of what can be learned ({low:.0%} to {high:.0%} on nine "
+        f"tables in ten); no choice of steps could cost less than {found.floor:.1%}"
     )
     yield "What would help: " + "; ".join(f"{what}: about {cost:.0%}" for what, cost in _remedies(facts))
 

@@ -65,9 +65,9 @@ def forecast(recipe: Recipe, signal: Signal, loss: Loss, share: float) -> Foreca
     variance, directions = VARIANCE[loss.task], signal.coefficients**DIRECTIONS
     curved = CURVED if loss.task == "classification" else math.erf(recipe.clip / math.sqrt(2.0))
     momenta, weights = np.full(recipe.n_steps, recipe.momentum), average_weights("polynomial", recipe.n_steps)
-    pull = np.array([recipe.step * curved])
+    pull = np.array([curved])
     clip = recipe.clip * slope_at_zero(loss) * math.sqrt(directions)
-    one = recipe.step / loss.smoothness * clip * math.sqrt(recipe.n_steps / share) / signal.total
+    one = clip / loss.smoothness * math.sqrt(recipe.n_steps / share) / signal.total
     noise = directions * one**2 * float(gain(momenta, weights, pull)[0])
     left = float(left_of_start(momenta, weights, pull)[0])
     least = directions * (clip / (curved * loss.smoothness * signal.total)) ** 2

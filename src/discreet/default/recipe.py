@@ -4,7 +4,7 @@
                   M = noisy second moment of z;                  y = A z,  A = (M + floor edge + penalty'' / f'')^{-1/2}
     clipped       for t < T:   g = (1/n) [ sum_i clip_C(f'_i y_i) + noise ] + penalty'
                                v <- v + b (v - last v) - g / f''
-                  v = the mean of the iterates, later ones with more weight
+                  v = the mean of the iterates, later ones with more weight; in declared coordinates shrunk by its noise
     calibration   scale and shift of the predictor y.v, by a noisy gradient in two unknowns (``calibration``)
     weighted      rows are not shrunk any more and slopes are not clipped; weight_i = min(1, (R / ||y_i||)^2)
       travel      L = f'' noisy second moment of weighted rows + edge;    v <- v + b_t (v - last v) - d L^{-1} g
@@ -72,6 +72,7 @@ from discreet.solvers.center_and_scale import (
 from discreet.solvers.gradient_loop import average_weights, project, slope_at_zero
 from discreet.solvers.refinement import longest_row
 from discreet.solvers.registry import AuditCase, register, register_part
+from discreet.solvers.shrinkage import posterior_weights
 from discreet.solvers.target_search import search_releases, search_target
 from discreet.solvers.uncertainty.stage_noise import CalibratedTrace, DirectionsTrace, RefinedTrace, left_of_start
 from discreet.solvers.uncertainty.traces import DescentTrace, Noise
@@ -154,8 +155,6 @@ class Recipe:
         Bound on a record's gradient, in units of a typical row's length and of the loss's slope at 0.
     momentum : float, default=0.6
         Weight of the last move.
-    step : float, default=1.0
-        Length of a clipped step in units of 1 / curvature.
     calibration_clip : float, default=3.2
         Bound on a record's gradient in the two unknowns of the calibration.
     n_travel, n_newton : int, default=0
@@ -183,7 +182,6 @@ class Recipe:
     n_steps: Count = 12
     clip: Positive = 0.8
     momentum: Weight = 0.6
-    step: Positive = 1.0
     calibration_clip: Positive = 3.2
     n_travel: CountOrZero = 0
     n_newton: CountOrZero = 0
@@ -308,7 +306,7 @@ class Recipe:
         self, curator: "Curator", rows: Rows, penalty: Penalty, admitted: Domain, n: float, progress: Progress
     ) -> Solution:
         """Take steps on clipped gradients with momentum; the average of the iterates."""
-        pull, step = pulled(penalty, rows.recoding, admitted), self.step / curator.loss.smoothness
+        pull, step = pulled(penalty, rows.recoding, admitted), 1.0 / curator.loss.smoothness
         clip = self.clip * slope_at_zero(curator.loss) * rows.length * longer_in_l1(curator, admitted.n_features)
         v = last = curator.domain.starting_point
         weights = average_weights("polynomial", self.n_steps)
@@ -322,7 +320,16 @@ class Recipe:
         noise = Noise.of(curator, "noisy_gradient")
         momenta = np.full(self.n_steps, self.momentum)
         trace = DescentTrace(mean.shape, step, clip, n, momenta, weights, noise)
+        if self.coordinates == "declared":
+            mean = self._shrunk(mean, trace, len(rows.recoding.center))
         return rows.solution(mean, trace, admitted, curator.loss)
+
+    @staticmethod
+    def _shrunk(v: Floats, trace: DescentTrace, features: int) -> Floats:
+        """Shrink the features' coefficients by what is noise in them: it is the same in all where steps hardly bend."""
+        slopes, noise = v[:features].ravel(), float(trace.deviations().flat[0])
+        kept = posterior_weights(slopes, np.ones(slopes.size), noise)
+        return np.concatenate([(kept * slopes).reshape(v[:features].shape), v[features:]])
 
     def _calibrated(self, curator: "Curator", rows: Rows, penalty: Penalty, found: Solution, n: float) -> Solution:
         """Bring the predictor back to scale."""

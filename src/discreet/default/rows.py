@@ -94,14 +94,25 @@ def whitened(
     inside = matrix @ vectors
     moment, widest = ((inside * np.where(clear, values, hidden)) @ inside.T for hidden in (0.0, edge))
     length = math.sqrt(max(1.0, float(np.square(inside).sum(axis=0) @ np.maximum(likely, 0.0))))
-    mean = matrix @ second[:, -1] / standard.constant if domain.intercept else np.zeros(len(second))
+    entry = edge / (2.0 * math.sqrt(len(second)))  # the noise of an entry off the diagonal, of the mean of two
+    mean = matrix @ filtered_mean(second, entry) / standard.constant if domain.intercept else np.zeros(len(second))
     recoding = replace(standard, matrix=matrix, reach=REACH * length if math.isfinite(standard.row_norm) else None)
     ends = np.square(matrix).sum(axis=0) * np.square(standard.domain(domain).feature_bounds)
     farthest = np.sqrt(np.maximum(1.0, 1.0 + (ends - 1.0) / length**2))
     shares, directions = np.linalg.eigh(moment)
-    entry = edge / (2.0 * math.sqrt(len(second)))  # off the diagonal, of the mean of two
     spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length)
     return Rows(recoding, length, moment, widest, mean, target, spectrum)
+
+
+def filtered_mean(second: Floats, noise: float) -> Floats:
+    """Return the mean of rows times their constant, the last column of M: the features' part shrunk by what is noise.
+
+    Features were centered, so that it is small; by James and Stein's rule, of entries with this noise.
+    """
+    features = second[:-1, -1]
+    square = float(features @ features)
+    kept = max(0.0, 1.0 - len(features) * noise**2 / square) if square > 0 else 0.0
+    return np.append(kept * features, second[-1, -1])
 
 
 def declared_features(domain: Domain) -> Standardization:

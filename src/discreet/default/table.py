@@ -72,7 +72,7 @@ WIDEST = 2048
 """Columns beyond which p^2 numbers are too many."""
 GREEDY = 8.0
 """The signal per coefficient below which an L1 penalty is followed by greedy steps."""
-WEAK_CLASSES, WEAK_NUMBERS, LEAST_MEAN = 15.0, 5.0, 40.0
+WEAK_CLASSES, WEAK_NUMBERS, LEAST_MEAN = 15.0, 5.0, 25.0
 """Below which signal per row coordinates cost more than they show; for numbers also the least signal of a mean."""
 
 
@@ -182,7 +182,7 @@ PURE_SHARES = {"mean": 0.02, "scale": 0.02, "moment": 0.5, "calibration": 0.0}
 """With pure noise answers share epsilon itself, not its square: few of them, and most for the p^2 numbers."""
 DECLARED = {"n_steps": 8.0, "constant": 0.5, "n_travel": 0.0, "n_newton": 0.0}
 """In declared coordinates: what differs. Fewer steps have less noise each."""
-HOPELESS = 10.0
+HOPELESS = 3.0
 """The signal of a mean below which a numeric target's place is left where it was declared."""
 
 
@@ -201,9 +201,7 @@ def recipe_for(facts: Facts) -> Recipe:
     signal, weak = facts.signal, is_weak(facts)
     settings: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS} | (DECLARED if weak else {})
     shares = {row.name: value_of(row, facts, signal) for row in SHARES}
-    if weak:  # steps whose noise is all that they find are short
-        settings["step"] = max(1e-6, min(1.0, signal.total / LEAST_MEAN, signal.per_row / WEAK_NUMBERS) ** 2)
-        shares["target"] *= signal.total >= HOPELESS
+    shares["target"] *= signal.total >= HOPELESS
     if facts.budget.is_pure:
         settings, shares = settings | PURE, shares | PURE_SHARES
     whole = {name: round(settings.pop(name)) for name in COUNTS if name in settings}
