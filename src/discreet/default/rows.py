@@ -86,13 +86,15 @@ def whitened(
     """
     values, vectors = np.linalg.eigh(second)
     clear = values > edge
-    rest = max(float(np.trace(second)) - float(values[clear].sum()), 0.0) / max(1, int((~clear).sum()))
+    hidden = max(1, int((~clear).sum()))
+    rest = max(float(np.trace(second)) - float(values[clear].sum()), 0.0) / hidden
     likely = np.where(clear, values, min(edge, rest))
+    most = np.where(clear, values, min(edge, rest + math.sqrt(2.0) * edge / hidden))  # and two deviations of the trace
     bent, axes = np.linalg.eigh((vectors * np.maximum(values, 0.0)) @ vectors.T + added)
     kept = np.maximum(bent, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(bent[-1]), 1e-300))
     matrix = (axes / np.sqrt(kept)) @ axes.T
     inside = matrix @ vectors
-    moment, widest = ((inside * np.where(clear, values, hidden)) @ inside.T for hidden in (0.0, edge))
+    moment, widest = ((inside * kind) @ inside.T for kind in (np.where(clear, values, 0.0), most))
     length = math.sqrt(max(1.0, float(np.square(inside).sum(axis=0) @ np.maximum(likely, 0.0))))
     entry = edge / (2.0 * math.sqrt(len(second)))  # the noise of an entry off the diagonal, of the mean of two
     mean = matrix @ filtered_mean(second, entry) / standard.constant if domain.intercept else np.zeros(len(second))
