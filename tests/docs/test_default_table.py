@@ -1,0 +1,63 @@
+"""The page of the default shows every form and every setting of its table, as they are in the source."""
+
+import re
+
+import pytest
+
+from discreet.default.table import FORMS, SETTINGS, SHARES, Facts
+from tests.docs.pages import ROOT
+
+pytest.importorskip("latex2mathml")
+pytest.importorskip("griffe")
+
+PAGE = (ROOT / "docs" / "solvers" / "recipe.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    import importlib.util
+
+    found = importlib.util.spec_from_file_location("documentation_hooks", ROOT / "docs" / "hooks.py")
+    made = importlib.util.module_from_spec(found)
+    found.loader.exec_module(made)
+    return made
+
+
+def cells(text):
+    """Return the rows of Markdown's tables, without heads."""
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if "|" in line]
+    return [row for row in rows if not set("".join(row)) <= set("-|")]
+
+
+def test_forms_are_in_their_order_with_their_reasons(hooks):
+    rows = [row for row in cells(hooks.forms()) if len(row) == 3][1:]
+    assert [(name, reason) for _, name, reason in rows] == [(f"`{one.name}`", one.reason) for one in FORMS]
+    assert rows[-1][0] == "otherwise"
+    assert all(re.fullmatch("`[^`]+`", holds) for holds, _, _ in rows[:-1])
+
+
+def test_what_the_forms_speak_of_is_explained(hooks):
+    words = {row[0].strip("`").split(" ")[0] for row in cells(hooks.forms()) if len(row) == 2}
+    facts = {name for name, thing in vars(Facts).items() if isinstance(thing, property)}
+    assert facts <= words
+    assert {"WIDEST", "GREEDY", "PURE", "DECLARED"} <= words
+
+
+def test_settings_and_shares_have_their_rules_and_reasons(hooks):
+    rows = [row for row in cells(hooks.settings()) if len(row) == 4][1:]
+    expected = [("field", one) for one in SETTINGS] + [("share", one) for one in SHARES]
+    assert [(row[0], row[3]) for row in rows] == [(f"{kind} `{one.name}`", one.reason) for kind, one in expected]
+    for row, (_, one) in zip(rows, expected, strict=True):
+        for shown, rule in zip(row[1:3], (one.classes, one.numbers), strict=True):
+            assert callable(rule) or shown == f"`{rule}`"
+            assert "lambda" not in shown
+            assert not re.search(r"\bs\b", shown)
+
+
+def test_the_page_asks_for_them_and_gets_them(hooks):
+    made = hooks.on_page_markdown(PAGE)
+    assert "<!-- forms -->" in PAGE
+    assert "<!-- settings -->" in PAGE
+    assert "<!--" not in made
+    assert hooks.forms() in made
+    assert hooks.settings() in made
