@@ -13,12 +13,9 @@ from scipy.stats import norm
 
 from discreet import Budget, DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPRidge
 from discreet.accounting.gaussian import mu_of
-from discreet.bounds import Domain
-from discreet.budget import Neighbors
 from discreet.curator.records.recoding import Recoding
+from discreet.default import Recipe
 from discreet.errors import Unsupported
-from discreet.losses import Squared
-from discreet.solvers.whitened_numbers import newton_for
 from discreet.testing import seeded
 from tests.replaying import window
 from tests.solvers.perturbation.cases import stream
@@ -218,11 +215,16 @@ def test_the_default_penalty_lets_far_ranges_count(kind, estimator):
 
 @pytest.mark.parametrize("kind", ["too wide", "duplicated", "one feature", "constant"])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 50.0])
-@pytest.mark.parametrize("form", ["full", "diagonal", "plain"])
+@pytest.mark.parametrize("form", ["full", "diagonal", "plain", "recipe", "declared recipe"])
 def test_nothing_diverges(kind, epsilon, form):
     """Too many steps with too much momentum, on any table: margins stay within what the ball allows."""
     X, target, bounds = odd_table(kind, n=200)
-    solver = descent(form, n_steps=60, momentum=0.95, step=3.0)
+    wild = {"n_steps": 60, "momentum": 0.95}
+    recipes = {
+        "recipe": Recipe(**wild, clip=4.0, n_travel=20, n_newton=20, weight_radius=8.0),
+        "declared recipe": Recipe("declared", **wild, clip=4.0, n_newton=20, weight_radius=8.0),
+    }
+    solver = recipes.get(form) or descent(form, step=3.0, **wild)
     model = MODELS["logistic"](epsilon=epsilon, bounds=bounds, solver=solver, neighbors="zero_out")
     fitted(model, X, np.where(target > 0, 1, -1))
     assert np.abs(model.decision_function(X)).max() < 1e7
@@ -281,7 +283,7 @@ def test_a_narrow_sparse_table_is_fitted_as_the_dense_one_is(name):
                     fitted(MODELS[name](epsilon=4.0, delta=1e-6, bounds=bounds, neighbors=relation), wrap(X), y)
                 )
         solvers = [model.certificate_.solver["name"] for model in made]
-        assert solvers[0] == ("refined" if name == "logistic" else "whitened")
+        assert solvers[0] == "recipe"
         assert (solvers[1] == solvers[2] == solvers[0]) is same
         if same:
             for model in made[1:]:
@@ -335,15 +337,13 @@ def test_a_wide_regression_where_n_is_private():
 
 
 def test_directions_in_which_rows_hardly_vary_are_learned():
-    """On standardized rows their coefficients have the noise of rows that are many times as long: R^2 is .2 there."""
+    """In declared coordinates their coefficients have the noise of rows that are many times as long."""
     rng = np.random.default_rng(0)
     X = np.clip(0.3 * (rng.normal(size=(8000, 1)) + 0.1 * rng.normal(size=(8000, 8))), -1, 1)
     differences = X - X.mean(axis=1, keepdims=True)
     y = np.clip(differences @ np.linspace(-8, 8, 8) + 0.1 * rng.normal(size=8000), -4, 4)
-    domain, budget = Domain(np.ones(9), 3.0, 8000, Neighbors.ZERO_OUT), Budget(0.5, 1e-6, "zero_out")
     found = []
-    for corners in (False, True):
-        solver = newton_for(domain, Squared(), budget, corners=corners)
+    for solver in ("auto", Recipe("declared")):
         model = DPLinearRegression(0.5, 1e-6, bounds=1.0, target=(-4.0, 4.0), solver=solver, neighbors="zero_out")
         found.append(np.mean([fitted(model, X, y, seed).score(X, y) for seed in range(3)]))
     assert found[0] > 0.75 > 0.5 > found[1]

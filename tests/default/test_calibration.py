@@ -1,18 +1,20 @@
-"""Probabilities on their scale: one more noisy gradient, weighed against what clipping usually does."""
+"""Predictors on their scale: one more noisy gradient in two unknowns, weighed against what clipping usually does."""
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from discreet import DPLogisticRegression
+from discreet import Bounds, DPLinearRegression, DPLogisticRegression, DPRidge
 from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.records.recoding import Recoding
-from discreet.losses import Logistic, SmoothedHinge, Softmax
+from discreet.default import Recipe, Shares
+from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L2, NoPenalty
-from discreet.solvers.probability_calibration import REACH, SHARE, calibrate
+from discreet.solvers.calibration import CLASSES, NUMBERS, calibrate
+from discreet.testing import seeded
 from tests.solvers.whitened.cases import descent
 
 RNG = np.random.default_rng(5)
@@ -21,9 +23,15 @@ X = RNG.uniform(-1, 1, (20_000, 4))
 Y = (RNG.random(20_000) < 1 / (1 + np.exp(0.7 - 2 * X @ TRUE))).astype(int)
 
 
-def fitted(seed=0, epsilon=4.0, **settings):
+FORMS = {
+    "stage": (descent(n_steps=8), descent(n_steps=8, calibrate_probabilities=False)),
+    "recipe": (Recipe(n_steps=8), Recipe(n_steps=8, shares=Shares(calibration=0.0))),
+}
+
+
+def fitted(form="recipe", seed=0, epsilon=4.0, *, calibrated=True):
+    solver = FORMS[form][0 if calibrated else 1]
     with use_entropy(SeededEntropy(seed)):
-        solver = descent(n_steps=8, **settings)
         return DPLogisticRegression(epsilon, bounds=1.0, classes=(0, 1), ledger=False, solver=solver).fit(X, Y)
 
 
@@ -33,14 +41,16 @@ def slope(model):
     return float(LogisticRegression(C=1e6).fit(margins, Y).coef_[0, 0])
 
 
-def test_margins_come_back_to_scale():
-    assert slope(fitted(calibrate_probabilities=False)) < 0.75  # the negative control: clipping makes margins too large
-    assert slope(fitted()) == pytest.approx(1.0, abs=0.06)
-    assert np.abs(fitted().coef_[0] - 2 * TRUE).max() < 0.25
+@pytest.mark.parametrize("form", FORMS)
+def test_margins_come_back_to_scale(form):
+    assert slope(fitted(form, calibrated=False)) < 0.75  # the negative control: clipping makes margins too large
+    assert slope(fitted(form)) == pytest.approx(1.0, abs=0.06)
+    assert np.abs(fitted(form).coef_[0] - 2 * TRUE).max() < 0.25
 
 
-def test_directions_stay():
-    plain, scaled = fitted(calibrate_probabilities=False, epsilon=50.0), fitted(epsilon=50.0)
+@pytest.mark.parametrize("form", FORMS)
+def test_directions_stay(form):
+    plain, scaled = fitted(form, calibrated=False, epsilon=50.0), fitted(form, epsilon=50.0)
     assert np.corrcoef(plain.coef_[0], scaled.coef_[0])[0, 1] > 0.999
 
 
@@ -49,31 +59,39 @@ def domain(intercept=True, outputs=1):
 
 
 def gradients(plan: Plan) -> int:
-    return next(release.count for release in plan.releases if release.query == "noisy_gradient")
+    return sum(release.count for release in plan.releases if release.query == "noisy_gradient")
 
 
 def test_the_plan_has_one_gradient_more_where_it_is_used():
     counts = {
-        "logistic": (descent(), domain(), Logistic()),
-        "asked not to": (descent(calibrate_probabilities=False), domain(), Logistic()),
-        "no intercept": (descent(), domain(intercept=False), Logistic()),
-        "hinge": (descent(), domain(), SmoothedHinge(0.5)),
-        "softmax": (descent(), domain(outputs=3), Softmax(3)),
+        "logistic": (Recipe(), domain(), Logistic()),
+        "no intercept": (Recipe(), domain(intercept=False), Logistic()),
+        "squared": (Recipe(), domain(), Squared()),
+        "huber": (Recipe("declared"), domain(), Huber(0.3)),
+        "stage": (descent(), domain(), Logistic()),
+        "stage, no intercept": (descent(), domain(intercept=False), Logistic()),
+    }
+    without = {
+        "asked not to": (Recipe(shares=Shares(calibration=0.0)), domain(), Logistic()),
+        "hinge": (Recipe(), domain(), SmoothedHinge(0.5)),
+        "softmax": (Recipe(), domain(outputs=3), Softmax(3)),
+        "stage, asked not to": (descent(calibrate_probabilities=False), domain(), Logistic()),
+        "stage of numbers": (descent(), domain(), Squared()),
         "plain": (descent("plain"), domain(), Logistic()),
         "diagonal": (descent("diagonal"), domain(), Logistic()),
     }
-    found = {name: gradients(solver.plan(where, loss, NoPenalty())) for name, (solver, where, loss) in counts.items()}
-    assert found == {name: 13 if name == "logistic" else 12 for name in counts}
-    assert len(fitted().certificate_.events) == 4
+    asked = {**counts, **without}
+    found = {name: gradients(solver.plan(where, loss, NoPenalty())) for name, (solver, where, loss) in asked.items()}
+    assert found == {name: 13 if name in counts else 12 for name in asked}
 
 
 class StandIn:
     """Rows (u, 1) and targets by a law; answers exactly, or with what it is told to add."""
 
-    def __init__(self, law, added=0.0):
+    def __init__(self, law, added=0.0, loss=None):
         u = np.clip(np.random.default_rng(1).normal(size=40_000), -3, 3)
         self.rows, self.added, self.law = np.column_stack([u, np.ones_like(u)]), added, np.asarray(law)
-        self.asked = []
+        self.asked, self.loss = [], loss or Logistic()
 
     def recode(self, recoding, *, once):
         assert once
@@ -81,34 +99,47 @@ class StandIn:
 
     def noisy_gradient(self, theta, *, clip):
         self.asked.append(clip)
-        chance, true = (1 / (1 + np.exp(-self.rows @ t)) for t in (theta, self.law))
+        link = (lambda m: m) if self.loss.task == "regression" else (lambda m: 1 / (1 + np.exp(-m)))
+        chance, true = (link(self.rows @ t) for t in (theta, self.law))
         return (chance - true) @ self.rows + self.added * len(self.rows)
 
 
-def found(law, *, deviation, added=0.0, penalty=None, spread=2.0, middle=-0.5):
-    """theta, from a map whose only feature is the margin itself."""
+def found(law, *, deviation, added=0.0, penalty=None, spread=2.0, middle=-0.5, loss=None, answers=1):
+    """theta, from a map whose only feature is the margin itself; ``deviation``: of the noise in an answer."""
     recoding = Recoding(np.zeros(1), np.ones(1), constant=1.0, matrix=np.eye(2))
-    curator = StandIn(law, added)
+    curator = StandIn(law, added, loss)
     v = np.array([spread, middle])  # margin = spread * feature + middle
-    result = calibrate(curator, recoding, v, middle, spread, penalty or NoPenalty(), 40_000.0, deviation)
-    assert curator.asked == [REACH]
+    result = calibrate(
+        curator, recoding, v, mean=middle, deviation=spread, clip=3.2, noises=[deviation / 3.2] * answers,
+        penalty=penalty or NoPenalty(), n=40_000.0,
+    )  # fmt: skip
+    assert curator.asked == [3.2] * answers
     return result
 
 
-def test_without_noise_it_is_a_newton_step_to_the_law():
-    result = found((0.62 * 2.0, -0.4), deviation=1e-9)
-    assert result.coefficients == pytest.approx([0.62 * 2.0, -0.4], abs=0.03)
+@pytest.mark.parametrize(("loss", "near"), [(Logistic(), 0.03), (Squared(), 0.02)], ids=["logistic", "squared"])
+def test_without_noise_it_is_a_newton_step_to_the_law(loss, near):
+    result = found((0.62 * 2.0, -0.4), deviation=1e-9, loss=loss)
+    assert result.coefficients == pytest.approx([0.62 * 2.0, -0.4], abs=near)
     assert result.share == pytest.approx(0.62, abs=0.02)
     assert result.deviations.max() < 1e-6
 
 
-def test_where_noise_hides_everything_it_is_what_clipping_usually_does():
-    result = found((1.3, 0.4), deviation=1e9, added=0.3)
-    assert result.coefficients == pytest.approx([SHARE * 2.0, SHARE * -0.5], abs=1e-6)
+@pytest.mark.parametrize(("loss", "kept"), [(Logistic(), CLASSES.kept), (Squared(), NUMBERS.kept)], ids=str)
+def test_where_noise_hides_everything_it_is_what_clipping_usually_does(loss, kept):
+    result = found((1.3, 0.4), deviation=1e9, added=0.3, loss=loss)
+    assert result.coefficients == pytest.approx([kept * 2.0, kept * -0.5], abs=1e-6)
 
 
-def test_a_wild_answer_never_turns_the_model_around():
-    assert found((1.0, 0.0), deviation=1e-9, added=50.0).share >= 0.1 * SHARE * 0.999
+@pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=str)
+def test_a_wild_answer_never_turns_the_model_around(loss):
+    for added in (-50.0, 50.0):
+        assert found((1.0, 0.0), deviation=1e-9, added=added, loss=loss).share >= 0.0
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=str)
+def test_a_direction_that_is_only_noise_is_left_out(loss):
+    assert found((0.0, 0.3), deviation=1e-3, loss=loss, answers=3).share < 0.02
 
 
 def test_a_penalty_pulls_here_too():
@@ -122,8 +153,41 @@ def test_a_run_without_privacy_is_not_touched():
     assert model.coef_ == pytest.approx(free.coef_, abs=1e-3)
 
 
-def test_what_the_noise_did_is_told():
-    models = [fitted(seed, epsilon=1.0) for seed in range(24)]
+def skewed(n=8000):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, np.clip(np.exp(0.5 * X[:, 0] + rng.normal(0, 0.9, n)), 0, 30)
+
+
+def numbers(share, kind=DPLinearRegression, **settings):
+    X, y = skewed()
+    solver = Recipe(clip=0.75, row_radius=2.0, calibration_clip=8.0, shares=Shares(calibration=share))
+    with seeded(0):
+        model = kind(2.0, bounds=Bounds([(-4.0, 4.0)] * 3, target=(0.0, 30.0)), solver=solver, **settings).fit(X, y)
+    return model, model.predict(X).mean() - y.mean(), y.std()
+
+
+def test_the_mean_of_skewed_predictions_comes_back():
+    (plain, before, spread), (calibrated, after, _) = numbers(0.0), numbers(0.1)
+    assert before < -0.1 * spread
+    assert abs(after) < 0.5 * abs(before)  # shrunk rows keep the rest
+    assert abs(calibrated.coef_[0]) > abs(plain.coef_[0])
+    assert (calibrated.coef_noise_ > 0).all()
+
+
+def test_it_is_one_gradient_of_the_plan():
+    counts = [[event.count for event in numbers(share)[0].certificate_.events] for share in (0.0, 0.1)]
+    assert sum(counts[1]) == sum(counts[0]) + 1
+    assert numbers(0.1)[0].certificate_.epsilon == 2.0
+
+
+def test_a_penalty_on_numbers_is_followed():
+    assert np.abs(numbers(0.1, DPRidge, alpha=100.0)[0].coef_).max() < 0.1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_the_noise_did_is_told(form):
+    models = [fitted(form, seed, epsilon=1.0) for seed in range(24)]
     values, told = np.array([m.coef_[0] for m in models]), np.array([m.coef_noise_[0] for m in models])
     actual = values.std(axis=0, ddof=1)
     assert (told.mean(axis=0) > 0.7 * actual).all()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget, DPLinearRegression
+from discreet.default import Recipe
 from discreet.errors import Unsupported
 from discreet.losses import Squared
-from discreet.solvers import GradientDescent, NewtonDescent, Whitened
 from discreet.solvers.target_search import search_releases, search_target
 from discreet.testing import seeded
 from tests.solvers.whitened.cases import opened
@@ -62,8 +62,6 @@ def test_a_target_range_that_is_ten_times_too_wide_costs_little(relation):
     assert sum(event.count == ROUNDS for event in events) + sum(event.count == 2 * ROUNDS for event in events)
 
 
-def test_a_search_is_refused_where_steps_ask_the_same_questions():
-    with pytest.raises(Unsupported, match="Newton"):
-        Whitened(GradientDescent(4), target_rounds=4)
+def test_a_search_has_its_number_of_looks():
     with pytest.raises(Unsupported, match="multiple"):
-        Whitened(NewtonDescent(), target_rounds=3)
+        Recipe(target_looks=3)

@@ -46,7 +46,9 @@ BY_PENALTY = {
     "cd, last": CoordinateDescent(average="last"),
     "cd, blocks": CoordinateDescent(block_size=2),
     "gcd": GreedyCoordinateDescent(n_steps=3),
-    "recipe": Recipe(n_steps=4, n_travel=2, n_newton=2),
+    "recipe": Recipe(n_steps=4),
+    "recipe, weighted": Recipe(n_steps=4, n_travel=2, n_newton=2),
+    "recipe, declared": Recipe("declared", n_steps=4),
     "standardized, gd": Standardized(GradientDescent(n_steps=5)),
     "standardized, cd": Standardized(CoordinateDescent(n_inner=12)),
     "output": OutputPerturbation(regularization=0.1),
@@ -84,7 +86,7 @@ def classified(solver, penalty="l2", epsilon=1.0, delta=1e-5, **settings):
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("name", BY_PENALTY)
 def test_every_solver_stays_in_a_penaltys_set_or_refuses_it(name, penalty):
-    fits = name in FITS or (name.startswith(("cd", "standardized")) and penalty != "ball")
+    fits = name in FITS or (name.startswith(("cd", "standardized", "recipe")) and penalty != "ball")
     for seed in range(2):
         with seeded(seed):
             if fits:

@@ -1,14 +1,10 @@
-"""The default's compositions give the answers that one solver class for all of it gave: frozen values, same seeds.
+"""Steps in declared coordinates give the answers that one solver class for all of it gave: frozen values, same seeds.
 
-``reference.json`` was written before stages existed, by ``WhitenedDescent`` (its forms full and plain) and
-``WhitenedNewton``: coefficients, intercepts and what the noise did to both. On the machine that wrote it the full form
-comes out bit by bit, and lassos and averages within 1e-15. The tolerance here is for other linear algebra libraries,
-whose eigenvectors may move a record's image by one step of its grid. Entries under the default rules were
-written again where these rules changed: they hold what the rules of ``whitened_numbers`` and ``whitened_classes`` give.
+``reference.json`` was written before stages existed: coefficients, intercepts and what the noise did to both. The
+tolerance is for other linear algebra libraries.
 """
 
 import json
-import math
 import warnings
 from pathlib import Path
 
@@ -32,32 +28,12 @@ MODELS = {
     "lasso": (discreet.DPLasso, {"alpha": 1e-2, **NUMBERS}),
     "elastic": (discreet.DPElasticNet, NUMBERS),
 }
-SETTINGS = {
-    "auto": {"solver": "auto"},
-    "weak": {"seed": 4, "epsilon": 0.1},
-    "nointercept": {"seed": 5, "fit_intercept": False},
-    "plain:": {"seed": 6, "solver": "plain"},
-    "limit": {"seed": 8, "epsilon": math.inf, "neighbors": "zero_out"},
-    "strong": {"seed": 8, "alpha": 0.1, "neighbors": "zero_out"},
-    "strongridge": {"seed": 8, "alpha": 0.1, "neighbors": "zero_out", "model": "ridge"},
-}
 
 
 def case(name):
-    """The settings behind a name of the reference: kind/model/relation/seed."""
-    kind, *rest = name.replace(":", ":/").split("/")
+    """The settings behind a name of the reference: plain:model/relation/seed."""
     names = ("model", "neighbors", "seed")
-    given = {"model": "logistic", "solver": "whitened", "epsilon": 2.0, **SETTINGS[kind]}
-    given |= dict(zip(names, rest, strict=False))
-    if kind == "weak" and given["model"] in ("ridge", "huber"):
-        given["epsilon"] = 0.05
-    return given
-
-
-def solver_of(name, numbers):
-    if name == "plain":
-        return descent("plain", n_steps=10, average="tail" if numbers else "last")
-    return name
+    return {"model": "logistic", "seed": 6, "epsilon": 2.0, **dict(zip(names, name[6:].split("/"), strict=False))}
 
 
 def records(model):
@@ -91,7 +67,7 @@ def test_the_answers_are_the_same(name):
     given, expected = case(name), REFERENCE[name]
     made, facts = MODELS[given.pop("model")], {"delta": 1e-6, "bounds": BOUNDS}
     numbers = "target" in made[1]
-    given["solver"] = solver_of(given["solver"], numbers)
+    given["solver"] = descent("plain", n_steps=10, average="tail" if numbers else "last")
     kind = next(key for key, value in MODELS.items() if value is made)
     X, y = records(kind)
     with seeded(int(given.pop("seed"))), warnings.catch_warnings():
