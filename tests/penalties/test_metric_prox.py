@@ -1,7 +1,6 @@
 """Proximal steps in a metric against solutions by enumeration, by bounded least squares, and by another library."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -9,14 +8,13 @@ from scipy import optimize
 from sklearn.linear_model import ElasticNet as TheirElasticNet
 from sklearn.linear_model import Lasso
 
-from discreet import Budget, DPElasticNet, DPLasso
+from discreet import Bounds, Budget, DPLasso
+from discreet.curator import PrivateData
+from discreet.default import Recipe
 from discreet.errors import Unsupported
 from discreet.losses import Huber
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
 from discreet.penalties.metric_prox import metric_prox
-from discreet.solvers import Whitened
-from tests.solvers.whitened.cases import newton
-from tests.solvers.whitened.test_price import problem
 
 
 def a_case(p, seed, spread=1.0):
@@ -115,55 +113,7 @@ def test_flat_directions_do_not_make_it_worse(spread):
     assert value - nearby <= 1e-3 * (objective(point) - value)
 
 
-# ------------------------------------------------------------------------------- the limit without noise
-
-
-@pytest.fixture
-def center(monkeypatch):
-    """The map in which Newton steps are taken, once there is one."""
-    seen, honest = [], Whitened.estimate
-
-    def spied(self, curator, n):
-        found = honest(self, curator, n)
-        seen.append(found.recoding)
-        return found
-
-    monkeypatch.setattr(Whitened, "estimate", spied)
-    return seen
-
-
-MODELS = {
-    "lasso": (lambda alpha, **facts: DPLasso(math.inf, alpha=alpha, **facts), Lasso),
-    "net": (
-        lambda alpha, **facts: DPElasticNet(math.inf, alpha=alpha, l1_ratio=0.4, **facts),
-        lambda **facts: TheirElasticNet(l1_ratio=0.4, **facts),
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "alpha"), [("lasso", 1e-3), ("lasso", 0.05), ("net", 1e-2)])
-def test_the_limit_is_that_of_gradient_descent(table, name, alpha):
-    """Without an intercept nothing is centered, and the problem is the same."""
-    made = MODELS[name][0]
-    facts = {"bounds": 1.0, "target": (-1, 1), "fit_intercept": False}
-    ours, theirs = (made(alpha, solver=solver, **facts).fit(table.X, table.numbers) for solver in ("whitened", "gd"))
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=3e-4 * np.abs(theirs.coef_).max())
-    np.testing.assert_array_equal(ours.coef_ == 0, np.abs(theirs.coef_) < 1e-9)
-
-
-@pytest.mark.parametrize("alpha", [1e-3, 1e-2, 0.05])
-@pytest.mark.parametrize("name", MODELS)
-def test_with_an_intercept_it_is_penalized_at_the_center(table, center, name, alpha):
-    """|b + center . w - target center| in the intercept's place: a lasso of the centered table."""
-    ours, theirs = MODELS[name]
-    model = ours(alpha, bounds=1.0, target=(-1, 1), solver="whitened").fit(table.X, table.numbers)
-    (recoding,) = center
-    A = np.hstack([table.X - recoding.center, np.ones((len(table.X), 1))])
-    best = theirs(alpha=alpha, fit_intercept=False, tol=1e-13, max_iter=100_000)
-    best.fit(A, table.numbers - recoding.target_center)
-    found = np.append(model.coef_, model.intercept_ + recoding.center @ model.coef_ - recoding.target_center)
-    np.testing.assert_allclose(found, best.coef_, atol=3e-4 * np.abs(best.coef_).max())
-    np.testing.assert_array_equal(model.coef_ == 0, np.abs(best.coef_[:-1]) < 1e-9)
+# ------------------------------------------------------------------------------- in fits
 
 
 def test_noise_leaves_exact_zeros(table, seeded):
@@ -171,14 +121,15 @@ def test_noise_leaves_exact_zeros(table, seeded):
     X = rng.uniform(-1, 1, (4000, 12))
     y = np.clip(0.5 * X[:, 0] + 0.1 * rng.normal(size=4000), -1, 1)
     with seeded(1):
-        model = DPLasso(4.0, bounds=1.0, target=(-1, 1), alpha=0.05, solver="whitened").fit(X, y)
+        model = DPLasso(4.0, bounds=1.0, target=(-1, 1), alpha=0.05, solver="recipe").fit(X, y)
     assert model.coef_[0] > 0.2
     assert (model.coef_ == 0).sum() >= 8
 
 
-def test_what_newton_steps_cannot_follow_is_refused():
-    domain = problem(Huber(0.3)).domain(Budget(1.0).neighbors, Huber(0.3))
+def test_what_a_recipe_cannot_follow_is_refused():
+    data = PrivateData(np.zeros((10, 2)), np.zeros(10), Bounds(1.0, target=(-1, 1)), ledger=False)
+    domain = data.domain(Budget(1.0).neighbors, Huber(0.3))
     with pytest.raises(Unsupported, match="separable"):
-        newton().plan(domain, Huber(0.3), GroupL2(0.1, ((0, 1), (2,))))
+        Recipe().plan(domain, Huber(0.3), GroupL2(0.1, ((0, 1), (2,))))
     for penalty in (NoPenalty(), L2(0.1), L1(0.1), ElasticNet(0.1, 0.1), Box(-1, 1)):
-        newton().plan(domain, Huber(0.3), penalty)
+        Recipe().plan(domain, Huber(0.3), penalty)

@@ -54,10 +54,6 @@ class Penalty:
         """Return psi's gradient, where there is a ``hessian``."""
         raise NotImplementedError
 
-    def metric_prox(self, w: Floats, metric: Floats) -> Floats:
-        """Return the minimizer over v of psi(v) + (v - w)^T metric (v - w) / 2, where there is no ``hessian``."""
-        raise NotImplementedError
-
     def value(self, w: Floats) -> float:
         """Return psi(w); inf outside a constraint."""
         raise NotImplementedError

@@ -44,10 +44,6 @@ class NoPenalty(_Fields, Penalty):
         """Return a copy of w."""
         return np.array(w, dtype=np.float64)
 
-    def metric_prox(self, w: Floats, metric: Floats) -> Floats:
-        """Return w."""
-        return w
-
 
 @prox_coordinate.of(NoPenalty)
 def _prox_coordinate(penalty, x, step, j):  # type: ignore[no-untyped-def]

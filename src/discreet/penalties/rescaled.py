@@ -7,7 +7,6 @@ import numpy as np
 
 from discreet.penalties.base import Penalty, prox_coordinate
 from discreet.penalties.l2 import L2
-from discreet.penalties.metric_prox import metric_prox
 from discreet.typing import Floats
 
 
@@ -51,10 +50,6 @@ class Rescaled(_Fields, Penalty):
             return np.asarray((w.T / (1.0 + step * self.penalty.strength / self.weight * self.units**2)).T)
         units = self.units.reshape(-1, *[1] * (w.ndim - 1))
         return np.asarray(self.penalty.prox(units * w, step * units**2 / self.weight) / units)  # type: ignore[arg-type]
-
-    def metric_prox(self, w: Floats, metric: Floats) -> Floats:
-        """Return the minimizer, by coordinate descent."""
-        return metric_prox(w, metric * self.weight, self.units, self.penalty)
 
 
 @prox_coordinate.of(Rescaled)
