@@ -8,7 +8,7 @@ from typing import Any
 AXES = (
     ("n_steps", "n_rounds", "n_outer", "n_epochs"),
     ("clip", "relative_clip", "row_norm"),
-    ("step_size", "largest_step", "relative_step", "step"),
+    ("step_size", "largest_step", "relative_step"),
     ("regularization",),
     ("loss_bound",),
     ("n_inner",),

@@ -24,7 +24,7 @@ from discreet import (
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.observer import observe
-from discreet.default import Recipe, weighted
+from discreet.default import Recipe, recipe, weighted
 from discreet.errors import Unsupported
 from discreet.models.fitting import Fitted
 from discreet.models.intervals import log_concave_quantile
@@ -82,7 +82,7 @@ CASES = {
     "recipe": (logistic("recipe"), "classes"),
     "recipe svm": (DPLinearSVC(2.0, bounds=1.0, classes=(0, 1)), "classes"),
     "recipe softmax": (logistic("recipe", 4.0, (0, 1, 2)), "three"),
-    "recipe, declared": (logistic(Recipe("declared"), 0.05), "classes"),
+    "declared": (logistic(Recipe("declared"), 0.05), "classes"),
     "recipe, Newton steps": (logistic(Recipe(n_steps=8, n_newton=5), 4.0), "classes"),
     "recipe, travel": (logistic(Recipe(n_steps=8, n_travel=5, n_newton=5), 4.0), "classes"),
     "numbers": (DPLinearRegression(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
@@ -116,7 +116,8 @@ class Filters:
 
     def __init__(self, monkeypatch):
         self.kept, self.own, self.replays = [], weighted.posterior_weights, False
-        monkeypatch.setattr(weighted, "posterior_weights", self)
+        for module in (recipe, weighted):
+            monkeypatch.setattr(module, "posterior_weights", self)
 
     def __call__(self, *numbers):
         if self.replays:
