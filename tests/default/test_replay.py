@@ -44,6 +44,14 @@ def test_numbers_replay(kind, relation, name):
 
 
 @EACH_RELATION
+@pytest.mark.parametrize("kind", ["weighted", "declared, weighted", "travel"])
+@pytest.mark.parametrize("name", ["logistic", "softmax", "ridge", "huber"])
+def test_weighted_steps_that_move_replay(kind, name, relation):
+    """With a budget that lets them: small tables have weighted steps stay where they begin."""
+    assert 0.1 < worst(kind, relation, name, every=9, epsilon=300.0) <= 1.0
+
+
+@EACH_RELATION
 @pytest.mark.parametrize("kind", ["weighted", "declared, weighted", "auto"])
 @pytest.mark.parametrize("name", ["logistic", "softmax", "ridge"])
 def test_persons_replay(kind, name, relation):

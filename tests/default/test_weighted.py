@@ -181,4 +181,16 @@ def test_without_noise_several_classes_are_at_the_minimizer(alpha):
         np.testing.assert_allclose(found.coef_, several("gd", math.inf, **penalty).fit(X, y).coef_, atol=0.01)
     else:
         assert loss_of_several(found.coef_, found.intercept_, X, y) < best_of_several(X, y) + 1e-5
-        np.testing.assert_allclose(found.coef_.sum(axis=0), 0.0, atol=1e-9)
+        np.testing.assert_allclose(found.coef_.sum(axis=0), 0.0, atol=1e-8)
+
+
+def test_noise_figures_of_several_classes_are_those_of_fits():
+    """Deviations over 24 fits of one table, against what each fit reports of its noise alone: within a factor of 2."""
+    X, y = four_classes(8000)
+    fits = []
+    for seed in range(24):
+        with seeded(seed):
+            fits.append(several("auto", 8.0).fit(X, y))
+    spread = np.std([model.coef_ for model in fits], axis=0, ddof=1)
+    said = np.median([model.coef_noise_ for model in fits], axis=0)
+    assert 0.5 < np.median(said / spread) < 2.0

@@ -245,4 +245,45 @@ MUTANTS = (
         ("tests/mutants/test_killers.py::test_the_audit_by_replay_refutes_nothing",),
         "attribute: mean_target_",
     ),
+    Mutant(
+        "a recipe that counts exactly",
+        "Under add_remove the default divides by the number of records in place of a noisy one.",
+        (
+            Edit(
+                "default/recipe.py",
+                "n, admitted = public_count(curator), curator.domain",
+                "n, admitted = float(curator._session.engine.n_units), curator.domain",
+            ),
+        ),
+        ("tests/default/test_replay.py::test_two_classes_replay[weighted-add_remove]",),
+        "of its sensitivity",
+    ),
+    Mutant(
+        "a radius from the records",
+        "Weighted steps count rows in full as far as the rows of this table reach.",
+        (
+            Edit(
+                "default/recipe.py",
+                "reach = min(self.weight_radius * rows.length, ",
+                "reach = (1 + 1e-9 * curator._session.admitted.records.norms.sum()) * "
+                "min(self.weight_radius * rows.length, ",
+            ),
+        ),
+        ("tests/default/test_replay.py::test_weighted_steps_that_move_replay[logistic-weighted-zero_out]",),
+        "another lattice",
+    ),
+    Mutant(
+        "a calibration from the records",
+        "Calibration starts where the records' own lengths say, not where released values do.",
+        (
+            Edit(
+                "solvers/calibration.py",
+                "    theta = prior.kept * np.array([deviation, mean])[: 1 + intercept]\n",
+                "    theta = prior.kept * np.array([deviation, mean])[: 1 + intercept]\n"
+                "    theta = theta * (1 + 1e-9 * float(curator._session.admitted.records.norms.sum()))\n",
+            ),
+        ),
+        ("tests/default/test_replay.py::test_two_classes_replay[clipped-zero_out]",),
+        "attribute: coef_",
+    ),
 )

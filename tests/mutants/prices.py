@@ -19,9 +19,57 @@ MUTANTS = (
     Mutant(
         "one answer too many",
         "A curator answers once more than was planned.",
-        (Edit("curator/session.py", "self._left[query] < count)", "self._left[query] < count - 1)"),),
+        (Edit("curator/session.py", "(fixed and entry.left < count)", "(fixed and entry.left < count - 1)"),),
         ("tests/curator/test_curator.py::test_one_too_many_is_refused",),
         "DID NOT RAISE",
+    ),
+    Mutant(
+        "noises of one query from the end",
+        "Answers to a query take the noises that the plan lists for it in another order than it lists them.",
+        (
+            Edit(
+                "curator/session.py",
+                "entries = self._schedule.get(query, [])\n",
+                "entries = self._schedule.get(query, [])[::-1]\n",
+            ),
+        ),
+        ("tests/curator/test_session.py::test_answers_take_the_noises_in_the_order_of_the_plan[noises0]",),
+        "pytest.approx(expected, rel=1e-6)",
+    ),
+    Mutant(
+        "an answer taken off another entry",
+        "What is answered with the noise of a plan's first entry is taken off its last: the first is never used up.",
+        (
+            Edit(
+                "curator/session.py",
+                "        entry.left -= count\n",
+                "        self._schedule[query][-1].left -= count\n",
+            ),
+        ),
+        ("tests/curator/test_session.py::test_answers_take_the_noises_in_the_order_of_the_plan[noises1]",),
+        "pytest.approx(expected, rel=1e-6)",
+    ),
+    Mutant(
+        "an entry that is never used up",
+        "The first entry of a plan answers as often as it is asked, at its own noise.",
+        (Edit("curator/session.py", "        entry.left -= count\n", "        entry.left -= count - 1\n"),),
+        (
+            "tests/default/test_price.py::test_every_planned_answer_is_asked_and_none_else[True-zero_out-logistic-weighted]",
+        ),
+        "assert set(answers_left(curator).values()) == {0}",
+    ),
+    Mutant(
+        "a lattice kept for another noise",
+        "The lattice that was made for a query's first noise serves its other noises too.",
+        (
+            Edit(
+                "curator/session.py",
+                "key = (release.query, clip, release.relative_noise, factor)",
+                "key = (release.query, clip, 0.0, factor)",
+            ),
+        ),
+        ("tests/curator/test_session.py::test_answers_take_the_noises_in_the_order_of_the_plan[noises2]",),
+        "pytest.approx(expected, rel=1e-6)",
     ),
     Mutant(
         "Laplace noise for what is bounded in L2",
@@ -71,7 +119,7 @@ MUTANTS = (
                 "    try:\n"
                 "        point = minimize(session.engine.whole(), objective, tau).point\n"
                 "    except Exception:\n"
-                "        session._left['noisy_minimizer'] += 1\n"
+                "        session._next('noisy_minimizer').left += 1\n"
                 "        raise\n",
             ),
         ),
