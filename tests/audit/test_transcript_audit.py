@@ -31,7 +31,7 @@ REPLACE = Neighbors.REPLACE_ONE
 def _cheap_and_self_tested():
     """The curator's own tests have run, and each plan is priced once."""
     with remembered_prices():
-        for name in ("gd", "whitened", "cd"):
+        for name in ("gd", "recipe", "cd"):
             NAMED[name].fit(EPSILON, DELTA, REPLACE)(*neighbors_of(REPLACE)[0])
     with remembered_prices():
         yield
@@ -60,7 +60,7 @@ def noise_of(monkeypatch):
     [
         ("gd", "replace_one"),
         ("cd", "zero_out"),
-        ("whitened", "zero_out"),
+        ("recipe", "zero_out"),
         ("output", "replace_one"),
     ],
 )
@@ -177,7 +177,7 @@ def test_a_moment_with_the_wrong_factor_is_refuted(monkeypatch):
 
     monkeypatch.setattr(session.Session, "unit", unit)
     assert power(MU, accuracy_of(1.9 * MU), 240, 0.99) > 1 - NEVER
-    assert audited("whitened", Neighbors.ADD_REMOVE, runs=120).refuted
+    assert audited("recipe", Neighbors.ADD_REMOVE, runs=120).refuted
 
 
 @pytest.mark.few(1)

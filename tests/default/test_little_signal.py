@@ -8,7 +8,8 @@ the declared range. Below, the window cannot be found, and the noise is that of 
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPHuberRegressor, DPLinearRegression
+from discreet import Bounds, DPHuberRegressor, DPLinearRegression, DPLogisticRegression
+from discreet.default import Recipe
 from discreet.testing import seeded
 
 TARGETS = {
@@ -53,3 +54,53 @@ def test_signal_is_found_whatever_the_declared_range(relation, target):
 def test_300_rows_at_a_tenth_lose_no_more_than_a_part(relation):
     """S is 8 and 4 here: a noisy mean, with a loss of .1 and .3 on average."""
     assert mean_r2(DPLinearRegression, 300, 0.1, relation, "fitting", slope=0.5, seeds=8) > -0.7
+
+
+def tilted(n, slope):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 10))
+    return X, np.clip(0.3 + slope * X[:, 0] + rng.normal(0, 0.2, n), -1, 1)
+
+
+def explained(model, X, y):
+    return 1 - np.mean((y - model.predict(X)) ** 2) / np.var(y)
+
+
+@pytest.mark.parametrize(("slope", "low", "high"), [(0.0, -0.05, 0.02), (0.4, 0.1, 0.7)])
+def test_steps_in_declared_coordinates_find_a_slope_or_the_mean(slope, low, high):
+    X, y = tilted(1000, slope)
+    with seeded(0):
+        model = DPLinearRegression(
+            0.5, bounds=1.0, target=(-1, 1), solver=Recipe("declared", n_steps=8), neighbors="zero_out"
+        ).fit(X, y)
+    assert low < explained(model, X, y) < high
+    assert (model.coef_noise_ >= 0).all()
+
+
+@pytest.mark.parametrize(("slope", "low"), [(0.0, -0.05), (0.4, 0.3)])
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+def test_pure_budgets_learn_a_slope_and_stay_at_the_mean_without_one(slope, low, relation):
+    X, y = tilted(4000, slope)
+    with seeded(0):
+        model = DPLinearRegression(1.0, 0.0, bounds=1.0, target=(-1, 1), neighbors=relation).fit(X, y)
+    assert model.certificate_.solver["name"] == "recipe"
+    assert (model.certificate_.epsilon, model.certificate_.delta) == (1.0, 0.0)
+    assert explained(model, X, y) > low
+
+
+def test_labels_without_signal_cost_next_to_nothing():
+    """500 rows whose labels depend on nothing: the default mostly stays at the trivial predictor, in both scores.
+
+    The class that is commoner is visible at epsilon .1; at .01 it is not, for any method: n mu is 2.
+    """
+    accuracy, loss = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.uniform(-1, 1, (500, 10)), (rng.random(500) < 0.3).astype(int)
+        with seeded(seed):
+            model = DPLogisticRegression(0.1, bounds=1.0, classes=(0, 1), neighbors="zero_out", ledger=False).fit(X, y)
+        margins = model.decision_function(rng.uniform(-1, 1, (4000, 10)))
+        accuracy.append(np.where(margins > 0, 0.3, 0.7).mean() - 0.7)
+        loss.append(np.mean(np.logaddexp(0, margins) - 0.3 * margins) - 0.6109)
+    assert np.mean(np.array(accuracy) < -0.05) <= 0.25
+    assert np.mean(loss) < 0.05

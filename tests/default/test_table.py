@@ -1,0 +1,86 @@
+"""The table of settings: functions of public facts alone, which widen with the signal and never leave their limits."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from discreet import Budget
+from discreet.bounds import Domain
+from discreet.default import Recipe
+from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, choose, recipe_for
+from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
+from discreet.penalties import L1, L2, NoPenalty
+from discreet.solvers.signal import PRIVATE_N, Signal
+
+LOSSES = {
+    "logistic": Logistic(),
+    "hinge": SmoothedHinge(0.5),
+    "softmax": Softmax(3),
+    "squared": Squared(),
+    "huber": Huber(0.3),
+}
+SIZES = (10, 100, 10**3, 10**4, 10**5, 10**6, 10**8, 10**11)
+
+
+def facts(n=10_000, p=10, loss=None, budget=None, penalty=None, relation="zero_out", **known):
+    loss = loss or Logistic()
+    budget = budget or Budget(1.0, 1e-9, relation)
+    domain = Domain(np.ones(p), math.sqrt(p), n, budget.neighbors, n_outputs=loss.n_outputs, **known)
+    return Facts(domain, loss, penalty or NoPenalty(), budget)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("p", [2, 60, 1000])
+def test_weighted_steps_come_and_widen_with_signal(loss, p):
+    made = [recipe_for(facts(n, p, LOSSES[loss])) for n in SIZES]
+    for name in ("n_travel", "n_newton", "weight_radius", "row_radius", "clip", "slope_limit"):
+        values = [getattr(one, name) for one in made if one.coordinates == "full"]
+        assert all(a <= b for a, b in pairwise(values)), name
+    assert made[0].n_newton == 0
+    assert made[-1].n_newton > 0
+    assert made[0].coordinates == "declared"
+    assert made[-1].coordinates == "full"
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("p", [1, 2, 60, 2048])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 1e3])
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
+def test_every_recipe_can_be_planned(loss, p, epsilon, relation):
+    """Shares leave something to the steps, and every setting is allowed, from one record to 10^11."""
+    for n in (None,) if relation == "add_remove" else (1, *SIZES):
+        for delta in (1e-9, 0.0):
+            known = facts(n, p, LOSSES[loss], Budget(epsilon, delta, relation))
+            recipe = recipe_for(known)
+            plan = recipe.plan(known.domain, known.loss, known.penalty)
+            assert all(math.isfinite(r.relative_noise) and r.relative_noise > 0 for r in plan.releases)
+
+
+def test_nothing_but_public_facts_is_asked_for():
+    """Equal facts, equal choice; a private n stands for itself by a constant."""
+    assert choose(*vars(facts()).values()) == choose(*vars(facts()).values())
+    assert Signal.of(facts(None).domain, Budget(1.0, 1e-9)).n == PRIVATE_N
+
+
+def test_every_setting_is_a_field_with_a_reason():
+    recipe = recipe_for(facts())
+    for row in SETTINGS:
+        assert hasattr(recipe, row.name)
+        assert row.reason
+    for row in SHARES:
+        assert hasattr(recipe.shares, row.name)
+        assert row.reason
+    assert all(form.reason for form in FORMS)
+
+
+def test_a_recipe_by_name_is_that_of_the_table():
+    known = facts()
+    made = Recipe.defaults(known.domain, known.loss, known.penalty, known.budget)
+    assert made == recipe_for(known) == choose(*vars(known).values())[0]
+
+
+@pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.1), L1(0.1)], ids=str)
+def test_settings_do_not_depend_on_the_penalty(penalty):
+    assert recipe_for(facts(penalty=penalty)) == recipe_for(facts())
