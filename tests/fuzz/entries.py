@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass
 from enum import Enum
 from functools import cache, partial
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -115,7 +117,7 @@ def stepped(name: str) -> Any:
 def _method(name: str, method: str, account: Words, words: Words) -> Any:
     model, y = (stepped if method == "intervals" else fitted)(name), targets_of(name)
     given = {"n": 300, "p": 3, "epsilons": [1.0], "n_grid": [300], "seeds": 2} if method.startswith("forecast") else {}
-    given |= {"X": X, "y": y, "path": "model.discreet"}
+    given |= {"X": X, "y": y, "path": str(Path(mkdtemp()) / "model.discreet")}
     found = {key: value for key, value in {**given, **words}.items() if key in names_of(getattr(model, method))}
     return getattr(model, method)(**found)
 
