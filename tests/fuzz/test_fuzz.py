@@ -16,12 +16,6 @@ MANY = int(os.environ.get("DISCREET_FUZZ_CALLS", "2500"))
 """So many calls the thorough test makes; ``python -m tests.fuzz`` makes all of them."""
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    """Calls that save a model do so in a folder of their own."""
-    monkeypatch.chdir(tmp_path)
-
-
 def test_nothing_public_is_left_out():
     assert left_out() == set()
 
