@@ -120,8 +120,7 @@ def fit(
     with limited(memory, scratch):
         needs = None if cluster else needs_of(declared, source, neighbors)
         if dry_run:
-            show_quote(chosen.quote(source), as_json, needs)
-            return
+            return show_quote(chosen.quote(source), as_json, needs)
         if needs is not None:
             check_memory(needs)
         title = (title or _title(chosen, table)) if report else ""
