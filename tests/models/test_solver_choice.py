@@ -1,6 +1,7 @@
 """The decision table of ``auto``, line by line: public facts in, a name and its reason out."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from discreet import (
 )
 from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
+from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.solver_choice import automatic, choose_solver, fills
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
@@ -112,7 +114,8 @@ def test_second_moments_with_less_signal_than_entries_are_not_leaned_on(loss, re
 @pytest.mark.parametrize("facts", [{"n": 150}, {"sparse": True}, {"p": 3000}])
 def test_numbers_with_a_separable_penalty_where_the_shape_is_not_seen(loss, facts):
     for penalty in SEPARABLE:
-        assert chosen(loss, penalty, **facts) == line("gcd", GREEDY)
+        greedy = penalty.l1_l2 is not None  # greedy steps know no box
+        assert chosen(loss, penalty, **facts) == (line("gcd", GREEDY) if greedy else line("gd", PROXIMAL))
     assert chosen(loss, L1(0.1), n=100) == line("gcd", FEW)
 
 
@@ -124,9 +127,10 @@ def test_penalties_that_are_not_smooth():
                 assert chosen(loss, penalty, **facts) == (line("gcd", FEW) if greedy else line("gd", PROXIMAL))
             for facts in ({"sparse": True, "delta": 0.0}, {"delta": 0.0}):
                 assert chosen(loss, penalty, **facts) == line("gd", PROXIMAL)
-        for penalty in SEPARABLE:  # rows of their typical length follow what is separable
+        for penalty in SEPARABLE:  # rows of their typical length follow all of these but a box
+            expected = line("gd", PROXIMAL) if penalty.l1_l2 is None else line("whitened", ESTIMATE)
             for facts in ({"sparse": True}, {"p": rules.WIDEST + 1}):
-                assert chosen(loss, penalty, **facts) == line("whitened", ESTIMATE)
+                assert chosen(loss, penalty, **facts) == expected
         for penalty in OTHER:
             assert chosen(loss, penalty, sparse=True) == line("gd", PROXIMAL)
     for loss in NUMBERS:
@@ -180,6 +184,36 @@ def test_everything_else():
                 assert chosen(loss, penalty, **facts) == line("whitened", ESTIMATE)
         for loss in NUMBERS:
             assert chosen(loss, penalty, n=10) == line("whitened", ESTIMATE)
+
+
+FACTS = [
+    {**facts, "delta": delta, "epsilon": epsilon, "intercept": intercept, **relation}
+    for facts in ({"n": 100}, {"n": 3000}, {"n": 3000, "p": 60}, {"n": 100_000}, {"sparse": True}, {"p": 3000})
+    for delta in (1e-6, 0.0)
+    for epsilon in (0.1, 8.0)
+    for intercept in (True, False)
+    for relation in ({}, {"relation": "replace_one"}, {"relation": "add_remove", "n": None})
+]
+
+
+def planned(name, loss, penalty, epsilon, delta, relation="zero_out", **facts):
+    domain, budget = a_domain(loss, relation=relation, **facts), Budget(epsilon, delta, relation)
+    return choose_solver(name, domain, loss, penalty, budget)[0].plan(domain, loss, penalty)
+
+
+@pytest.mark.parametrize("penalty", [*SMOOTH, *SEPARABLE, L2Ball(1.0)], ids=lambda penalty: type(penalty).__name__)
+def test_auto_has_a_plan_for_every_penalty_and_no_refusal_advises_one(penalty):
+    """What a refusal of a solver by its name advises is not refused in turn."""
+    for loss in (*CLASSES, *NUMBERS, Poisson(3.0)):
+        for facts in FACTS:
+            planned("auto", loss, penalty, **facts)
+            for name in ("whitened", "cd", "gcd"):
+                try:
+                    planned(name, loss, penalty, **facts)
+                except Unsupported as refusal:
+                    advice = re.search(r"\buse (.*)", str(refusal))
+                    for other in re.findall(r"\b(gcd|cd|gd|sgd|objective)\b", advice[1] if advice else ""):
+                        planned(other, loss, penalty, **facts)
 
 
 # ------------------------------------------------------------------------------- what `whitened` then is

@@ -139,13 +139,14 @@ def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> t
     moved = numbers and loss.movable_target
     newton = moved and form_for(domain, budget, numbers=True) == "full"
     wide = is_wide(domain)
-    sparse_truth = not smooth and penalty.l1_l2 is not None and domain.n_outputs == 1 and not budget.is_pure
+    lasso = not smooth and penalty.l1_l2 is not None  # greedy steps know no other penalty with corners, such as a box
+    sparse_truth = lasso and domain.n_outputs == 1 and not budget.is_pure
     noisy_moments = numbers and not budget.is_pure and has_noisy_moments(domain, budget)
     more_steps = not budget.is_pure and wants_more_steps(domain, budget)
     few_rows = domain.n is not None and domain.n < FEW_ROWS * domain.n_features
     seen = noisy_moments if numbers else few_rows or signal(domain, budget) >= GREEDY_SIGNAL
     greedy = sparse_truth and seen and not wide
-    wide_classes = not numbers and wide and penalty.separable and not budget.is_pure
+    wide_classes = not numbers and wide and penalty.l1_l2 is not None and not budget.is_pure
     table = (
         (not budget.is_private, "gd", "without noise, full gradients reach the optimum"),
         (counts, "gd", "counts need the declared coordinates"),
@@ -154,7 +155,7 @@ def automatic(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> t
         (wide_classes, "whitened", ESTIMATE_FIRST),
         (newton and smooth and more_steps, "gd", "more steps, since second moments are noisy"),
         (newton and (smooth or penalty.separable), "whitened", ESTIMATE_FIRST),
-        (numbers and penalty.separable and not smooth, "gcd", "greedy steps fail least where there is little signal"),
+        (numbers and lasso, "gcd", "greedy steps fail least where there is little signal"),
         (not smooth, "gd", "a proximal step follows a penalty that is not smooth"),
         (budget.is_pure and one_release, "objective", "one release is cheapest where noise is pure"),
         (budget.is_pure and (not numbers or wide), "gd", "full batches have the least noise per pass"),

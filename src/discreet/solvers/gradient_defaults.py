@@ -115,7 +115,7 @@ def staged(
         average="tail",
         radius=LARGEST,
     )
-    constant, calibrated = constant_for(domain, budget), calibration(domain, budget)
+    constant, calibrated = constant_for(domain, budget), False if numbers else calibration(domain, budget)
     return Whitened(own(inner), constant=constant, calibrate_probabilities=calibrated)
 
 

@@ -88,6 +88,7 @@ class Whitened(Stage):
         Any iterative solver with a fixed plan, such as ``GradientDescent()``.
     constant : float or None, default=0.5
         The intercept's constant feature in units of the features' length; None: that of one standardized feature.
+        Steps are as short without an intercept.
     relative_row_norm : float or None, default=None
         Rows longer than this many standard deviations per column are shrunk; None: than their typical length.
     mean_share, scale_share : float, default=0.04 and 0.08
@@ -270,8 +271,7 @@ class Whitened(Stage):
             return quadratic(penalty, recoding, admitted)
         if not penalty.ridge and (self.whiten_rows or not self._stays_standardized):
             raise Unsupported(
-                "whitened coordinates know no penalty but l2: use Standardized(...) for a separable one, or "
-                "solver='gcd', 'cd' or 'gd'"
+                "whitened coordinates know no penalty but l2: use Standardized(...) for a separable one, or solver='gd'"
             )
         return super()._penalty(penalty, recoding, admitted)
 
@@ -311,15 +311,13 @@ class Whitened(Stage):
         if loss.task == "regression" and not loss.movable_target:
             raise Unsupported(f"whitened coordinates know no {type(loss).__name__} loss: use solver='gd'")
         if budget.is_pure and loss.task != "regression":
-            raise Unsupported("whitened classes need a delta above 0: leave delta out, or use solver='objective'")
+            raise Unsupported("whitened classes need a delta above 0: leave delta out, or use solver='gd'")
         made = whitened_for(domain, loss, budget, corners=not penalty.ridge)
         steps = isinstance(made, Declared) and isinstance(made.solver, GradientDescent)
         followed = penalty.l1_l2 is not None and steps
         takes_moments = getattr(getattr(made, "solver", None), "takes_moments", False)
         if not penalty.ridge and not followed and not takes_moments:
-            raise Unsupported(
-                "whitened coordinates know no penalty but l2: use solver='gcd', 'cd' or 'gd' for this one"
-            )
+            raise Unsupported("whitened coordinates know no penalty but l2: use solver='gd' for this one")
         return made
 
     @classmethod
