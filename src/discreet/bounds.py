@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.budget import Neighbors
 from discreet.errors import MissingBounds, Unsupported
-from discreet.parameters import Finite, Positive, Rows, conforms
+from discreet.parameters import Finite, Rows, conforms
 from discreet.typing import Floats
 
 Range = tuple[float, float]
@@ -29,6 +29,10 @@ def _checked_range(pair: Any, what: str) -> Range:
     if not conforms(pair, tuple[Finite, Finite]) or not pair[0] <= pair[1]:
         raise MissingBounds(f"{what} needs a finite range (low, high) with low <= high")
     return float(pair[0]), float(pair[1])
+
+
+def _is_bound(value: Any) -> bool:
+    return conforms(value, Finite) and value > 0
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class Bounds:
             named = {str(name): _checked_range(pair, f"feature {name!r}") for name, pair in self.features.items()}
             object.__setattr__(self, "features", named)
         elif isinstance(self.features, Real):
-            if not conforms(self.features, Positive):
+            if not _is_bound(self.features):
                 raise MissingBounds(f"a common feature bound must be positive and finite: {_HOW_FEATURES}")
             object.__setattr__(self, "features", float(self.features))
         elif isinstance(self.features, str) or not isinstance(self.features, Iterable):
@@ -85,7 +89,7 @@ class Bounds:
         else:
             ranges = tuple(_checked_range(pair, f"feature {j}") for j, pair in enumerate(self.features))
             object.__setattr__(self, "features", ranges)
-        if self.row_norm is not None and not conforms(self.row_norm, Positive):
+        if self.row_norm is not None and not _is_bound(self.row_norm):
             raise MissingBounds("row_norm must be positive and finite, or None for what the ranges imply")
         if self.target is not None:
             object.__setattr__(self, "target", _checked_range(self.target, "the target"))

@@ -59,7 +59,7 @@ def place(tmp_path_factory):
     model.feature_names_in_ = np.array([f"a{ALL}", f"b{ALL}"], dtype=object)
     model.save(folder / "model")
     stored = json.loads(model.certificate_.to_json())
-    for name in ("model", "library_version", "created", "entropy"):
+    for name in ("model", "library_version", "entropy"):
         stored[name] = f"{stored[name]}{ALL}"
     stored["notes"] = [ALL, *HOSTILE.values()]
     stored["solver"] = {f"{name}{ALL}": f"{value}{ALL}" for name, value in stored["solver"].items()}

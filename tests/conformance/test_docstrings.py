@@ -57,3 +57,9 @@ def test_public_names_have_docstrings(name):
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SRC)))
 def test_modules_have_docstrings(path):
     assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_files_that_are_named_exist():
+    named = {name: path for path in SRC.rglob("*.py") for name in re.findall(r"``([\w/]+\.py)``", path.read_text())}
+    files = [f"/{path.relative_to(SRC)}" for path in SRC.rglob("*.py")]
+    assert [name for name in named if not any(file.endswith(f"/{name}") for file in files)] == []

@@ -73,7 +73,7 @@ def test_an_own_solver_fits_a_table_by_its_name(discreet_run, tmp_path, monkeypa
     )
     assert told["certificate"]["solver"]["name"] == "eg"
     assert "PRIVATE" in discreet_run("inspect", "model")
-    assert discreet_run("verify", "model").startswith("Verified:")
+    assert discreet_run("verify", "model").startswith("Verified: ")
 
 
 def test_an_own_loss_fits_a_table_by_its_name(discreet_run, tmp_path, monkeypatch):

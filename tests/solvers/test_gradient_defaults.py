@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from discreet import Budget, DPLinearRegression, DPLogisticRegression
 from discreet.accounting.gaussian import mu_of
@@ -37,6 +38,27 @@ def test_the_shape_is_estimated_where_that_pays(name):
         assert isinstance(found, Whitened)
         assert found.solver.name == name
     assert isinstance(made(name, domain(n=30)), Declared)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_have_no_probabilities_to_calibrate(name):
+    assert made(name).settings()["calibrate_probabilities"] is True
+    assert made(name, loss=Squared()).settings()["calibrate_probabilities"] is False
+
+
+@pytest.mark.parametrize("name", ["auto", "gd"])
+def test_steps_without_an_intercept_are_not_longer(name):
+    """Where there is little signal, most of a row's length is its constant: without one, features are as short."""
+    n, p, rng = 1000, 100, np.random.default_rng(0)
+    X, facts = rng.normal(size=(n, p)).clip(-4, 4), {"solver": name, "fit_intercept": False}
+    margins = 1.5 * X @ rng.normal(size=p) / math.sqrt(p)
+    labels, numbers = rng.random(n) < 1.0 / (1.0 + np.exp(-margins)), margins + rng.normal(size=n)
+    given = {"epsilon": 1.0, "delta": 1e-6, "neighbors": "replace_one", "bounds": 4.0, **facts}
+    with seeded(1):
+        classes = DPLogisticRegression(classes=(False, True), **given).fit(X, labels)
+        line = DPLinearRegression(target=(-8.0, 8.0), **given).fit(X, numbers)
+    assert log_loss(labels, classes.predict_proba(X)) < 1.3  # a coin: .69
+    assert line.score(X, numbers) > -0.5
 
 
 @pytest.mark.parametrize("name", NAMES)

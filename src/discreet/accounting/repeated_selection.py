@@ -1,6 +1,6 @@
 """The price of "repeat and select": run a private mechanism K times, release the best outcome only.
 
-K is random and secret (``stopping.py``); each run releases an outcome with a score in it, and neighbors obey the
+K is random and secret (``number_of_runs.py``); each run releases an outcome with a score in it, and neighbors obey the
 same Renyi-DP curve D_a and privacy profile in every run, in both directions. Papernot and Steinke (2022) bound the
 selected outcome's Renyi divergence of order a:
 

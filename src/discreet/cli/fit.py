@@ -124,8 +124,7 @@ def fit(
     with limited(memory, scratch):
         needs = None if cluster else needs_of(declared, source, neighbors)
         if dry_run:
-            show_quote(chosen.quote(source), as_json, needs, explain=explain)
-            return
+            return show_quote(chosen.quote(source), as_json, needs, explain=explain)
         if needs is not None:
             check_memory(needs)
         title = (title or _title(chosen, table)) if report else ""

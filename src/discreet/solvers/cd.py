@@ -158,7 +158,7 @@ class CoordinateDescent:
         if not penalty.separable and penalty.hessian is None:
             raise Unsupported("coordinate methods need a separable penalty: none, L1, L2, elastic net or a box")
         if domain.n_outputs > 1:
-            raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
+            raise Unsupported("coordinate methods know one output: use gd for softmax")
         if self.probabilities is not None and len(self.probabilities) != domain.n_features:
             raise Unsupported(f"give one probability for each of {domain.n_features} columns, the intercept's last")
         count = self.n_outer * self.inner(domain)

@@ -231,7 +231,7 @@ def standard_rows(
     target: Target | None = None,
 ) -> StandardRows:
     """Estimate target (unless given), centers and scales; rows are shrunk to a norm, or to typical ``lengths``."""
-    admitted, quiet = curator.domain, curator.noise_multiplier == 0
+    quiet = curator.noise_multiplier == 0
     if target is None:
         target = estimate_target(curator, n) if share_of_target(curator.loss, target_share) else Target()
     found = estimate_features(curator, n, least_scale)
@@ -239,7 +239,7 @@ def standard_rows(
     if relative_row_norm is not None:
         longest = relative_row_norm * math.sqrt(len(found.recoding.center) + 1.0)
     else:
-        longest = lengths * features * math.hypot(1.0, (constant or 1.0 / features) if admitted.intercept else 0.0)
+        longest = lengths * features * math.hypot(1.0, constant or 1.0 / features)
     recoding = replace(
         found.recoding,
         scale=found.recoding.scale * longest,

@@ -108,9 +108,9 @@ class GreedyCoordinateDescent:
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List T (times ``block_size``) choices and T noisy sums, squared norms and a count where they are needed."""
         if penalty.l1_l2 is None:
-            raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net: use cd for others")
+            raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net: use gd for others")
         if domain.n_outputs > 1:
-            raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
+            raise Unsupported("coordinate methods know one output: use gd for softmax")
         choices, share = self.n_steps * min(self.block_size, domain.n_features), self.selection_share
         norms = self.geometry.releases(domain, self.n_steps / (1 - share))
         if self.calibration == "paper":

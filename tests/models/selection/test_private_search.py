@@ -405,7 +405,7 @@ def test_forms_of_candidates(rows):
     [
         (classifier(), None, "no candidates"),
         (classifier(), [], "no candidates"),
-        (classifier(), {"alpha": []}, "at least one"),
+        (classifier(), {"alpha": []}, "alpha lists the values to try, at least one"),
         (None, {"alpha": [1.0]}, "need an estimator"),
         (classifier(), {"epsilon": [1.0, 2.0]}, "cannot have their own epsilon"),
         (classifier(), [{"neighbors": "zero_out"}], "cannot have their own neighbors"),

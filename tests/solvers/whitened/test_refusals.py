@@ -141,7 +141,7 @@ def test_targets_move_only_where_the_loss_sees_residuals(loss, facts):
     bounds = Bounds(1.0, target=(0.0, 4.0)) if loss.task == "regression" else None
     curator = opened(*a_table(12, p=2), ["noisy_mean"], loss=loss, intercept=True, bounds=bounds)
     before = curator._session.engine
-    with pytest.raises(Unsupported, match="squared, Huber"):
+    with pytest.raises(Unsupported, match=r"losses of residuals \(squared, Huber\)"):
         curator.recode(Recoding(TWO, ONES, **facts))
     assert curator._session.engine is before
     curator.recode(Recoding(TWO, ONES))

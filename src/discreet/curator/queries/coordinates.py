@@ -153,7 +153,7 @@ def checked(session: Session, w: Floats, coordinates: Any, clips: Any) -> tuple[
     """The coordinates and their clips, of the right kind for these records."""
     columns, limits = np.atleast_1d(np.asarray(coordinates)), np.atleast_1d(np.asarray(clips, dtype=np.float64))
     if len(session.domain.shape) != 1:
-        raise Unsupported("coordinate methods know one output: use gd or sgd for softmax")
+        raise Unsupported("coordinate methods know one output: use gd for softmax")
     if w.shape != session.domain.shape:
         raise PlanViolation(f"weights must have shape {session.domain.shape}")
     if columns.dtype.kind not in "iu" or ((columns < 0) | (columns >= w.size)).any():

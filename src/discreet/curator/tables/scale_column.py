@@ -10,7 +10,7 @@ from discreet.curator.tables.cell_states import ABSENT, FINE, STRANGE
 def scale_column(values, low, high, middle, half, absent, out, states):  # type: ignore[no-untyped-def]
     """(x - middle) / half with x clipped to [low, high], within [-1, 1]; ``absent`` where x is not finite.
 
-    ``states``, where it has a place for each row, receives what each cell holds (``states.py``).
+    ``states``, where it has a place for each row, receives what each cell holds (``cell_states.py``).
     """
     told = states.size == values.size
     for i in range(values.size):

@@ -1,7 +1,7 @@
 """What the noise of whitened steps did to the coefficients: by the released second moment and a model of the margins.
 
 In whitened coordinates the rows' second moment is released and near the identity, so the mean loss's curvature is about
-h times that moment, h = E f'' at the released model (``margins``). Each direction of the moment then forgets noise at
+h times that moment, h = E f'' at the released model (``curvature``). Each direction of the moment then forgets noise at
 its own pace (``propagation``), and the map back to training coordinates is linear. Two kinds of directions are flatter:
 
 - that of the coefficients: along it margins are large, and f'' is small at large margins;
