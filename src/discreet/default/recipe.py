@@ -69,12 +69,19 @@ from discreet.solvers.center_and_scale import (
     shares_to_noise,
     target_releases,
 )
+from discreet.solvers.class_refinement import contrasts
 from discreet.solvers.gradient_loop import average_weights, project, slope_at_zero
 from discreet.solvers.refinement import longest_row
 from discreet.solvers.registry import AuditCase, register, register_part
 from discreet.solvers.shrinkage import posterior_weights
 from discreet.solvers.target_search import search_releases, search_target
-from discreet.solvers.uncertainty.stage_noise import CalibratedTrace, DirectionsTrace, RefinedTrace, left_of_start
+from discreet.solvers.uncertainty.stage_noise import (
+    CalibratedTrace,
+    ContrastsTrace,
+    DirectionsTrace,
+    RefinedTrace,
+    left_of_start,
+)
 from discreet.solvers.uncertainty.traces import DescentTrace, Noise
 from discreet.typing import Floats
 
@@ -264,9 +271,9 @@ class Recipe:
             rows = self._rows(curator, penalty, n)
             loss = curator.loss.with_target_scale(rows.target.scale) if curator.loss.movable_target else None
             curator.recode(rows.recoding, loss=loss)
-            found = self._clipped_steps(curator, rows, penalty, admitted, n, progress)
+            found, steps = self._clipped_steps(curator, rows, penalty, admitted, n, progress)
             if self._calibrates(curator.loss):
-                found = self._calibrated(curator, rows, penalty, found, n)
+                found = self._calibrated(curator, rows, penalty, found, steps, n)
             if not penalty.ridge:
                 found = replace(found, coefficients=self._inside(curator.loss, rows, penalty, found, admitted))
             if self._travels(curator.loss) or self.n_newton:
@@ -304,8 +311,8 @@ class Recipe:
 
     def _clipped_steps(
         self, curator: "Curator", rows: Rows, penalty: Penalty, admitted: Domain, n: float, progress: Progress
-    ) -> Solution:
-        """Take steps on clipped gradients with momentum; the average of the iterates."""
+    ) -> tuple[Solution, DescentTrace]:
+        """Take steps on clipped gradients with momentum; return the average of the iterates, and what was done."""
         pull, step = pulled(penalty, rows.recoding, admitted), 1.0 / curator.loss.smoothness
         clip = self.clip * slope_at_zero(curator.loss) * rows.length * longer_in_l1(curator, admitted.n_features)
         v = last = curator.domain.starting_point
@@ -322,7 +329,7 @@ class Recipe:
         trace = DescentTrace(mean.shape, step, clip, n, momenta, weights, noise)
         if self.coordinates == "declared":
             mean = self._shrunk(mean, trace, len(rows.recoding.center))
-        return rows.solution(mean, trace, admitted, curator.loss)
+        return rows.solution(mean, trace, admitted, curator.loss), trace
 
     @staticmethod
     def _shrunk(v: Floats, trace: DescentTrace, features: int) -> Floats:
@@ -331,7 +338,9 @@ class Recipe:
         kept = posterior_weights(slopes, np.ones(slopes.size), noise)
         return np.concatenate([(kept * slopes).reshape(v[:features].shape), v[features:]])
 
-    def _calibrated(self, curator: "Curator", rows: Rows, penalty: Penalty, found: Solution, n: float) -> Solution:
+    def _calibrated(
+        self, curator: "Curator", rows: Rows, penalty: Penalty, found: Solution, steps: DescentTrace, n: float
+    ) -> Solution:
         """Bring the predictor back to scale."""
         v = rows.recoding.recoded(found.coefficients)
         assert v is not None
@@ -339,9 +348,11 @@ class Recipe:
         mean, deviation = rows.predictor(v)
         clip = CLASSES.length if curator.loss.task == "classification" else self.calibration_clip
         answers = [noise / n for noise in noises(curator, "noisy_gradient")[self.n_steps :]]
+        likely = rows.signal_share(deviation, steps, curator.loss) if curator.noise_multiplier else 1.0
         done = calibrate(
-            curator, rows.recoding, v, mean=mean, deviation=deviation, clip=clip, noises=answers, penalty=penalty, n=n
-        )
+            curator, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
+            penalty=penalty, n=n,
+        )  # fmt: skip
         trace = CalibratedTrace(found.trace, done.share, done.deviations)
         return Solution(done.coefficients, trace, found.estimate)
 
@@ -376,11 +387,13 @@ class Recipe:
             metric = run.hessian(v)
             v, used = run.steps(v, metric, self.n_newton, momentum=0.0)
         w = recoding.coefficients(flat(v)) if run.at_corner is None else run.at_corner
-        if loss.n_outputs > 1 or found.trace is None or metric is None:
+        if found.trace is None or metric is None:
             return Solution(w, found.trace, found.estimate)
         curved = np.where(metric.values >= metric.edge, metric.values, 0.0)
         steps = DirectionsTrace.of_steps(metric.vectors, used, curved, run.last_noises(self.n_newton))
-        return Solution(w, RefinedTrace(found, steps, left_of_start(used, curved), linear), found.estimate)
+        parts = (found, steps, left_of_start(used, curved), linear)
+        trace = RefinedTrace(*parts) if loss.n_outputs == 1 else ContrastsTrace(*parts, contrasts(loss.n_outputs))
+        return Solution(w, trace, found.estimate)
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""

@@ -65,7 +65,8 @@ class Facts:
     def is_one_release(self) -> bool:
         """Whether objective perturbation serves: its proof needs a public n, one row per person and a proven loss."""
         proven = self.loss.proven and self.penalty.ridge and not self.is_regression
-        return proven and self.domain.n is not None and not self.domain.grouped and self.domain.moments is None
+        follows = self.domain.moments is None or not self.budget.is_pure  # scales are followed by Gaussian noise alone
+        return proven and follows and self.domain.n is not None and not self.domain.grouped
 
 
 WIDEST = 2048
@@ -182,8 +183,9 @@ PURE_SHARES = {"mean": 0.02, "scale": 0.02, "moment": 0.5, "calibration": 0.0}
 """With pure noise answers share epsilon itself, not its square: few of them, and most for the p^2 numbers."""
 DECLARED = {"n_steps": 8.0, "constant": 0.5, "n_travel": 0.0, "n_newton": 0.0}
 """In declared coordinates: what differs. Fewer steps have less noise each."""
-HOPELESS = 3.0
-"""The signal of a mean below which a numeric target's place is left where it was declared."""
+HOPELESS, LOOKED_FOR = 3.0, 15.0
+"""The signal of a mean below which a numeric target's place is left where it was declared, and from which it is looked
+for: below, its two moments are less noisy than many looks."""
 
 
 def travel(excess: float) -> float:
@@ -202,6 +204,7 @@ def recipe_for(facts: Facts) -> Recipe:
     settings: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS} | (DECLARED if weak else {})
     shares = {row.name: value_of(row, facts, signal) for row in SHARES}
     shares["target"] *= signal.total >= HOPELESS
+    settings["target_looks"] = 16 * (signal.total >= LOOKED_FOR)
     if facts.budget.is_pure:
         settings, shares = settings | PURE, shares | PURE_SHARES
     whole = {name: round(settings.pop(name)) for name in COUNTS if name in settings}

@@ -73,10 +73,11 @@ def calibrate(
     noises: list[float],
     penalty: Penalty,
     n: float,
+    likely: float = 1.0,
 ) -> Calibrated:
     """Rescale and shift the predictor v of recoded rows; ``noises``: of each mean answer, per unit of its clip.
 
-    ``mean`` and ``deviation`` are the predictor's own.
+    ``mean`` and ``deviation`` are the predictor's own, ``likely`` is the part of its variance that is not noise.
     """
     is_regression = curator.loss.task == "regression"
     prior = NUMBERS if is_regression else CLASSES
@@ -86,8 +87,11 @@ def calibrate(
     offset = two.coefficients(np.zeros(1 + intercept))
     linear = (two.coefficients(np.eye(1 + intercept)).T - offset).T
     strength = penalty.strong_convexity / (recoding.target_scale**2 if is_regression else 1.0)
-    theta = prior.kept * np.array([deviation, mean])[: 1 + intercept]
-    usual = np.array([prior.spread * deviation, prior.shift + (0 if is_regression else prior.spread * abs(mean))])
+    doubt = (1.0 - likely) / 2.0  # halfway between all of it and the part that is not noise, as unsure as that
+    theta = prior.kept * np.array([(1.0 - doubt) * deviation, mean])[: 1 + intercept]
+    usual = np.array(
+        [(prior.spread + doubt) * deviation, prior.shift + (0 if is_regression else prior.spread * abs(mean))]
+    )
     precision = np.diag(1.0 / np.square(usual[: 1 + intercept]))
     weigh = np.zeros_like(precision)
     for noise in noises:

@@ -134,11 +134,33 @@ class RefinedTrace:
     def deviations(self) -> Floats | None:
         """Return both noises together."""
         before = self.before.noise
-        if before is None:
-            return None
+        return None if before is None else self.added_to(before)
+
+    def added_to(self, before: Floats) -> Floats:
+        """Return what is left of these deviations together with the steps' noise."""
         squares = np.square(self.linear @ self.steps.vectors)
         left = (squares @ np.square(self.kept)) / np.maximum(squares.sum(axis=1), 1e-300)
         return np.asarray(np.sqrt(np.square(before).T * left + squares @ self.steps.variances)).T
+
+
+@dataclass(frozen=True)
+class ContrastsTrace:
+    """The same for several classes: steps in contrasts between them, columns of ``basis``."""
+
+    before: Solution
+    steps: DirectionsTrace
+    kept: Floats
+    linear: Floats
+    basis: Floats
+
+    def deviations(self) -> Floats | None:
+        """Return both noises together, one column per class."""
+        before = self.before.noise
+        if before is None:
+            return None
+        classes = [np.kron(row, self.linear) for row in self.basis]
+        traces = (RefinedTrace(self.before, self.steps, self.kept, linear) for linear in classes)
+        return np.column_stack([trace.added_to(before[:, k]) for k, trace in enumerate(traces)])
 
 
 def steps_of(trace: DescentTrace, length: float) -> Steps:
