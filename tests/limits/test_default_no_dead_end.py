@@ -118,14 +118,6 @@ def test_every_other_fact_is_served(loss, penalty, extra):
     assert refusals(loss, penalty, stored, extra) == {}
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize("penalty", PENALTIES, ids=name_of)
-@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
-def test_public_moments_are_no_reason_to_refuse(loss, penalty):
-    """They help some solvers and hurt none: the default uses them, or does without."""
-    assert refusals(loss, penalty, CONTAINERS, "moments") == {}
-
-
 def refusals(loss: Any, penalty: Any, stored: Sequence[str], extra: str) -> dict[Facts, str]:
     """Return what the default refuses, under all relations, pure budgets or not, with an intercept or not."""
     cases = itertools.product(stored, RELATIONS, DELTAS, (True, False))

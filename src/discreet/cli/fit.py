@@ -39,6 +39,13 @@ if TYPE_CHECKING:
     from discreet.models.table_model import TableModel
     from discreet.schema.schema import Schema
 
+WithReport = Annotated[
+    bool, typer.Option("--report/--no-report", help="Also write an HTML report (takes a few seconds).")
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="With --dry-run: say why this solver, and what privacy will probably cost.")
+]
+
 
 def fit(
     command: typer.Context,
@@ -66,9 +73,7 @@ def fit(
     charge_id: ChargeId = None,
     checks: Checks = True,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
-    report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Also write an HTML report (takes a few seconds).")
-    ] = True,
+    report: WithReport = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
     explain: Annotated[
         bool,
@@ -111,24 +116,33 @@ def fit(
     reach(command, cluster)
     declared, source = _declared(schema, table)
     check_budget(epsilon, delta, neighbors, declared.rows)
-    unit = "record" if declared.person is None else "person"
-    charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or dry_run))
+    charge = account(ledger, dataset, str(neighbors), _unit(declared), charged=not (public or dry_run))
     if charge_id is not None and not charge["ledger"] and not dry_run:
         raise Refused("a charge id is kept by a ledger: give --ledger and --dataset, or leave out --charge-id")
     settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
                 "loss": loss, "allow_large_delta": allow_large_delta, **told(inference, cov_type)}  # fmt: skip
-    chosen = model_named(declared, model, settings, {**charge, "verbose": not quiet and sys.stderr.isatty()})
-    chosen.checks = checks
-    if start is not None:
-        chosen.estimator.set_params(start=start_of(start, declared))
+    account_facts = {**charge, "verbose": not quiet and sys.stderr.isatty()}
+    chosen = _configured(model_named(declared, model, settings, account_facts), checks, start)
     with limited(memory, scratch):
         needs = None if cluster else needs_of(declared, source, neighbors)
         if dry_run:
             return show_quote(chosen.quote(source), as_json, needs, explain=explain)
         if needs is not None:
             check_memory(needs)
-        title = (title or _title(chosen, table)) if report else ""
-        _show(_fitted(chosen, source, out, charge_id, title), out, as_json)
+        page = (title or _title(chosen, table)) if report else ""
+        _show(_fitted(chosen, source, out, charge_id, page), out, as_json)
+
+
+def _unit(declared: "Schema") -> str:
+    return "record" if declared.person is None else "person"
+
+
+def _configured(chosen: "TableModel", checks: bool, start: Path | None) -> "TableModel":
+    """Set what is not a setting of the estimator by name."""
+    chosen.checks = checks
+    if start is not None:
+        chosen.estimator.set_params(start=start_of(start, chosen.schema))
+    return chosen
 
 
 def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
