@@ -16,6 +16,12 @@ MANY = int(os.environ.get("DISCREET_FUZZ_CALLS", "2500"))
 """So many calls the thorough test makes; ``python -m tests.fuzz`` makes all of them."""
 
 
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(monkeypatch, tmp_path):
+    """Calls may write files."""
+    monkeypatch.chdir(tmp_path)
+
+
 def test_nothing_public_is_left_out():
     assert left_out() == set()
 
