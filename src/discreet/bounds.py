@@ -250,7 +250,8 @@ class Domain:
     intercept's constant feature, which is the last column where ``intercept`` is true. ``n`` is None
     where it is private (``add_remove`` without a declared n). ``ranges`` are the features' declared ranges, one row
     (low, high) each, and ``target_range`` a numeric target's, where these are known; ``sparse`` says how the records
-    are stored and ``grouped`` whether a person may have several rows: facts of their containers. ``typical`` is what a
+    are stored, ``grouped`` whether a person may have several rows and ``remote`` whether they are on other machines:
+    facts of their containers. ``typical`` is what a
     stage released of recoded records, ``start`` the public point that steps start from (``starting_point``),
     ``moments`` the features' public means and scales (``public_moments``).
     """
@@ -266,6 +267,7 @@ class Domain:
     target_range: Range | None = None
     sparse: bool = False
     grouped: bool = False
+    remote: bool = False
     typical: Typical | None = None
     start: Floats | None = field(default=None, repr=False)
     moments: Moments | None = field(default=None, repr=False)

@@ -33,6 +33,7 @@ ESTIMATE = "estimating the mean and covariance first improves accuracy"
 DECLARED = "the signal is too weak to estimate coordinates: few steps in declared ones"
 WEAK = "one release wastes nothing where the signal is too weak for coordinates"
 ANY = "full gradients serve any penalty and any records"
+WIDE = "rows of sparse or very wide records have the noise of their own length only"
 ONE = "one release is cheapest where noise is pure"
 FULL = "full batches have the least noise per pass"
 FEW = "greedy steps find the few columns that matter"
@@ -68,7 +69,7 @@ def rows_for(least, notion, loss, p=5, relation="zero_out", epsilon=1.0):
 
 
 def test_every_reason_is_tested_here():
-    assert {one.reason for one in FORMS} == {LIMIT, COUNTS, ESTIMATE, DECLARED, WEAK, ANY, ONE, FULL, FEW}
+    assert {one.reason for one in FORMS} == {LIMIT, COUNTS, ESTIMATE, DECLARED, WEAK, ANY, WIDE, ONE, FULL, FEW}
 
 
 def test_without_noise_it_is_gradient_descent():
@@ -133,7 +134,9 @@ def test_an_l1_penalty_with_little_signal_per_coefficient_is_for_greedy_steps(lo
     for penalty in (L1(0.1), ElasticNet(0.1, 0.1)):
         assert chosen(loss, penalty, n=n, p=100, relation=relation) == line("recipe", ESTIMATE)
         assert chosen(loss, penalty, n=n - 1, p=100, relation=relation) == line("gcd", FEW)
-        assert chosen(loss, penalty, n=n - 1, p=100, relation=relation, sparse=True) == line("gd", ANY)
+        assert chosen(loss, penalty, n=n - 1, p=100, relation=relation, sparse=True) == (
+            line("wide", WIDE) if loss.task == "classification" else line("gd", ANY)
+        )
         assert chosen(loss, penalty, n=n - 1, p=100, relation=relation, delta=0.0) == line("gd", FULL)
     for penalty in (*SMOOTH, Box(-1.0, 1.0)):
         assert chosen(loss, penalty, n=n - 1, p=100, relation=relation)[0] != "gcd"
@@ -143,7 +146,8 @@ def test_an_l1_penalty_with_little_signal_per_coefficient_is_for_greedy_steps(lo
 def test_records_whose_second_moments_do_not_fit(facts):
     for loss in (*CLASSES, *NUMBERS):
         for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
-            assert chosen(loss, penalty, **facts) == line("gd", ANY)
+            follows = loss.task == "classification" and penalty.l1_l2 is not None
+            assert chosen(loss, penalty, **facts) == (line("wide", WIDE) if follows else line("gd", ANY))
 
 
 def test_penalties_that_no_recipe_serves():

@@ -156,6 +156,7 @@ class PrivateData:
             target_range=self.__scaled_target_range(loss),
             sparse=self.__is_sparse,
             grouped=self.unit == "person",
+            remote=self.__stream is not None and self.__stream.elsewhere is not None,
         )
 
     @property

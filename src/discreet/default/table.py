@@ -16,6 +16,7 @@ from discreet.default.recipe import Recipe, Shares
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
+from discreet.solvers.gradient_defaults import wide_steps
 from discreet.solvers.registry import solver_named
 from discreet.solvers.signal import Signal
 
@@ -63,10 +64,11 @@ class Facts:
 
     @property
     def is_one_release(self) -> bool:
-        """Whether objective perturbation serves: its proof needs a public n, one row per person and a proven loss."""
+        """Whether objective perturbation serves: public n, one row per person, a proven loss, records on one machine."""
         proven = self.loss.proven and self.penalty.ridge and not self.is_regression
         follows = self.domain.moments is None or not self.budget.is_pure  # scales are followed by Gaussian noise alone
-        return proven and follows and self.domain.n is not None and not self.domain.grouped
+        local = self.domain.n is not None and not self.domain.grouped and not self.domain.remote
+        return proven and follows and local
 
 
 WIDEST = 2048
@@ -96,6 +98,11 @@ FORMS = (
         "full batches have the least noise per pass",
     ),
     Form("gcd", lambda f: f.few_columns_matter and not f.is_wide, "greedy steps find the few columns that matter"),
+    Form(
+        "wide",
+        lambda f: f.is_wide and f.penalty.l1_l2 is not None and not f.is_regression and f.signal.total >= LEAST_MEAN,
+        "rows of sparse or very wide records have the noise of their own length only",
+    ),
     Form("gd", lambda f: not f.is_recipe, "full gradients serve any penalty and any records"),
     Form(
         "objective",
@@ -121,6 +128,8 @@ def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tupl
     form = next(form for form in FORMS if form.holds(facts))
     if form.name == "recipe":
         solver: Solver = recipe_for(facts)
+    elif form.name == "wide":
+        solver = wide_steps(domain, loss, budget)
     else:
         solver = solver_named(form.name, domain, loss, penalty, budget)
     return solver, f"auto chose {form.name}: {form.reason}"

@@ -127,7 +127,8 @@ class Quote:
     priced: PricedPlan
     solver: Mapping[str, Any]
     reason: tuple[str, ...]
-    explains: Callable[[], str] = field(default=lambda: "", repr=False, compare=False)
+    facts: Any = field(default=None, repr=False, compare=False)
+    configured: Any = field(default=None, repr=False, compare=False)
 
     @property
     def price(self) -> Price:
@@ -142,7 +143,9 @@ class Quote:
         str
             Text, made of public facts alone: no record is read for it.
         """
-        return self.explains()
+        from discreet.default.explain import explanation
+
+        return explanation(self.facts, self.configured, self.reason)
 
 
 @dataclass(frozen=True)
@@ -233,15 +236,10 @@ class Prepared:
     @property
     def quote(self) -> Quote:
         """What would be released, with how much noise, and what it costs."""
-        return Quote(self.priced, self.settings, self.reason, self._explained)
-
-    def _explained(self) -> str:
-        """Return the explanation of the solver."""
-        from discreet.default.explain import explanation
-        from discreet.default.table import Facts
+        from discreet.default.table import Facts  # here: a fit imports no solver but its own
 
         facts = Facts(self.domain, self.fit.loss, self.fit.penalty, self.priced.budget)
-        return explanation(facts, self.solver, self.reason)
+        return Quote(self.priced, self.settings, self.reason, facts, self.solver)
 
     @property
     def settings(self) -> dict[str, Any]:

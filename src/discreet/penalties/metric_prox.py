@@ -1,7 +1,5 @@
 """Proximal steps in a metric: what a penalty makes of the point that a noisy quadratic suggests. Post-processing."""
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -23,7 +21,7 @@ def metric_prox(point: Floats, metric: Floats, units: Floats, penalty: Penalty) 
 
 
 @njit(cache=True)
-def _descend(w: Floats, hessian: Floats, penalty: Any) -> None:
+def _descend(w: Floats, hessian: Floats, penalty: Penalty) -> None:
     """Move w in place to where no coordinate moves any more."""
     slope = np.zeros(w.size)  # of the quadratic at w
     for _ in range(SWEEPS):

@@ -99,11 +99,9 @@ def staged(
 ) -> Stage | None:
     """Return the stage around the solver that ``own`` makes of full-batch steps; None where none is worth it."""
     numbers = loss.task == "regression"
-    follows = budget.is_private and not budget.is_pure and (not numbers or loss.movable_target)
-    form = form_for(domain, budget, numbers=numbers) if follows else ""
-    if not penalty.ridge and not (form == "wide" and penalty.l1_l2 is not None):
-        return None
-    if form not in ("plain", "full", "wide"):
+    known = budget.is_private and not budget.is_pure and penalty.ridge and not (numbers and not loss.movable_target)
+    form = form_for(domain, budget, numbers=numbers) if known else ""
+    if form not in ("plain", "full", *(("wide",) if numbers else ())):
         return None
     if form != "full":
         few = plain_numbers(domain, budget) if numbers else plain_classes(domain, loss, budget)

@@ -119,11 +119,12 @@ def test_one_worker_gives_the_bits_of_two(threads, settings):
 @pytest.mark.parametrize("rows", [1, 3])
 def test_empty_parts_and_more_parts_than_rows(threads, rows):
     some, y = X[:rows], BINARY[:rows]
-    expected = bits(fitted("logistic", y=y, rows=some))
+    with seeded(5):  # by name: auto is one release where there is so little signal, which clusters do not serve
+        expected = bits(DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver="recipe").fit(some, y))
     blocks = da.concatenate([in_parts(some, rows), da.zeros((0, 3)), da.zeros((0, 3))])
     targets = da.concatenate([in_parts(y, rows), da.zeros(0, dtype=int), da.zeros(0, dtype=int)])
     with seeded(5):
-        found = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1)).fit(blocks, targets)
+        found = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver="recipe").fit(blocks, targets)
     assert bits(found) == expected
 
 
