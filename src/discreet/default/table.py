@@ -64,7 +64,7 @@ class Facts:
 
     @property
     def is_one_release(self) -> bool:
-        """Whether objective perturbation serves: public n, one row per person, a proven loss, records on one machine."""
+        """Whether objective perturbation serves: public n, one row per person, a proven loss, one machine."""
         proven = self.loss.proven and self.penalty.ridge and not self.is_regression
         follows = self.domain.moments is None or not self.budget.is_pure  # scales are followed by Gaussian noise alone
         local = self.domain.n is not None and not self.domain.grouped and not self.domain.remote
