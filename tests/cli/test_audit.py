@@ -110,7 +110,7 @@ def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):
         (("transcript", "--solver", "sgd"), "audit model"),
         (("transcript", "--solver", "objective"), "audit model"),
         (("replay", "--solver", "exponential"), "audit model"),
-        (("replay", "--solver", "objective", "--persons"), "use solver='output'"),
+        (("replay", "--solver", "objective", "--persons"), "use solver='gd'"),
         (("model", "--solver", "magic"), "--solver must be one of agd, cd"),
         (("table", "--solver", "magic"), "--solver must be one of agd, cd"),
         (("gradient", "--epsilon", 0), "--epsilon must be positive"),

@@ -68,7 +68,7 @@ class Facts:
         proven = self.loss.proven and self.penalty.ridge and not self.is_regression
         follows = self.domain.moments is None or not self.budget.is_pure  # scales are followed by Gaussian noise alone
         local = self.domain.n is not None and not self.domain.grouped and not self.domain.remote
-        return proven and follows and local
+        return proven and follows and local and self.domain.start is None  # it takes no steps from anywhere
 
 
 WIDEST = 2048

@@ -176,7 +176,7 @@ class AdaptiveDescent:
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> AdaptivePlan:
         """List gradients and choices, as many as the filter lets pass."""
         if _pull(penalty, np.zeros(domain.shape)) is None:
-            raise Unsupported("agd compares objectives with an L2 penalty or none: use solver='gd' or 'cd' for others")
+            raise Unsupported("agd compares objectives with an L2 penalty or none: use solver='gd' for others")
         if domain.n is None:
             raise Unsupported("agd weighs the penalty with n: declare Bounds(n=...)")
         gradient = Release("noisy_gradient", 0, clip=self.clip_for(domain, loss))

@@ -134,7 +134,7 @@ class ExponentialMechanism:
                 (Release("select_candidate", 1, clip=self._loss_bound(domain, loss), mechanism="exponential"), *count)
             )
         if domain.n_outputs > 1:
-            raise Unsupported("the exponential mechanism is drawn for one output: use solver='objective' for softmax")
+            raise Unsupported("the exponential mechanism is drawn for one output: use solver='gd' for softmax")
         problem = self._problem(penalty, float(domain.n or 1))
         gradient_bound(loss, problem.seen(domain), self.radius)  # refuses the squared loss without a ball
         if problem.total == 0 and not (domain.n_features == 1 and self.radius is not None):

@@ -85,8 +85,8 @@ class OneShot(ABC):
     def _modulus(self, penalty: Penalty) -> float:
         if not penalty.ridge and self._extra(penalty) is None:
             raise Unsupported(
-                f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, or solver='gd', 'cd' "
-                "or 'gcd' for penalties with corners"
+                f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, or solver='gd' "
+                "for penalties with corners"
             )
         return (penalty.strong_convexity if penalty.ridge else 0.0) + (self.regularization or 0.0)
 

@@ -50,7 +50,7 @@ STEPS_NEED_N = (
 )
 ONE_ROW = (
     "objective perturbation is proven for one row per person, since a person's several rows have no common direction: "
-    "use solver='output' or 'gd', or aggregate the rows"
+    "use solver='gd', or aggregate the rows"
 )
 
 
