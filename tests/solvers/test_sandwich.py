@@ -308,7 +308,7 @@ def test_settings_that_make_no_sense():
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
 @pytest.mark.parametrize("name", ["logistic", "linear"])
 def test_intervals_cover(name, relation):
-    """100 fits, 4 coefficients each: .95 within four errors; the noise left out would cover far less."""
+    """100 fits, 4 coefficients each: .95 within four errors; the same intervals without the noise cover less."""
     covered, narrow = [], []
     for seed in range(100):
         X, y = drawn(name, 6000, seed)
@@ -319,4 +319,4 @@ def test_intervals_cover(name, relation):
         sampling = np.sqrt(found["se"] ** 2 - found["se_privacy"] ** 2)
         narrow.append(np.abs(found["coef"] - truth) <= 1.96 * sampling)
     assert 0.90 <= np.mean(covered) <= 0.99
-    assert np.mean(narrow) < 0.92 or relation == "zero_out"
+    assert np.mean(narrow) < np.mean(covered) - 0.02 or relation == "zero_out"
