@@ -143,9 +143,11 @@ class Quote:
         str
             Text, made of public facts alone: no record is read for it.
         """
-        from discreet.default.explain import explanation
+        from discreet.default.explain import explanation  # here: a fit imports no solver but its own
+        from discreet.default.table import Facts
 
-        return explanation(self.facts, self.configured, self.reason)
+        domain, loss, penalty = self.facts
+        return explanation(Facts(domain, loss, penalty, self.priced.budget), self.configured, self.reason)
 
 
 @dataclass(frozen=True)
@@ -236,9 +238,7 @@ class Prepared:
     @property
     def quote(self) -> Quote:
         """What would be released, with how much noise, and what it costs."""
-        from discreet.default.table import Facts  # here: a fit imports no solver but its own
-
-        facts = Facts(self.domain, self.fit.loss, self.fit.penalty, self.priced.budget)
+        facts = (self.domain, self.fit.loss, self.fit.penalty)
         return Quote(self.priced, self.settings, self.reason, facts, self.solver)
 
     @property

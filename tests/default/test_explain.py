@@ -1,0 +1,51 @@
+"""Why ``auto`` is what it is: the text names the form, the settings and a forecast, and reads no record."""
+
+import numpy as np
+import pytest
+
+from discreet import Bounds, DPClassifier, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
+from discreet.default.explain import forecast_for
+from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, recipe_for
+from discreet.penalties import Box
+
+
+def quoted(kind, n=5000, p=20, epsilon=1.0, **settings):
+    facts = {"classes": (0, 1)} if kind in (DPLogisticRegression, DPClassifier) else {"target": (0, 10)}
+    X, y = np.full((n, p), np.nan), np.zeros(n)  # no cell may matter
+    return kind(epsilon, 1e-9, bounds=Bounds(1.0, **facts), ledger=False, **settings).quote(X, y)
+
+
+@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearRegression])
+def test_it_names_the_form_every_setting_and_a_forecast(kind):
+    text = quoted(kind).explain()
+    assert "-> recipe     estimating the mean and covariance first" in text
+    assert all(form.reason in text for form in FORMS)
+    assert all(row.name in text and row.reason in text for row in (*SETTINGS, *SHARES))
+    assert "Forecast: privacy costs about" in text
+    assert "twice the rows" in text
+
+
+def test_other_solvers_have_no_forecast_and_no_settings():
+    for quote in (quoted(DPPoissonRegressor), quoted(DPClassifier, penalty=Box(-1.0, 1.0), epsilon=np.inf)):
+        text = quote.explain()
+        assert "-> gd" in text
+        assert "there is none for this solver" in text
+        assert "Settings:" not in text
+
+
+@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearRegression])
+def test_the_forecast_falls_with_signal_and_stays_above_its_floor(kind):
+    found = []
+    for n in (3_000, 10_000, 100_000, 1_000_000):
+        quote = quoted(kind, n=n, p=10)
+        facts = Facts(*quote.facts, quote.priced.budget)
+        found.append(forecast_for(facts, recipe_for(facts)))
+    losses = [forecast.lost for forecast in found]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[0] > 10 * losses[-1]
+    assert all(forecast.floor <= forecast.lost for forecast in found)
+
+
+def test_a_quote_holds_no_records():
+    quote = quoted(DPLogisticRegression)
+    assert all("PrivateData" not in type(value).__name__ for value in (*vars(quote).values(), *quote.facts))
