@@ -181,7 +181,7 @@ def test_without_noise_several_classes_are_at_the_minimizer(alpha):
         np.testing.assert_allclose(found.coef_, several("gd", math.inf, **penalty).fit(X, y).coef_, atol=0.01)
     else:
         assert loss_of_several(found.coef_, found.intercept_, X, y) < best_of_several(X, y) + 1e-5
-        np.testing.assert_allclose(found.coef_.sum(axis=0), 0.0, atol=1e-8)
+        np.testing.assert_allclose(found.coef_.sum(axis=0), 0.0, atol=1e-9)
 
 
 def test_noise_figures_of_several_classes_are_those_of_fits():

@@ -308,15 +308,15 @@ def test_settings_that_make_no_sense():
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
 @pytest.mark.parametrize("name", ["logistic", "linear"])
 def test_intervals_cover(name, relation):
-    """100 fits, 4 coefficients each: .95 within four errors; the same intervals without the noise cover less."""
+    """100 fits, 4 coefficients each: .95 within four errors; the noise left out would cover far less."""
     covered, narrow = [], []
     for seed in range(100):
-        X, y = drawn(name, 6000, seed)
+        X, y = drawn(name, 12_000, seed)
         with seeded(seed):
-            made = model_of(name, 1.0, neighbors=relation).fit(X, y).summary()
+            made = model_of(name, 0.5, neighbors=relation).fit(X, y).summary()
         found, truth = made.columns(), np.array([0.8, -0.5, 0.4, -0.2])
         covered.append((found["low"] <= truth) & (truth <= found["high"]))
         sampling = np.sqrt(found["se"] ** 2 - found["se_privacy"] ** 2)
         narrow.append(np.abs(found["coef"] - truth) <= 1.96 * sampling)
     assert 0.90 <= np.mean(covered) <= 0.99
-    assert np.mean(narrow) < np.mean(covered) - 0.02 or relation == "zero_out"
+    assert np.mean(narrow) < 0.92 or relation == "zero_out"

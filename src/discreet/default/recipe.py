@@ -377,7 +377,7 @@ class Recipe:
         curator.recode(recoding)
         start = recoding.recoded(found.coefficients)
         assert start is not None
-        v, metric = columns(start), None
+        v, metric = run.centered(columns(start)), None
         used: list[Floats] = []
         if self.n_newton and not math.isfinite(loss.lipschitz):
             run.limit_slopes(v, self.slope_limit)

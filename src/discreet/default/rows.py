@@ -53,8 +53,8 @@ class Rows:
     def signal_share(self, deviation: float, steps: DescentTrace, loss: Loss) -> float:
         """Return which part of a predictor's variance is not the noise of its steps, by what both are known to be."""
         noise = self._forgetting(steps, loss)
-        inside = np.square(noise.vectors.T @ np.linalg.cholesky(self.widest + LEAST_DIRECTION * np.eye(len(self.mean))))
-        return max(0.0, 1.0 - float(noise.variances @ inside.sum(axis=1)) / deviation**2)
+        along = np.einsum("ij,ik,kj->j", noise.vectors, self.widest, noise.vectors)
+        return max(0.0, 1.0 - float(noise.variances @ along) / deviation**2)
 
     def solution(self, v: Floats, steps: DescentTrace, admitted: Domain, loss: Loss) -> Solution:
         """Return coefficients v of these rows in training coordinates, with what the noise of the steps did to them."""

@@ -65,6 +65,10 @@ class Weighted:
         self._noises = noises(curator, "noisy_weighted_gradient")
         self.at_corner: Floats | None = None
 
+    def centered(self, v: Floats) -> Floats:
+        """Return coefficients without what all outputs share: it changes no probability, and is noise alone."""
+        return v if v.shape[1] == 1 else v @ self._basis @ self._basis.T
+
     def last_noises(self, count: int) -> list[float]:
         """Return the deviations of the noise in the last mean gradients."""
         return [noise * self._clip / self._n for noise in noises(self._curator, "noisy_weighted_gradient")[-count:]]

@@ -8,8 +8,8 @@ and deviation by what was released,
 
 has two unknowns in place of p, so that next to nothing of the budget shows them. A gradient at theta tells
 H (theta - theta*) up to noise, H being that of a normal u; each answer is weighed against what is known before it, a
-normal prior about where clipping usually leaves theta, by Bayes' rule. theta_1 = 0 is the constant predictor, so that a
-direction that is only noise is left out, and the result is no worse than the trivial one but for noise in two numbers.
+normal prior about where clipping usually leaves theta, by Bayes' rule. theta_1 = 0 is the constant predictor, which a
+direction that is only noise is drawn to, as far as the prior allows.
 
 Privacy. The answers are noisy gradients of the plan, on records recoded by released values; the rest is
 post-processing.
