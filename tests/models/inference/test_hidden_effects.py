@@ -14,6 +14,7 @@ from discreet import DPLogisticRegression, Schema, TableModel
 from discreet.cli.app import app
 from discreet.errors import Unsupported
 from discreet.models import Summary
+from discreet.models.inference.structure import Structure
 from discreet.models.inference.summarize import CAUTION
 from discreet.models.inference.text import DASH, TOO_FEW
 from discreet.report.table_report import report_of
@@ -22,10 +23,21 @@ from discreet.solvers.base import Effects
 from discreet.testing import seeded
 
 NAME, HIDDEN, SECRET = "ward (b)", 1, 7.654321
-CALLS = {"interval": lambda summary: summary.interval(np.eye(3))}
+CALLS = {
+    "interval": lambda summary: summary.interval(np.eye(3)),
+    "contrast": lambda summary: summary.contrast([NAME, f"age - `{NAME}`"]).set_axis([NAME, NAME]),
+    "curve": lambda summary: summary.curve("stay", at=[1.5, 2.0]).drop(columns="x").set_axis([NAME, NAME]),
+}
 """Views that need arguments, with those that ask for each effect by itself."""
-REFUSED = {"wald_test": lambda summary: summary.wald_test(NAME)}
+REFUSED = {
+    "wald_test": lambda summary: summary.wald_test(NAME),
+    "nonlinearity_test": lambda summary: summary.nonlinearity_test("stay"),
+}
 """Views that refuse a hidden effect."""
+STRUCTURE = Structure(
+    ((("stay", "age"),), (("stay", NAME),), ()), {"stay": (("stay at 0", 0.0), ("age", 1.0), (NAME, 2.0))}
+)
+"""As if these were places of a column with knots."""
 OF_COLUMNS = ("metric", "blind", "design")
 """Parts of ``Effects`` that describe columns, not effects."""
 
@@ -34,7 +46,8 @@ def summary_of(draws=None):
     covariance = np.diag([0.04, SECRET, 0.01])
     blind = np.diag([0.0, 0.5, 0.0])
     effects = Effects(covariance, covariance / 4, np.eye(3), blind, np.eye(3), 0.1, 0.2, 0.5, draws=draws)
-    return Summary(("age", NAME, "intercept"), np.array([1.0, SECRET, 0.2]), effects, {"model": "M"}, "odds ratio")
+    values = np.array([1.0, SECRET, 0.2])
+    return Summary(("age", NAME, "intercept"), values, effects, {"model": "M"}, "odds ratio", structure=STRUCTURE)
 
 
 def numbers_in(view, at=HIDDEN):
@@ -91,9 +104,10 @@ def test_the_walk_finds_numbers_where_there_are_some():
     blind = np.zeros((3, 3))
     shown = summary_of()
     effects = Effects(np.diag([0.04, SECRET, 0.01]), np.eye(3) / 50, np.eye(3), blind, np.eye(3), 0.1, 0.2, 0.5)
-    shown = Summary(shown.names, np.array([1.0, SECRET, 0.2]), effects, {}, "odds ratio")
+    shown = Summary(shown.names, np.array([1.0, SECRET, 0.2]), effects, {}, "odds ratio", structure=STRUCTURE)
     silent = {name for name, view in views(shown).items() if not numbers_in(view)}
-    assert silent == {"facts", "hidden", "level", "names", "ratio", "blocks", "combinations"}
+    about = {"structure", "certificate", "cov_type"}
+    assert silent == {"facts", "hidden", "level", "names", "ratio", "blocks", "combinations"} | about
 
 
 def test_a_visible_sum_of_hidden_effects_is_shown():
@@ -105,6 +119,15 @@ def test_a_visible_sum_of_hidden_effects_is_shown():
     assert value == pytest.approx(1.0)
     assert low < value < high
     assert summary.wald_test([[1.0, 1.0]], [1.0]).p == pytest.approx(1.0)
+
+
+def test_a_hidden_effect_is_in_no_visible_combination():
+    """The visible rest could be subtracted."""
+    summary = summary_of()
+    found = summary.contrast([f"{weight} * age + `{NAME}`" for weight in (1, 100, 1e6)])
+    assert found.isna().all(axis=None)
+    with pytest.raises(Unsupported, match="hides"):
+        summary.wald_test([[1e6, 1.0, 0.0]])
 
 
 @pytest.fixture(scope="module")

@@ -77,31 +77,60 @@ def test_products_are_those_of_the_raw_columns(name, products, epsilon):
         np.testing.assert_allclose(summary.ratios().ratio, np.exp(frame.coef))
 
 
-def test_the_map_keeps_predictions():
-    """Encoded coefficients and their own units are the same function of a row: also with knots and three columns."""
-    kinds = {
-        "age": Number((18, 100), knots=(40, 60)),
-        "sex": Boolean(),
-        "stay": Number((0, 30)),
-        "ward": Category(("a", "b", "c")),
-    }
-    groups = (("age", "sex"), ("sex", "stay", "ward"))
-    schema = Schema(kinds, Target("y", range=(0, 1)), interactions=groups)
-    names, units = own_units(schema, fit_intercept=True)
-    assert len(set(names)) == len(names)
-    assert {"age at 40 x sex", "sex x stay x ward = b", "sex x stay"} <= set(names)
-    assert not any("age at 18" in name or "ward = a" in name for name in names)
+COLUMNS = {
+    "age": Number((18, 100), knots=(40, 60)),
+    "sex": Boolean(),
+    "stay": Number((0, 30)),
+    "ward": Category(("a", "b", "c")),
+    "site": Category(("n", "s"), base="n", other=False),
+}
+GROUPS = (("age", "sex"), ("sex", "stay", "ward"))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("left_out", [(), ("age",), ("age", "ward"), ("ward",)])
+def test_the_map_keeps_predictions(left_out, fit_intercept):
+    """Encoded coefficients and their own units are the same function of a row: with knots, three columns, no level."""
     from discreet.curator import Layout
 
+    kinds = {name: kind for name, kind in COLUMNS.items() if name not in left_out}
+    groups = tuple(group for group in GROUPS if not set(group) & set(left_out))
+    schema = Schema(kinds, Target("y", range=(0, 1)), interactions=groups)
+    found = own_units(schema, fit_intercept=fit_intercept)
+    assert len(set(found.names)) == len(found.names) == len(found.structure.terms)
     rng = np.random.default_rng(2)
     rows = {"age": rng.uniform(18, 100, 50), "sex": rng.random(50) < 0.5, "stay": rng.uniform(0, 30, 50)}
-    rows["ward"] = rng.choice(["a", "b", "c", "z"], 50)
+    rows |= {"ward": rng.choice(["a", "b", "c", "z"], 50), "site": rng.choice(["n", "s"], 50)}
     layout = Layout(schema)
     encoded = layout.encode({name: np.asarray(column) for name, column in rows.items()}, 50)
-    w = rng.normal(size=encoded.shape[1] + 1)
-    hats = encoded[:, [f.name.startswith("age at") and " x " not in f.name for f in layout.features]]
-    own = {f"age at {at}": hats[:, j] for j, at in enumerate((18, 40, 60, 100))}
-    own |= {"sex": rows["sex"], "stay": rows["stay"], "ward (other)": rows["ward"] == "z"}
-    own |= {f"ward = {one}": rows["ward"] == one for one in "abc"}
-    X = np.column_stack([np.prod([own[part] for part in name.split(" x ")], axis=0) for name in names[:-1]])
-    np.testing.assert_allclose(X @ (units @ w)[:-1] + (units @ w)[-1], encoded @ w[:-1] + w[-1])
+    w = rng.normal(size=encoded.shape[1] + fit_intercept)
+    places = np.array([18.0, 40.0, 60.0, 100.0])
+    own = {f"age at {at:g}": np.interp(rows["age"], places, hat) for at, hat in zip(places, np.eye(4), strict=True)}
+    own |= {"sex": rows["sex"], "stay": rows["stay"], "ward (other)": rows["ward"] == "z", "intercept": np.ones(50)}
+    own |= {f"ward = {one}": rows["ward"] == one for one in "abc"} | {"site = s": rows["site"] == "s"}
+    X = np.column_stack([np.prod([own[part] for part in name.split(" x ")], axis=0) for name in found.names])
+    margin = encoded @ w[:-1] + w[-1] if fit_intercept else encoded @ w
+    np.testing.assert_allclose(X @ (found.matrix @ w), margin)
+
+
+def test_names_and_bases():
+    schema = Schema(COLUMNS, Target("y", range=(0, 1)), interactions=GROUPS)
+    found = own_units(schema, fit_intercept=True)
+    assert {"age at 40 x sex", "sex x stay x ward = b", "sex x stay"} <= set(found.names)
+    assert not any("age at 18" in name or "ward = a" in name for name in found.names)
+    assert found.structure.bases == {"age at 18", "ward = a", "site = n"}
+    assert found.structure.terms[-1] == ()
+    first, second = (dict(found.structure.terms[found.names.index(name)]) for name in ("sex x stay", "age at 40"))
+    assert (first, second) == ({"sex": "sex", "stay": "stay"}, {"age": "age at 40"})
+    bare = own_units(schema, fit_intercept=False)
+    assert "age at 18" in bare.names
+    assert not {"age at 18 x sex", "ward = a", "intercept"} & set(bare.names)
+    assert bare.structure.bases == {"ward = a", "site = n"}
+
+
+def test_an_implied_product_and_a_column_of_its_name_are_told_apart():
+    kinds = {"a": Number((0, 1)), "b": Number((0, 1)), "c": Number((0, 1)), "a x b": Number((0, 1))}
+    found = own_units(Schema(kinds, Target("y", range=(0, 1)), interactions=(("a", "b", "c"),)), fit_intercept=True)
+    assert len(set(found.names)) == len(found.names)
+    assert "(a) x (b)" in found.names

@@ -13,6 +13,7 @@ from discreet.typing import Floats
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+COLUMNS = ("coef", "se", "se_privacy", "z", "p", "low", "high", "inflation")
 HIDDEN = 0.1
 """A combination of which more than this part lies in directions that noise hides is not shown."""
 
@@ -28,7 +29,14 @@ class Combinations:
     _effects: Effects
 
     def hidden(self, rows: Floats) -> "NDArray[np.bool_]":
-        """Say of each combination whether too much of it lies in directions below the noise."""
+        """Say of each combination whether too much of it lies in directions below the noise.
+
+        So does one whose part of hidden coefficients does, however small that part is: the rest could be subtracted.
+        """
+        alone = self._hidden(np.eye(len(self._values)))
+        return np.asarray(self._hidden(rows) | self._hidden(np.where(alone, rows, 0.0)))
+
+    def _hidden(self, rows: Floats) -> "NDArray[np.bool_]":
         return np.asarray(_squares(rows, self._effects.blind) > HIDDEN * _squares(rows, self._effects.metric))
 
     def values(self, rows: Floats) -> Floats:
@@ -40,10 +48,30 @@ class Combinations:
         variances = np.maximum(_squares(rows, self._effects.covariance), 0.0)
         return np.where(self.hidden(rows), np.nan, np.sqrt(variances))
 
+    def privacy(self, rows: Floats) -> Floats:
+        """Return the part of their standard errors that is privacy noise; NaN for those that noise hides."""
+        variances = np.maximum(_squares(rows, self._effects.privacy), 0.0)
+        return np.where(self.hidden(rows), np.nan, np.sqrt(variances))
+
     def covariance(self, rows: Floats) -> Floats:
         """Return their covariance; NaN for those that noise hides."""
         hidden = self.hidden(rows)
         return np.where(hidden[:, None] | hidden, np.nan, rows @ self._effects.covariance @ rows.T)
+
+    def interval(self, rows: Floats, level: float) -> tuple[Floats, Floats, Floats]:
+        """Return them with the ends of their intervals, each of this level; NaN for those that noise hides."""
+        found, se = self.values(rows), self.deviations(rows)
+        ends = np.array([self.ends(row, level) for row in rows]).reshape(len(rows), 2)
+        return found, found - ends[:, 1] * se, found - ends[:, 0] * se
+
+    def columns(self, rows: Floats, level: float) -> dict[str, Floats]:
+        """Return the columns of a table of them; NaN for those that noise hides."""
+        found, low, high = self.interval(rows, level)
+        se, privacy = self.deviations(rows), self.privacy(rows)
+        z = found / np.where(se > 0, se, np.nan)
+        p = np.array([self.p_value(row, statistic) for row, statistic in zip(rows, z, strict=True)])
+        sampling = np.sqrt(np.maximum(se**2 - privacy**2, 1e-300))
+        return dict(zip(COLUMNS, (found, se, privacy, z, p, low, high, se / sampling), strict=True))
 
     def ends(self, row: Floats, level: float) -> tuple[float, float]:
         """Return the quantiles of (estimate - effect) / se that make the interval: percentile-t, or Student's."""

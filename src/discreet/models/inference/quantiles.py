@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import chdtrc, chdtri, fdtrc, fdtri, ndtr, ndtri, stdtr, stdtrit
 
 from discreet.errors import Unsupported
 from discreet.typing import Floats
@@ -17,7 +17,7 @@ FEWEST = 4.0
 
 
 class WaldTest(NamedTuple):
-    """Test of linear hypotheses: the statistic, its degrees of freedom, and the p-value.
+    """Test of linear hypotheses: the statistic, its degrees of freedom, the p-value, and what could not be tested.
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ class WaldTest(NamedTuple):
         The number of hypotheses.
     p : float
         The p-value.
+    left_out : tuple of str
+        Effects of a tested column that noise hides: the test is of the others.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class WaldTest(NamedTuple):
     statistic: float
     df: int
     p: float
+    left_out: tuple[str, ...] = ()
 
 
 def freedom(wobble: float) -> float:
@@ -74,6 +77,34 @@ def joint_p_value(statistic: float, count: int, degrees: float) -> float:
     if degrees > GAUSSIAN:
         return float(chdtrc(count, statistic))
     return float(fdtrc(count, degrees, statistic / count))
+
+
+def band_quantile(level: float, path: float, pieces: int, dimension: int, degrees: float) -> float:
+    """Return the half-width, in standard errors, of a band that covers a whole curve of combinations with this level.
+
+    ``path`` is the length of the curve of standardized combinations on the unit sphere, in radians, ``pieces`` the
+    number of parts that it consists of. Naiman's inequality (1986; with Student's law as Sun and Loader, 1994) bounds
+    the probability that the curve leaves the band anywhere by
+
+        path / pi (1 + c^2 / v)^(-v / 2)  +  pieces P(|t_v| > c)
+
+    for v degrees of freedom. Scheffe's band holds for all combinations of ``dimension`` coefficients: the narrower one.
+    """
+    miss = 1.0 - checked_level(level)
+
+    def missed(c: float) -> float:
+        tail = math.exp(-c * c / 2) if degrees > GAUSSIAN else (1 + c * c / degrees) ** (-degrees / 2)
+        return path / math.pi * tail + pieces * p_value(c, degrees)
+
+    gaussian = degrees > GAUSSIAN
+    squared = chdtri(dimension, miss) if gaussian else dimension * fdtri(dimension, degrees, level)
+    low, high = 0.0, math.sqrt(float(squared))
+    if missed(high) >= miss:
+        return high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if missed(middle) > miss else (low, middle)
+    return high
 
 
 def checked_level(level: float) -> float:

@@ -6,8 +6,9 @@ import numpy as np
 
 from discreet.errors import Unsupported
 from discreet.models.inference.hypotheses import Blocks
+from discreet.models.inference.structure import Structure
 from discreet.models.inference.summary import Summary
-from discreet.models.inference.units import INTERCEPT, own_units
+from discreet.models.inference.units import Units, intercept_name, own_units
 from discreet.solvers.base import Effects
 from discreet.solvers.sandwich_rules import FORECAST
 from discreet.typing import Floats
@@ -60,18 +61,19 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
         raise Unsupported(reason)
     slope, intercept = np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_)
     columns = np.vstack([slope, intercept]) if model.fit_intercept else slope
-    names, units = _arrays(model) if schema is None else own_units(schema, fit_intercept=model.fit_intercept)
+    units = _arrays(model) if schema is None else own_units(schema, fit_intercept=model.fit_intercept)
     assert model.effects_ is not None
-    shown, effects = units @ columns, model.effects_.through(units)
-    slopes = list(range(len(names) - bool(model.fit_intercept and len(names) > 1)))
+    names, structure = list(units.names), units.structure
+    shown, effects = units.matrix @ columns, model.effects_.through(units.matrix)
     blocks: Blocks = ()
     if columns.shape[1] > 1:
         blocks = tuple((str(label), name) for label in model.classes_[1:] for name in names)
-        slopes = [block * len(names) + j for block in range(columns.shape[1] - 1) for j in slopes]
+        structure = structure.repeated(columns.shape[1] - 1)
         shown, names = shown[:, 1:] - shown[:, :1], [f"{label}: {name}" for label, name in blocks]
-    made = Summary(tuple(names), shown.T.ravel(), effects, _facts(model), _ratio(model), level, blocks)
+    about = (_facts(model), _ratio(model), level, blocks, structure, model.certificate_, str(model.cov_type))
+    made = Summary(tuple(names), shown.T.ravel(), effects, *about)
     made.facts.update(_bias(names, made.effects))
-    hidden = made.hidden[slopes]
+    hidden = made.hidden[structure.slopes or slice(None)]
     if hidden.all() or (blocks and np.mean(hidden) > MOST_HIDDEN):
         raise Unsupported(
             f"No standard errors can be given: {'too many effects are' if blocks else 'every effect is'} smaller than "
@@ -117,12 +119,13 @@ def mean_interval(model: "DPLinearModel", X: Floats, level: float) -> MeanInterv
     return MeanInterval(*(np.exp(end) if ratio else end for end in found))
 
 
-def _arrays(model: Any) -> tuple[list[str], Floats]:
+def _arrays(model: Any) -> Units:
     named = getattr(model, "feature_names_in_", None)
     count = model.n_features_in_
     names = [str(name) for name in named] if named is not None else [f"x{j}" for j in range(count)]
-    names += [INTERCEPT] * bool(model.fit_intercept)
-    return names, np.eye(len(names))
+    intercept = intercept_name(names) if model.fit_intercept else None
+    names += [] if intercept is None else [intercept]
+    return Units(tuple(names), np.eye(len(names)), Structure.of_arrays(names, intercept))
 
 
 def _ratio(model: Any) -> str:

@@ -1,28 +1,29 @@
 """``Summary``: a model's effects with standard errors, as statsmodels and R show them. Post-processing of releases."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.accounting.certificate import Certificate
 from discreet.errors import Unsupported
+from discreet.models.inference.column_effects import ColumnEffects
+from discreet.models.inference.combinations import COLUMNS as COLUMNS
 from discreet.models.inference.combinations import Combinations
-from discreet.models.inference.hypotheses import Blocks, hypothesis_rows, index_of
-from discreet.models.inference.quantiles import WaldTest, checked_level, joint_p_value
+from discreet.models.inference.hypotheses import Blocks, index_of
+from discreet.models.inference.quantiles import checked_level
+from discreet.models.inference.structure import Structure
 from discreet.models.inference.text import TableText
+from discreet.models.inference.units import INTERCEPT
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
-
-COLUMNS = ("coef", "se", "se_privacy", "z", "p", "low", "high", "inflation")
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(ColumnEffects):
     """Effects of a fitted model for a population, with standard errors that count sampling and privacy noise.
 
     Printing it shows a table; notebooks show it as HTML. An effect that noise hides has no number anywhere: NaN in
@@ -44,6 +45,12 @@ class Summary:
         That of the intervals.
     blocks : tuple
         With three classes or more, the class and the feature of each coefficient: differences from the first class.
+    structure : Structure, default=None
+        The columns behind the coefficients. None: each feature is a column by itself.
+    certificate : Certificate, default=None
+        What the fit released, and at what price.
+    cov_type : str
+        Which covariance it is.
 
     Examples
     --------
@@ -65,6 +72,9 @@ class Summary:
     ratio: str = ""
     level: float = 0.95
     blocks: Blocks = ()
+    structure: Structure = None  # type: ignore[assignment]  # stands for features that are columns by themselves
+    certificate: Certificate | None = None
+    cov_type: str = ""
     combinations: Combinations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -72,14 +82,12 @@ class Summary:
 
         ``combinations`` keeps all numbers, for those combinations of effects that noise does not hide.
         """
+        if self.structure is None:
+            features = [name for _, name in self.blocks] or list(self.names)
+            object.__setattr__(self, "structure", Structure.of_arrays(features, INTERCEPT))
         object.__setattr__(self, "combinations", Combinations(self.values, self.effects))
         object.__setattr__(self, "values", np.where(self.hidden, np.nan, self.values))
         object.__setattr__(self, "effects", self.effects.blanked(self.hidden))
-
-    @property
-    def hidden(self) -> "NDArray[np.bool_]":
-        """Which effects are not shown: they lie in directions that noise hides."""
-        return self.combinations.hidden(np.eye(len(self.names)))
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -108,15 +116,7 @@ class Summary:
         >>> summary.columns()["se"].shape
         (3,)
         """
-        rows = np.eye(len(self.values))
-        se = np.sqrt(np.maximum(np.diag(self.effects.covariance), 0.0))
-        privacy = np.sqrt(np.diag(self.effects.privacy))
-        _, low, high = self.interval(rows, level)
-        z = self.values / np.where(se > 0, se, np.nan)
-        p = np.array([self.combinations.p_value(row, statistic) for row, statistic in zip(rows, z, strict=True)])
-        sampling = np.sqrt(np.maximum(se**2 - privacy**2, 1e-300))
-        found = (self.values, se, privacy, z, p, low, high, se / sampling)
-        return dict(zip(COLUMNS, found, strict=True))
+        return self.combinations.columns(np.eye(len(self.names)), checked_level(self.level if level is None else level))
 
     def conf_int(self, level: float | None = None) -> "pd.DataFrame":
         """Return confidence intervals.
@@ -138,7 +138,7 @@ class Summary:
         """
         import pandas as pd
 
-        found = self.columns(checked_level(self.level if level is None else level))
+        found = self.columns(level)
         return pd.DataFrame({end: found[end] for end in ("low", "high")}, index=index_of(self.names, self.blocks))
 
     def cov_params(self) -> "pd.DataFrame":
@@ -187,49 +187,10 @@ class Summary:
 
         if not self.ratio:
             raise Unsupported("this model's effects are differences, not ratios: see frame")
-        found = self.columns(checked_level(self.level if level is None else level))
+        found = self.columns(level)
         made = {"ratio": found["coef"], "low": found["low"], "high": found["high"]}
         index = index_of(self.names, self.blocks)
         return pd.DataFrame({name: np.exp(values) for name, values in made.items()}, index=index)
-
-    def wald_test(
-        self,
-        hypotheses: str | Sequence[str] | Sequence[Sequence[float]] | Floats,
-        values: float | Sequence[float] | Floats = 0.0,
-    ) -> WaldTest:
-        """Test linear hypotheses R coef = values at once.
-
-        Parameters
-        ----------
-        hypotheses : str, sequence of str, or array of shape (k, n_features)
-            Names of features whose coefficients are tested (with several classes, all of a feature's, or those of
-            ``"class: feature"``), or the matrix R, in the order of ``names``.
-        values : float or array of shape (k,), default=0.0
-            What R coef is under the hypotheses.
-
-        Returns
-        -------
-        WaldTest
-            The statistic, its degrees of freedom and its p-value.
-
-        Raises
-        ------
-        Unsupported
-            If a name is unknown, or noise hides a combination.
-
-        Examples
-        --------
-        >>> summary.wald_test(["x0", "x1"]).df
-        2
-        """
-        rows = hypothesis_rows(hypotheses, self.names, self.blocks)
-        found = self.combinations.values(rows)
-        if np.isnan(found).any():
-            raise Unsupported("noise hides one of these combinations: test others, or raise epsilon")
-        gap = found - np.broadcast_to(np.asarray(values, dtype=float), len(rows))
-        statistic = float(gap @ np.linalg.solve(self.combinations.covariance(rows), gap))
-        degrees = min(self.combinations.freedom(row) for row in rows)
-        return WaldTest(statistic, len(rows), joint_p_value(statistic, len(rows), degrees))
 
     def marginal_effects(self, level: float | None = None) -> "pd.DataFrame":
         """Return average marginal effects on the probability, for logistic models.
@@ -264,11 +225,10 @@ class Summary:
             raise Unsupported("average marginal effects are of logistic models of two classes: see ratios()")
         if self.ratio != "odds ratio":
             raise Unsupported("average marginal effects are of logistic models: coefficients are effects here")
-        found, kept = self.columns(checked_level(self.level if level is None else level)), len(self.names)
-        kept -= self.names[-1] == "intercept"
+        found, slopes = self.columns(level), self.structure.slopes
         shown = {"effect": "coef", "se": "se", "low": "low", "high": "high"}
-        made = {name: self.effects.mean_curvature * found[source][:kept] for name, source in shown.items()}
-        return pd.DataFrame(made, index=pd.Index(self.names[:kept], name="feature"))
+        made = {name: self.effects.mean_curvature * found[source][slopes] for name, source in shown.items()}
+        return pd.DataFrame(made, index=pd.Index([self.names[j] for j in slopes], name="feature"))
 
     def interval(self, rows: Floats, level: float | None = None) -> tuple[Floats, Floats, Floats]:
         """Return linear combinations of the coefficients with their intervals.
@@ -291,10 +251,7 @@ class Summary:
         >>> [end.shape for end in summary.interval(np.eye(3))]
         [(3,), (3,), (3,)]
         """
-        level = checked_level(self.level if level is None else level)
-        found, se = self.combinations.values(rows), self.combinations.deviations(rows)
-        ends = np.array([self.combinations.ends(row, level) for row in rows]).reshape(len(rows), 2)
-        return found, found - ends[:, 1] * se, found - ends[:, 0] * se
+        return self.combinations.interval(rows, checked_level(self.level if level is None else level))
 
     @property
     def _text(self) -> TableText:

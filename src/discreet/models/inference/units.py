@@ -8,16 +8,24 @@
 Multiplied out, a product of columns is in their own units and each column's own effect is at 0 (the base) of the
 others, as R and statsmodels print them. The intercept is that of a row with every column at its base and every number
 at 0. Products that the forms imply and the schema has not (pairs of a product of three) have a line too.
+
+Without a fitted intercept, that level is spread over the cells of the first column that has a cell for every value, as
+R does: each is then a level of its own. Without such a column it is what encoding implies (encoded numbers are 0 in the
+middle of their range), and has a line where it is not 0 by construction.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.models.inference.structure import PRODUCT, Factors, Structure
 from discreet.schema.columns import Category, Number
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from discreet.curator import Layout
     from discreet.schema.schema import Schema
 
@@ -25,44 +33,90 @@ INTERCEPT = "intercept"
 Term = frozenset[int]
 Form = dict[Term, float]
 """What an encoded feature is in terms of the columns' own: a sum of products."""
+LEVEL: Term = frozenset()
 
 
-def own_units(schema: "Schema", *, fit_intercept: bool) -> tuple[list[str], Floats]:
-    """Return the effects' names, the intercept's last, and the map from encoded coefficients to them."""
+@dataclass(frozen=True)
+class Units:
+    """Effects in the columns' own units: their names, the map from encoded coefficients, and their columns."""
+
+    names: tuple[str, ...]
+    matrix: Floats
+    structure: Structure
+
+
+def own_units(schema: "Schema", *, fit_intercept: bool) -> Units:
+    """Return the effects of a schema's columns; the intercept's is the last."""
     from discreet.curator import Layout
 
     layout = Layout(schema)
-    features, factors = layout.features, layout.factors
-    bases = _bases(schema, [feature.column for feature in features]) if fit_intercept else {}
-    own = {place for places in factors if len(places) == 1 for place in places}
+    bases = _bases(schema, [feature.column for feature in layout.features])
+    rows = _rows(layout, bases, fit_intercept=fit_intercept)
+    level = rows.pop(LEVEL)
+    if bases and not fit_intercept:
+        column, base = next(iter(bases.items()))
+        cells = [j for j, feature in enumerate(layout.features) if feature.column == column]
+        rows |= {frozenset([j]): rows[frozenset([j])] + level if j != base else level for j in cells}
+        bases, level = {name: j for name, j in bases.items() if name != column}, np.zeros_like(level)
+    named = _names(layout, rows)
+    columns = {term: _factors(layout, term) for term in named}
+    names, kept = list(named.values()), [rows[term] for term in named]
+    if fit_intercept or level.any():
+        names, kept = [*names, intercept_name(names)], [*kept, level]
+    terms = (*columns.values(), *[()] * (len(names) - len(columns)))
+    structure = Structure(terms, _knots(schema, layout), _base_names(schema, layout, bases))
+    return Units(tuple(names), np.array(kept), structure)
+
+
+def intercept_name(names: "Collection[str]") -> str:
+    """Return the intercept's name: in parentheses where a feature is called so."""
+    name = INTERCEPT
+    while name in names:
+        name = f"({name})"
+    return name
+
+
+def _rows(layout: "Layout", bases: dict[str, int], *, fit_intercept: bool) -> dict[Term, Floats]:
+    """Return each effect as a combination of encoded coefficients; the level is always there."""
+    size = len(layout.features) + fit_intercept
+    own = {place for places in layout.factors if len(places) == 1 for place in places}
     forms = {j: _form(j, layout, bases) for j in own}
-    rows: dict[Term, Floats] = {}
-    for j, places in enumerate(factors):
+    rows: dict[Term, Floats] = {LEVEL: np.zeros(size)}
+    for j, places in enumerate(layout.factors):
         for term, weight in _product([forms[place] for place in places]).items():
-            rows.setdefault(term, np.zeros(len(features) + fit_intercept))[j] += weight
-    named = {frozenset(places): features[j].name for j, places in enumerate(factors)}
-    level = rows.pop(frozenset(), np.zeros(len(features) + fit_intercept))
-    terms = [term for term in named if term in rows]
-    terms += sorted(rows.keys() - named.keys(), key=sorted)
-    names = [named.get(term) or " x ".join(features[j].name for j in sorted(term)) for term in terms]
-    kept = [rows[term] for term in terms]
+            rows.setdefault(term, np.zeros(size))[j] += weight
     if fit_intercept:
-        level[-1] = 1.0
-        return [*names, INTERCEPT], np.array([*kept, level])
-    return names, np.array(kept)
+        rows[LEVEL][-1] = 1.0
+    return rows
+
+
+def _names(layout: "Layout", rows: dict[Term, Floats]) -> dict[Term, str]:
+    """Return a name for each effect, in the layout's order; products that forms imply are the last."""
+    features = layout.features
+    declared = {frozenset(places): features[j].name for j, places in enumerate(layout.factors)}
+    found = {term: name for term, name in declared.items() if term in rows}
+    for term in sorted(rows.keys() - declared.keys(), key=sorted):
+        parts = [features[j].name for j in sorted(term)]
+        name = PRODUCT.join(parts)
+        found[term] = name if name not in found.values() else PRODUCT.join(f"({part})" for part in parts)
+    return found
+
+
+def _factors(layout: "Layout", term: Term) -> Factors:
+    return tuple((layout.features[j].column, layout.features[j].name) for j in sorted(term))
 
 
 def _form(j: int, layout: "Layout", bases: dict[str, int]) -> Form:
     features = layout.features
     feature = features[j]
     if bases.get(feature.column) != j:
-        return {frozenset(): -feature.origin * feature.scale, frozenset([j]): feature.scale}
+        return {LEVEL: -feature.origin * feature.scale, frozenset([j]): feature.scale}
     others = [k for k, other in enumerate(features) if other.column == feature.column and k != j]
-    return {frozenset(): 1.0, **{frozenset([k]): -1.0 for k in others}}
+    return {LEVEL: 1.0, **{frozenset([k]): -1.0 for k in others}}
 
 
 def _product(forms: list[Form]) -> Form:
-    made: Form = {frozenset(): 1.0}
+    made: Form = {LEVEL: 1.0}
     for form in forms:
         before, made = made, {}
         for left, a in before.items():
@@ -78,3 +132,20 @@ def _bases(schema: "Schema", columns: list[str]) -> dict[str, int]:
         if kind.base is None if isinstance(kind, Category) else isinstance(kind, Number) and bool(kind.knots):
             found[name] = columns.index(name)
     return found
+
+
+def _knots(schema: "Schema", layout: "Layout") -> dict[str, tuple[tuple[str, float], ...]]:
+    """Return the places of each column with knots, with the names of their features."""
+    found = {}
+    for name, kind in schema.columns.items():
+        if isinstance(kind, Number) and kind.knots:
+            features = [feature.name for feature in layout.features if feature.column == name]
+            found[name] = tuple(zip(features, (kind.limits[0], *kind.knots, kind.limits[1]), strict=False))
+    return found
+
+
+def _base_names(schema: "Schema", layout: "Layout", bases: dict[str, int]) -> frozenset[str]:
+    """Return the names of the cells that others are against: declared bases, and those that stand for one."""
+    declared = [(name, kind.base) for name, kind in schema.columns.items() if isinstance(kind, Category)]
+    names = [f"{name} = {base}" for name, base in declared if base is not None]
+    return frozenset([*names, *(layout.features[j].name for j in bases.values())])

@@ -1,0 +1,261 @@
+"""Tests, contrasts and curves of whole columns: against statsmodels on the same numbers, and against simulation."""
+
+import math
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+
+from discreet import DPLinearRegression, DPLogisticRegression, Schema, TableModel
+from discreet.errors import Unsupported
+from discreet.models import Summary
+from discreet.models.inference.quantiles import band_quantile
+from discreet.models.inference.structure import Structure, splines_of
+from discreet.schema import Boolean, Category, Number, Target
+from discreet.solvers.base import Effects
+from discreet.testing import seeded
+
+NAMES = ("age", "ward = b", "ward = c", "age x ward = b", "age x ward = c", "intercept")
+WARDS = [("ward", f"ward = {cell}") for cell in "bc"]
+TERMS = ((("age", "age"),), *((w,) for w in WARDS), *((("age", "age"), w) for w in WARDS), ())
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A robust fit of statsmodels."""
+    rng, n = np.random.default_rng(0), 500
+    age, ward = rng.normal(size=n), rng.choice(3, n)
+    cells = np.column_stack([ward == 1, ward == 2]).astype(float)
+    X = np.column_stack([age, cells, age[:, None] * cells, np.ones(n)])
+    return sm.OLS(X @ [0.3, 0.1, 0.2, 0.0, 0.1, 1.0] + rng.normal(size=n), X).fit(cov_type="HC0")
+
+
+def of(fit, blind=None):
+    covariance = fit.cov_params()
+    blind = np.zeros_like(covariance) if blind is None else blind
+    effects = Effects(covariance, covariance / 4, np.eye(len(covariance)), blind, np.eye(len(covariance)))
+    return Summary(NAMES, fit.params, effects, structure=Structure(TERMS, {}, frozenset(["ward = a"])))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("asked", "matrix", "values"),
+    [
+        ("age", np.eye(6)[[0, 3, 4]], 0.0),
+        ("ward", np.eye(6)[[1, 2, 3, 4]], 0.0),
+        ("age x ward", np.eye(6)[[3, 4]], 0.0),
+        ("age = 0", np.eye(6)[[0]], 0.0),
+        (["ward = b - ward = c", "age = 0.25"], np.array([[0, 1, -1, 0, 0, 0], [1.0, 0, 0, 0, 0, 0]]), [0.0, 0.25]),
+    ],
+)
+def test_wald_tests_are_statsmodels(plain, asked, matrix, values):
+    found = of(plain).wald_test(asked)
+    expected = plain.wald_test((matrix, np.broadcast_to(values, len(matrix))), use_f=False, scalar=True)
+    assert found.df == len(matrix)
+    assert found.statistic == pytest.approx(float(expected.statistic))
+    assert found.p == pytest.approx(float(expected.pvalue))
+    assert found.left_out == ()
+
+
+def test_contrasts_are_statsmodels(plain):
+    rows = np.array([[0, 1, -1, 0, 0, 0], [1.0, 0, 0, 0.5, 0.5, 0]])
+    texts = ["ward = b - ward = c", "age + 0.5 * age x ward = b + 0.5 * age x ward = c"]
+    found, expected = of(plain).contrast(texts, level=0.9), plain.t_test(rows)
+    np.testing.assert_allclose(found.coef, expected.effect)
+    np.testing.assert_allclose(found.se, expected.sd.ravel())
+    np.testing.assert_allclose(found.p, expected.pvalue)
+    np.testing.assert_allclose(found[["low", "high"]], expected.conf_int(alpha=0.1))
+    np.testing.assert_allclose(found.inflation, 1 / math.sqrt(0.75))
+    assert of(plain).contrast("ward = b - ward = a").coef.item() == pytest.approx(plain.params[1])
+    with pytest.raises(Unsupported, match="compares with a number"):
+        of(plain).contrast("age = 1")
+
+
+def test_hidden_effects_of_a_column_are_left_out_and_named(plain):
+    summary = of(plain, np.diag([0, 0, 1.0, 0, 0, 0]))
+    found = summary.wald_test("ward")
+    rows = np.eye(6)[[1, 3, 4]]
+    assert found.statistic == pytest.approx(float(plain.wald_test(rows, use_f=False, scalar=True).statistic))
+    assert found.left_out == ("ward = c",)
+    with pytest.raises(Unsupported, match="hides"):
+        summary.wald_test("ward = c")
+    assert summary.contrast("ward = b - ward = c").isna().all(axis=None)
+
+
+def test_hypotheses_that_repeat_each_other_are_refused(plain):
+    with pytest.raises(Unsupported, match="repeat"):
+        of(plain).wald_test(["ward = b - ward = c", "ward = c - ward = b"])
+    with pytest.raises(Unsupported, match="repeat"):
+        of(plain).wald_test(["age", "age = 0"])
+
+
+PLACES = (18.0, 40.0, 65.0, 80.0, 110.0)
+KNOTS = {"age": tuple((f"age at {place:g}", place) for place in PLACES)}
+
+
+def bent(covariance, values, hidden=(), wobble=0.0, ratio=""):
+    """A summary of a column with three knots and an intercept."""
+    names = (*(name for name, _ in KNOTS["age"][1:]), "intercept")
+    blind = np.diag([float(j in hidden) for j in range(5)])
+    effects = Effects(covariance, covariance / 4, np.eye(5), blind, np.eye(5), wobble)
+    terms = (*((("age", name),) for name in names[:-1]), ())
+    return Summary(names, np.asarray(values, dtype=float), effects, {}, ratio, structure=Structure(terms, KNOTS))
+
+
+def drawn_covariance(seed):
+    root = np.random.default_rng(seed).normal(size=(5, 6))
+    return root @ root.T / 100
+
+
+def test_a_curve_goes_through_its_places():
+    summary = bent(drawn_covariance(0), [1.0, 3.0, 2.0, 4.0, 0.5])
+    curve = summary.curve("age", at=[18, 29, 40, 80, 110], reference=18)
+    np.testing.assert_allclose(curve.effect, [0, 0.5, 1, 2, 4])
+    np.testing.assert_allclose(curve.se[2:].tolist(), summary.frame.se.to_numpy()[[0, 2, 3]])
+    moved = summary.curve("age", at=[18, 40, 110], reference=40)
+    np.testing.assert_allclose(moved.effect, [-1, 0, 3])
+    assert moved.se[1] == 0
+    assert len(summary.curve("age")) > 60
+    for wrong in ({"at": [17]}, {"reference": 111}, {"at": [math.nan]}):
+        with pytest.raises(Unsupported, match="between 18 and 110"):
+            summary.curve("age", **wrong)
+    with pytest.raises(Unsupported, match="no column called height"):
+        summary.curve("height")
+
+
+def test_bands_are_wider_than_intervals_and_narrower_than_scheffes():
+    summary = bent(drawn_covariance(1), np.zeros(5))
+    curve = summary.curve("age")
+    ratio = (curve.band_high / curve.high)[curve.se > 0]
+    assert (ratio > 1.05).all()
+    assert (ratio <= math.sqrt(stats.chi2.ppf(0.95, 4)) / stats.norm.ppf(0.975) + 1e-9).all()
+    assert band_quantile(0.95, 0.0, 1, 1, math.inf) == pytest.approx(stats.norm.ppf(0.975))
+    assert band_quantile(0.95, 0.0, 1, 1, 7.0) == pytest.approx(stats.t.ppf(0.975, 7))
+    assert band_quantile(0.95, 9.0, 3, 2, 7.0) == pytest.approx(math.sqrt(2 * stats.f.ppf(0.95, 2, 7)))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("reference", [18.0, 50.0, 65.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_band_covers_the_whole_curve(seed, reference):
+    """At least as often as it says, and not much more often; intervals at one value do not."""
+    covariance, rng, count = drawn_covariance(seed), np.random.default_rng(seed + 10), 20_000
+    summary = bent(covariance, np.zeros(5))
+    curve = summary.curve("age", reference=reference)
+    (spline,) = splines_of(summary.structure, [""] * 5, "age")
+    rows = spline.rows(curve.x.to_numpy(), 5) - spline.rows(np.array([reference]), 5)
+    paths = np.abs(rng.multivariate_normal(np.zeros(5), covariance, count) @ rows.T)
+    covered = (paths <= curve.band_high.to_numpy() + 1e-12).all(axis=1).mean()
+    pointwise = (paths <= curve.high.to_numpy() + 1e-12).all(axis=1).mean()
+    error = math.sqrt(0.05 * 0.95 / count)
+    assert 0.95 - 5 * error < covered < 0.985
+    assert pointwise < 0.93
+
+
+def test_a_hidden_place_hides_the_curve_on_both_sides():
+    summary = bent(drawn_covariance(2), [1.0, 3.0, 2.0, 4.0, 0.5], hidden=[1])  # at 65
+    curve = summary.curve("age").set_index("x")
+    gone = curve[(curve.index > 40) & (curve.index < 80)]
+    assert gone.isna().all(axis=None)
+    assert curve[(curve.index <= 40) | (curve.index >= 80)].notna().all(axis=None)
+    with pytest.raises(Unsupported, match="hides"):
+        summary.nonlinearity_test("age")
+    assert summary.wald_test("age").left_out == ("age at 65",)
+
+
+def test_a_straight_line_is_tested_by_its_bends():
+    covariance = drawn_covariance(3)
+    line = [(place - 18) * 0.1 for place in PLACES[1:]]
+    assert bent(covariance, [*line, 0.0]).nonlinearity_test("age").statistic == pytest.approx(0.0, abs=1e-9)
+    values = np.array([1.0, 3.0, 2.0, 4.0, 0.0])
+    heights, gaps = np.array([0.0, 1.0, 3.0, 2.0, 4.0]), np.diff(PLACES)
+    bends = np.diff(np.diff(heights) / gaps)
+    rows = np.diff(np.diff(np.eye(5), axis=0) / gaps[:, None], axis=0)[:, 1:]
+    spread = rows @ covariance[:4, :4] @ rows.T
+    found = bent(covariance, values).nonlinearity_test("age")
+    assert found.df == 3
+    assert found.statistic == pytest.approx(bends @ np.linalg.solve(spread, bends))
+
+
+N = 40_000
+
+
+def wards(seed=0):
+    rng = np.random.default_rng(seed)
+    table = {"age": rng.uniform(18, 90, N), "sex": rng.random(N) < 0.5, "ward": rng.choice(["a", "b", "c"], N)}
+    height = np.interp(table["age"], [18, 40, 65, 90], [0.0, 0.2, 1.0, 0.6])
+    margin = height - 0.4 * table["sex"] * (1 + height) + 0.3 * (table["ward"] == "b") - 0.5
+    return {**table, "height": height, "margin": margin}
+
+
+def hats(age):
+    places = np.array([18.0, 40.0, 65.0, 90.0])
+    return np.array([np.interp(age, places, row) for row in np.eye(4)]).T
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_products_with_knots_are_those_of_statsmodels(fit_intercept):
+    """A dummy per place and its product with a truth are collinear; what is shown is identified all the same."""
+    rows = wards()
+    y = rows["margin"] + np.random.default_rng(5).normal(size=N)
+    kinds = {"age": Number((18, 90), knots=(40, 65)), "sex": Boolean(), "ward": Category(("a", "b", "c"), other=False)}
+    schema = Schema(kinds, Target("y", range=(-8, 8)), interactions=(("age", "sex"),))
+    model = DPLinearRegression(
+        1e5, 1e-6, inference="sandwich", neighbors="zero_out", ledger=False, fit_intercept=fit_intercept
+    )
+    with seeded(0):
+        summary = TableModel(schema, model).fit({**rows, "y": y}).summary()
+    places = hats(rows["age"])
+    names = ["age at 18"] * (not fit_intercept) + ["age at 40", "age at 65", "age at 90", "sex", "ward = b", "ward = c"]
+    names += [f"age at {at} x sex" for at in (40, 65, 90)] + ["intercept"] * fit_intercept
+    cells = [rows["sex"], rows["ward"] == "b", rows["ward"] == "c"]
+    X = np.column_stack([places[:, int(fit_intercept) :], *cells, places[:, 1:] * rows["sex"][:, None]])
+    X = np.column_stack([X, np.ones(N)]) if fit_intercept else X
+    plain = sm.OLS(y, X.astype(float)).fit(cov_type="HC0")
+    assert list(summary.names) == names
+    frame = summary.frame
+    assert np.all(np.abs(frame.coef - plain.params) < np.minimum(1.0 * plain.bse, 5 * frame.se_privacy))
+    assert (frame.se / plain.bse).between(0.95, 1.35).all()
+    test = summary.wald_test("age")
+    whole = [j for j, name in enumerate(names) if "age" in name]
+    assert test.df == len(whole)
+    expected = plain.wald_test(np.eye(len(names))[whole], use_f=False, scalar=True).statistic
+    assert 0.5 < test.statistic / float(expected) < 1.2
+    assert summary.nonlinearity_test("age").df == 4
+    assert summary.nonlinearity_test("age").p < 1e-6
+    curve = summary.curve("age", at=[40, 65, 90])
+    assert np.all(np.abs(curve.effect - [0.2, 1.0, 0.6]) < 5 * curve.se)
+
+
+def test_the_intercept_is_not_mistaken_for_a_column_of_that_name():
+    rng = np.random.default_rng(0)
+    table = {"intercept": rng.uniform(0, 2, 8000), "b": rng.uniform(-1, 1, 8000)}
+    y = table["intercept"] + rng.normal(size=8000)
+    schema = Schema({"intercept": Number((0, 2)), "b": Number((-1, 1))}, Target("y", range=(-4, 6)))
+    with seeded(1):
+        model = DPLinearRegression(10.0, 1e-6, inference="sandwich", ledger=False)
+        summary = TableModel(schema, model).fit({**table, "y": y}).summary()
+    assert summary.names == ("intercept", "b", "(intercept)")
+    assert summary.frame.coef["intercept"] == pytest.approx(1.0, abs=0.2)
+    assert summary.wald_test("intercept").df == 1
+
+
+def test_several_classes_have_curves_and_tests_each():
+    rows, rng = wards(), np.random.default_rng(7)
+    margins = np.column_stack([np.zeros(N), rows["margin"], 2 * rows["height"]])
+    y = np.array(["home", "rehab", "ward"])[np.argmax(margins + rng.gumbel(size=margins.shape), axis=1)]
+    schema = Schema({"age": Number((18, 90), knots=(40, 65)), "sex": Boolean()}, Target("y", ("home", "rehab", "ward")))
+    with seeded(2):
+        model = DPLogisticRegression(10.0, 1e-6, inference="sandwich", neighbors="zero_out", ledger=False)
+        summary = TableModel(schema, model).fit({**rows, "y": y}).summary()
+    curve = summary.curve("age", at=[18, 40, 65, 90])
+    assert curve.index.tolist() == ["rehab"] * 4 + ["ward"] * 4
+    truth = np.array([0, 0.4, 2.0, 1.2])
+    assert np.all(np.abs(curve.effect.loc["ward"] - truth) <= 5 * curve.se.loc["ward"])
+    assert summary.wald_test("age").df == 6
+    assert summary.nonlinearity_test("age").df == 4
+    row = summary.contrast("ward: age at 65 - rehab: age at 65")
+    assert row.low.item() < 1.2 < row.high.item() + 1
+    with pytest.raises(Unsupported, match="no effect called"):
+        summary.contrast("age at 65 - age at 40")
