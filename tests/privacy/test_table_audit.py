@@ -125,7 +125,7 @@ def test_a_failure_after_an_estimate_was_an_answer(tmp_path):
 
 
 def test_rows_are_encoded_and_predicted_alike_in_any_company():
-    """Every bit: products of three and four columns, knots, cells, and the linear predictor of a score."""
+    """Every bit: products of three and four columns, knots, curves, cells, and the linear predictor of a score."""
     rng = np.random.default_rng(0)
     schema = Schema(
         {
@@ -135,8 +135,9 @@ def test_rows_are_encoded_and_predicted_alike_in_any_company():
             "d": Ordinal(("l", "m", "h"), missing="record"),
             "e": Boolean(),
             "f": Number((1e-3, 1e9), missing=5),
+            "g": Number((-3.3, 17.7), knots=8),
         },
-        interactions=(("a", "b", "f"), ("a", "c", "e"), ("a", "b", "c", "f")),
+        interactions=(("a", "b", "f"), ("a", "c", "e"), ("a", "b", "c", "f"), ("c", "g")),
     )
     n = 60
     table = pd.DataFrame(
@@ -147,6 +148,7 @@ def test_rows_are_encoded_and_predicted_alike_in_any_company():
             "d": rng.choice(["l", "m", "h", "?"], n, p=[0.3, 0.3, 0.3, 0.1]),
             "e": rng.choice(["Yes", "no", "?"], n),
             "f": 10 ** rng.uniform(-5, 11, n),
+            "g": rng.normal(size=n) * 9,
         }
     )
     layout = Layout(schema)

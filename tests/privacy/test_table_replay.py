@@ -52,7 +52,8 @@ def _cheap_prices():
 
 
 def declared(private=False, person=False, target="classes", missing="middle"):
-    income = Number("private", within=(0, 1e6), missing=missing) if private else Number((0, 5e3), missing="flag")
+    fixed = Number((0, 5e3), knots=4, missing="flag")
+    income = Number("private", within=(0, 1e6), missing=missing, knots=3) if private else fixed
     columns = {
         "age": Number((18, 90), knots=(40,)),
         "income": income,

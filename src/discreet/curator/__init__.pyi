@@ -50,6 +50,8 @@ from discreet.curator.records.stream import gathered as gathered
 from discreet.curator.records.stream import is_stream as is_stream
 from discreet.curator.session import doubts as doubts
 from discreet.curator.session import idealized as idealized
+from discreet.curator.tables.curves import DEGREE as DEGREE
+from discreet.curator.tables.curves import curve_on as curve_on
 from discreet.curator.tables.dask_tables import source_of as source_of
 from discreet.curator.tables.layout import Layout as Layout
 from discreet.curator.tables.memory import Needs as Needs

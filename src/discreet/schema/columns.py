@@ -16,6 +16,9 @@ from discreet.schema.limits import SchemaError as SchemaError
 
 PRIVATE = "private"
 LEAST_WIDTH = 1e-290
+LINEAR, CURVE = TERMS = ("linear", "curve")
+KNOTS, FEWEST_KNOTS, MOST_KNOTS, LEAST_STEP = 8, 2, 100, 2e-3
+"""A curve's knots, unless declared; the fewest and the most; the least distance of two, where the range is 2 long."""
 TRUE, FALSE = ("true", "yes", "y", "t", "1"), ("false", "no", "n", "f", "0")
 
 
@@ -33,20 +36,27 @@ class Number:
     missing : float or str, default="middle"
         What stands for a missing value: ``"middle"`` of the range, a number, ``"flag"`` (the middle, and a further
         feature that says so), or ``"record"`` (the whole record counts as null).
-    knots : tuple of float, default=()
-        Public places within the range at which the effect may bend: a piecewise linear spline.
+    knots : int or tuple of float, default=()
+        How many evenly spaced knots a curve has on the range, its ends counted; or public places within the range at
+        which the effect may bend: a piecewise linear spline, and with ``term="curve"`` a cubic one.
+    term : {"linear", "curve"}, default=None
+        The form of the effect. A curve is a cubic spline, on 8 knots unless ``knots`` says otherwise. None: a curve
+        where ``knots`` is a number; else the model's ``terms`` decide.
 
     Examples
     --------
     >>> from discreet.schema import Number
     >>> Number((18, 110), knots=(65,)).limits
     (18.0, 110.0)
+    >>> Number((18, 110), term="curve") == Number((18, 110), term="curve", knots=8)
+    True
     """
 
     range: Range | str
     within: Range | None = None
     missing: float | str = "middle"
-    knots: tuple[float, ...] = ()
+    knots: int | tuple[float, ...] = ()
+    term: str | None = None
     kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
@@ -54,23 +64,57 @@ class Number:
             if self.within is None:
                 raise SchemaError("a private range needs limits that are certain: write within = [0, 1e7], say")
             object.__setattr__(self, "within", checked_range(self.within, "within"))
-            if self.knots:
-                raise SchemaError("knots need a declared range: a private one is not known beforehand")
+            if not isinstance(self.knots, int) and self.knots:
+                raise SchemaError("places of knots need a declared range: for a private one write knots = 8, say")
         else:
             object.__setattr__(self, "range", checked_range(self.range, "range"))
             if self.within is not None:
                 raise SchemaError("within belongs to a private range: leave it out")
+        self._check_term()
         low, high = self.limits
-        knots = tuple(sorted(_number(knot, "a knot") for knot in _listed(self.knots, "knots")))
-        object.__setattr__(self, "knots", knots)
-        if not all(are_apart(*pair) for pair in pairwise((low, *knots, high))):
-            raise SchemaError("knots must differ and lie strictly within the range, not too close to each other")
         if isinstance(self.missing, str):
             _one_of(self.missing, ("middle", "flag", "record"), "a number")
         else:
             object.__setattr__(self, "missing", _number(self.missing, "missing"))
             if not low <= self.missing <= high:
                 raise SchemaError("what stands for a missing value must lie within the range")
+
+    def _check_term(self) -> None:
+        if self.term is not None and (not isinstance(self.term, str) or self.term not in TERMS):
+            raise SchemaError(f"term must be one of {', '.join(TERMS)}")
+        knots = self.knots.item() if isinstance(self.knots, np.integer) else self.knots
+        if isinstance(knots, (int, float)):
+            if not isinstance(knots, int) or isinstance(knots, bool) or not FEWEST_KNOTS <= knots <= MOST_KNOTS:
+                raise SchemaError(f"knots must be a count from {FEWEST_KNOTS} to {MOST_KNOTS}, or places: [45, 65]")
+        else:
+            knots = tuple(sorted(_number(knot, "a knot") for knot in _listed(knots, "knots")))
+            if not all(are_apart(*pair) for pair in pairwise((self.limits[0], *knots, self.limits[1]))):
+                raise SchemaError("knots must differ and lie strictly within the range, not too close to each other")
+        if self.term == LINEAR and knots:
+            raise SchemaError("a linear effect has no knots: leave them out, or write term = 'curve'")
+        object.__setattr__(self, "knots", knots or (KNOTS if self.term == CURVE else ()))
+        if self.is_curve and min(right - left for left, right in pairwise(self.scaled_knots)) < LEAST_STEP:
+            raise SchemaError("knots of a curve must lie at least a thousandth of the range apart")
+        check_count(len(self.scaled_knots) if self.is_curve else 0, MOST_KNOTS, "knots of a curve")
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether the effect is a cubic spline."""
+        return self.term == CURVE or isinstance(self.knots, int)
+
+    @property
+    def is_bent(self) -> bool:
+        """Whether the effect is piecewise linear between places."""
+        return bool(self.knots) and not self.is_curve
+
+    @property
+    def scaled_knots(self) -> tuple[float, ...]:
+        """Where the knots lie on the range from -1 to 1, its ends among them."""
+        if isinstance(self.knots, int):
+            return _even_places(self.knots)
+        low, high = self.limits
+        half = high / 2 - low / 2
+        return (-1.0, *(min(max((knot - low / 2 - high / 2) / half, -1.0), 1.0) for knot in self.knots), 1.0)
 
     @property
     def is_private(self) -> bool:
@@ -229,6 +273,11 @@ class Target:
             if isinstance(self.range, str):
                 raise SchemaError("the target's range cannot be estimated: declare it")
             object.__setattr__(self, "range", checked_range(self.range, "the target's range"))
+
+
+def _even_places(count: int) -> tuple[float, ...]:
+    """Return so many evenly spaced places from -1 to 1."""
+    return tuple((2 * j - count + 1) / (count - 1) for j in range(count))
 
 
 def checked_range(pair: Any, what: str) -> Range:

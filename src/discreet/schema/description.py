@@ -23,8 +23,7 @@ def describe(kind: ColumnKind) -> Said:
     """What was declared of a column, and what stands for a missing value."""
     if isinstance(kind, Number):
         ends = "private, within {:,.12g} to {:,.12g}" if kind.is_private else "{:,.12g} to {:,.12g}"
-        bends = f"; may bend at {_some(f'{knot:g}' for knot in kind.knots)}" if kind.knots else ""
-        text = f"number, {ends.format(*kind.limits)}{bends}"
+        text = f"number, {ends.format(*kind.limits)}{_effect(kind)}"
     elif isinstance(kind, Category):
         against = "" if kind.base is None else f"; against {kind.base}"
         text = f"one of {_some(kind.categories)}{', or another' if kind.other else ''}{against}"
@@ -33,3 +32,12 @@ def describe(kind: ColumnKind) -> Said:
     else:
         text = f"true ({_some(kind.true)}) or false ({_some(kind.false)})"
     return Said(text, str(kind.missing))
+
+
+def _effect(kind: Number) -> str:
+    """Say how a number's effect may bend, where that is declared."""
+    places = () if isinstance(kind.knots, int) else kind.knots
+    at = f" at {_some(f'{knot:g}' for knot in places)}"
+    if kind.is_curve:
+        return f"; a curve with knots{at}" if places else f"; a curve with {len(kind.scaled_knots)} knots"
+    return f"; may bend{at}" if places else "; linear" if kind.term else ""

@@ -38,7 +38,10 @@ def number_columns(draw):
         near = any(right / 2 - left / 2 < 1e-240 for left, right in itertools.pairwise(places))
         knots = () if near else tuple(found)
     missing = draw(st.sampled_from(["middle", "flag", "record"]) | st.floats(low, high))
-    return Number((low, high), knots=knots, missing=missing)
+    term = None if knots else draw(st.sampled_from([None, "linear", "curve"]))
+    if term is None and not knots:
+        knots = draw(st.sampled_from([(), 2, 3, 6]))
+    return Number((low, high), knots=knots, missing=missing, term=term)
 
 
 @st.composite

@@ -19,15 +19,17 @@ from discreet.solvers import GradientDescent
 COLUMNS = {
     "age": Number((0, 100), missing="record"),
     "bent": Number((0, 100), knots=(50,)),
+    "curve": Number((0, 100), knots=3),
     "sex": Category(("f", "m")),
     "grade": Ordinal(("low", "high"), missing="record"),
     "smoker": Boolean(),
 }
 SCHEMA = Schema(COLUMNS, Target("ill", classes=("no", "yes")))
-FINE = {"age": 50, "bent": 20, "sex": "f", "grade": "low", "smoker": "yes", "ill": "no"}
+FINE = {"age": 50, "bent": 20, "curve": 20, "sex": "f", "grade": "low", "smoker": "yes", "ill": "no"}
 WRONG = {
     "age": {"no_number": (None, "old", math.nan), "outside": (-1, 101, "1e9")},
     "bent": {"no_number": ("", "x"), "outside": (1e300,)},
+    "curve": {"no_number": ("", "x"), "outside": (1e300,)},
     "sex": {"empty": (None, " "), "unknown": ("F", "male", 7)},
     "grade": {"empty": (None,), "unknown": ("middling",)},
     "smoker": {"empty": (None, "NA"), "unknown": ("sometimes", 2)},
@@ -81,6 +83,7 @@ def table_of(n, seed=0):
         {
             "age": rng.uniform(0, 100, n),
             "bent": rng.uniform(0, 100, n),
+            "curve": rng.uniform(0, 100, n),
             "sex": rng.choice(["f", "m"], n),
             "grade": rng.choice(["low", "high"], n),
             "smoker": rng.choice(["yes", "no"], n),

@@ -28,7 +28,8 @@ def edge_cells(kind):
     """Cells at and just beyond what is declared."""
     if isinstance(kind, Number):
         low, high = kind.limits
-        ends = [low, high, *kind.knots, *(math.nextafter(x, s * math.inf) for x in (low, high) for s in (-1, 1))]
+        places = () if isinstance(kind.knots, int) else kind.knots
+        ends = [low, high, *places, *(math.nextafter(x, s * math.inf) for x in (low, high) for s in (-1, 1))]
         return [*ends, *map(repr, ends), -LARGEST, LARGEST, low / 2 + high / 2, 5e-324, -0.0]
     if isinstance(kind, Boolean):
         return ["YES", "no", True, False, 1, 0, "2"]

@@ -64,6 +64,9 @@ COLUMNS = {
     "score": Number((0, 100), knots=(20, 50), missing="flag"),
     "time": Number((0, 24), knots=(6,), missing="record"),
     "hour": Number((0, 24), knots=(12.5,)),
+    "weight": Number((30, 200), knots=6, missing="flag"),
+    "height": Number((1, 2.5), term="curve", knots=(1.2, 1.7), missing="record"),
+    "year": Number((1990, 2030), term="curve"),
     "ward": Category(("north", "south", "7")),
     "code": Category((1, 2, 3), other=False, missing="flag", base=1),
     "site": Category(("a", "b"), missing="b"),
@@ -76,7 +79,14 @@ COLUMNS = {
 SCHEMA = Schema(
     COLUMNS,
     Target("back", classes=("no", "yes")),
-    interactions=(("age", "ward"), ("bmi", "score"), ("drug", "time", "smoker"), ("code", "stage")),
+    interactions=(
+        ("age", "ward"),
+        ("bmi", "score"),
+        ("drug", "time", "smoker"),
+        ("code", "stage"),
+        ("weight", "age"),
+        ("year", "site"),
+    ),
     missing_texts=("", "NA", "-9"),
 )
 

@@ -1,21 +1,25 @@
 """What each kind of column becomes: features within known bounds, computed row by row.
 
-    number     one feature in [-1, 1], the range's middle at 0; with knots, hat functions in [0, 1] that sum to 1
+    number     one feature in [-1, 1], the range's middle at 0
+    bends      a number with knots at given places: hat functions in [0, 1] that sum to 1
+    curve      a number's feature, and one in [-1, 1] for each knot at which a cubic spline bends (``curves.py``)
     category   cells in {0, 1}, of which at most one is 1
     ordinal    one feature in [-1, 1], evenly spaced
     boolean    one feature in {-1, 1}
     missing    as declared: a value, a further cell in {0, 1} (the others are then 0), or NaN for a null record
-    product    every product of the features of its columns
+    product    every product of the features of its columns; of a curve, its line
 
 Bound of a row. The features of one column have Euclidean norm at most 1: a lone number is within [-1, 1]; hat functions
 are not negative and sum to 1, so their squares sum to at most 1; of cells at most one is 1; where a flag is 1 the rest
-is 0. A product of columns has the norms' product, again at most 1, since the squares of all products of u and v sum to
-||u||^2 ||v||^2. So k columns and products give rows of norm at most sqrt(k), up to rounding in the last bits.
+is 0. Those of a curve have norm at most ``Curve.norm``, sqrt(2) at most. A product of columns has at most the norms'
+product, since the squares of all products of u and v sum to ||u||^2 ||v||^2; a curve's line and flag, which are its
+part of a product, have norm at most 1: so again at most 1. The squared norm of a row is at most the sum of these over
+columns and products, up to rounding in the last bits.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +28,7 @@ from discreet.bounds import Range
 from discreet.curator.tables import cells
 from discreet.curator.tables.cell_states import ABSENT, NOT_ASKED, STRANGE, States, states_of_labels, states_of_numbers
 from discreet.curator.tables.cells import Column
+from discreet.curator.tables.curves import bend_column, curve_on
 from discreet.curator.tables.scale_column import scale_column
 from discreet.schema.cell_meaning import MISSING, Label
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal
@@ -50,9 +55,11 @@ class Feature:
 
 
 class Encoding(Protocol):
-    """How one column becomes features."""
+    """How one column becomes features: those of which products are made, and the largest norm of all."""
 
     features: tuple[Feature, ...]
+    factors: tuple[Feature, ...]
+    norm: float
 
     def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """Fill ``out`` (rows, features) from the column's cells, and ``states`` (rows) with what each cell holds."""
@@ -63,6 +70,8 @@ def encoding_of(name: str, kind: ColumnKind, missing: frozenset[str]) -> Encodin
     """The encoding of a declared column; a private range stands for its limits until it is estimated."""
     if isinstance(kind, Category):
         return CellEncoding(name, kind, missing)
+    if isinstance(kind, Number) and kind.is_curve:
+        return CurveEncoding(name, kind, missing)
     if isinstance(kind, Number) and kind.knots:
         return SplineEncoding(name, kind, missing)
     return LinearEncoding(name, kind, missing)
@@ -79,6 +88,8 @@ class LinearEncoding:
         self._flag = kind.missing == "flag"
         linear = Feature(name, name, SYMMETRIC, unit, step / self._half, self._middle)
         self.features: tuple[Feature, ...] = (linear, _flag(name)) if self._flag else (linear,)
+        self.factors: tuple[Feature, ...] = self.features
+        self.norm = 1.0
 
     def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """(x - middle) / half, within [-1, 1]."""
@@ -104,12 +115,15 @@ class SplineEncoding:
 
     def __init__(self, name: str, kind: Number, missing: frozenset[str]) -> None:
         low, high = kind.limits
+        assert not isinstance(kind.knots, int)
         self._kind, self._missing = kind, missing
         self._places = np.array([low, *kind.knots, high])
         self._flag = kind.missing == "flag"
         places = [_shown(place) for place in self._places.tolist()]
         hats = [Feature(f"{name} at {place}", name, CELL, f"at {place}") for place in places]
         self.features: tuple[Feature, ...] = (*hats, _flag(name)) if self._flag else tuple(hats)
+        self.factors: tuple[Feature, ...] = self.features
+        self.norm = 1.0
 
     def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """Between two knots, the distances to them as shares; beyond the ends, the end."""
@@ -133,6 +147,31 @@ class SplineEncoding:
             states[:] = states_of_numbers(found, low, high)
 
 
+class CurveEncoding:
+    """A number's line and its bends, and perhaps a flag."""
+
+    def __init__(self, name: str, kind: Number, missing: frozenset[str]) -> None:
+        self._line, self._curve = LinearEncoding(name, kind, missing), curve_on(kind.scaled_knots)
+        line, *flag = self._line.features
+        low, high = kind.limits
+        places = [low / 2 * (1 - u) + high / 2 * (1 + u) for u in kind.scaled_knots]
+        bends = [Feature(f"{name} bend {j}", name, SYMMETRIC, f"bend at {x:g}") for j, x in enumerate(places, 1)]
+        self.factors: tuple[Feature, ...] = (replace(line, unit="trend per 1"), *flag)
+        self.features: tuple[Feature, ...] = (self.factors[0], *bends, *flag)
+        self.norm = self._curve.norm
+
+    def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
+        """Scale as a line does, then add what bends there."""
+        line = np.empty((len(out), len(self.factors)), order="F")
+        self._line.encode(column, line, states)
+        last = 1 + self._curve.controls.shape[2]
+        out[:, 0] = line[:, 0]
+        bend_column(line[:, 0], self._curve.knots, self._curve.controls, out[:, 1:last])
+        if len(self.factors) > 1:
+            out[line[:, 1] == 1.0, :last] = 0.0
+            out[:, last] = line[:, 1]
+
+
 class CellEncoding:
     """One cell a category but the base, one for any other, one for nothing where it is flagged."""
 
@@ -143,6 +182,8 @@ class CellEncoding:
         names = [f"{name} = {label}" for label in celled] + [f"{name} ({word})" for word in extra]
         unit = "cell" if kind.base is None else f"against {kind.base}"
         self.features: tuple[Feature, ...] = tuple(Feature(cell, name, CELL, unit) for cell in names)
+        self.factors: tuple[Feature, ...] = self.features
+        self.norm = 1.0
         other = len(celled) if kind.other else NO_CELL
         of = {label: i for i, label in enumerate(celled)}
         places = [of.get(label, NO_CELL) for label in kind.categories]
@@ -218,6 +259,6 @@ def _flag(name: str) -> Feature:
     return Feature(f"{name} (missing)", name, CELL, "cell")
 
 
-def row_norm(blocks: int) -> float:
+def row_norm(norms: Iterable[float]) -> float:
     """The bound of the module's docstring, with room for the rounding of squares and sums."""
-    return math.sqrt(blocks) * (1.0 + 2.0**-40)
+    return math.sqrt(math.fsum(norm * norm for norm in norms)) * (1.0 + 2.0**-40)

@@ -37,7 +37,7 @@ class Layout:
             raise SchemaError("two features would have the same name: rename a column or a category")
 
     def _append_products(self) -> None:
-        by_column = {name: encoding.features for name, (encoding, _) in self._parts.items()}
+        by_column = {name: encoding.factors for name, (encoding, _) in self._parts.items()}
         made = [math.prod(len(by_column[name]) for name in group) for group in self.schema.interactions]
         check_count(len(self.features) + sum(made), MAX_FEATURES, "features")  # before any product is made
         place = {feature.name: i for i, feature in enumerate(self.features)}
@@ -49,10 +49,11 @@ class Layout:
     @property
     def bounds(self) -> Bounds:
         """What is known of the encoded rows: ranges, row norm, and the target's classes or range."""
-        target, blocks = self.schema.target, len(self.schema.columns) + len(self.schema.interactions)
+        target = self.schema.target
+        norms = [*(encoding.norm for encoding, _ in self._parts.values()), *(1.0 for _ in self.schema.interactions)]
         return Bounds(
             features=[feature.range for feature in self.features],
-            row_norm=row_norm(blocks),
+            row_norm=row_norm(norms),
             target=None if target is None else target.range,
             classes=None if target is None else target.classes,
             n=self.schema.rows,
@@ -63,6 +64,12 @@ class Layout:
         """The columns' features that each feature is the product of, by place: itself alone, or several."""
         alone = len(self.features) - len(self._products)
         return [*((j,) for j in range(alone)), *(tuple(places.tolist()) for places in self._products)]
+
+    @property
+    def product_factors(self) -> dict[str, list[int]]:
+        """The places of each column's features, among its own, of which products are made."""
+        parts = {name: encoding for name, (encoding, _) in self._parts.items()}
+        return {name: [part.features.index(factor) for factor in part.factors] for name, part in parts.items()}
 
     @property
     def indicators(self) -> tuple[tuple[int, ...], ...]:

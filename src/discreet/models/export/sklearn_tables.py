@@ -4,7 +4,8 @@ Each column becomes features that scikit-learn computes, and the encoded feature
 a linear function of those, column by column:
 
     number            scaled to [-1, 1] with 0 for nothing, and an indicator of nothing
-    number, knots     hat functions with those of the low end for nothing, and an indicator of nothing
+    number, knots     B-splines (of a curve cubic ones, else hat functions) with those of the low end for nothing, and
+                      an indicator of nothing
     names, levels,    one cell for each way to write a label or nothing, and one for any other text
     truth
 
@@ -16,7 +17,7 @@ Features are a sparse matrix where there are labels: nearly all cells and nearly
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from sklearn.preprocessing import (
     SplineTransformer,
 )
 
-from discreet.curator import Layout
+from discreet.curator import DEGREE, Layout
 from discreet.errors import Unsupported
 from discreet.models.export.final_step import final_step
 from discreet.models.export.spellings import OTHER_TEXT, spellings
@@ -79,8 +80,8 @@ def _columns(schema: Schema) -> tuple[ColumnTransformer, dict[str, Block]]:
     import pandas as pd
 
     kinds = schema.columns
-    straight = [name for name, kind in kinds.items() if isinstance(kind, Number) and not kind.knots]
-    bent = [name for name, kind in kinds.items() if isinstance(kind, Number) and kind.knots]
+    straight = [name for name, kind in kinds.items() if isinstance(kind, Number) and not _is_spline(kind)]
+    bent = [name for name, kind in kinds.items() if isinstance(kind, Number) and _is_spline(kind)]
     labeled = [name for name, kind in kinds.items() if not isinstance(kind, Number)]
     texts = {name: spellings(kinds[name], schema.missing_texts) for name in labeled}
     parts: list[tuple[str, Any, list[str]]] = []
@@ -97,7 +98,7 @@ def _columns(schema: Schema) -> tuple[ColumnTransformer, dict[str, Block]]:
     blocks: dict[str, Block] = {}
     scaled_at, first = {name: j for j, name in enumerate(straight)}, 2 * len(straight)
     for name in bent:
-        blocks[name] = Block(first, _hats_toencoded_cells(schema, name))
+        blocks[name] = Block(first, _splines_to_encoded_cells(schema, name))
         first += blocks[name].to_encoded.shape[1]
     for name in labeled:
         blocks[name] = Block(first, encoded_cells(schema, name, [OTHER_TEXT, *texts[name].values()]).T)
@@ -135,14 +136,31 @@ def _as_numbers(schema: Schema) -> list[tuple[str, Any]]:
     return steps
 
 
+def _is_spline(kind: Number) -> bool:
+    return kind.is_curve or kind.is_bent
+
+
+def spline_places(kind: Number) -> Floats:
+    """Return the knots of a spline in the column's unit, the range's ends among them."""
+    low, high = kind.limits
+    if not isinstance(kind.knots, int):
+        return np.array([low, *kind.knots, high])
+    inner = (low / 2 * (1 - u) + high / 2 * (1 + u) for u in kind.scaled_knots[1:-1])
+    return np.array([low, *inner, high])
+
+
+def _splines(kind: Number) -> Pipeline:
+    """Return steps from numbers, those of the low end for nothing, to B-splines."""
+    low, _ = kind.limits
+    degree, places = DEGREE if kind.is_curve else 1, spline_places(kind)[:, np.newaxis]
+    splines = SplineTransformer(degree=degree, knots=places, extrapolation="constant")
+    return Pipeline([("nothing", SimpleImputer(strategy="constant", fill_value=low)), ("splines", splines)])
+
+
 def _spline(schema: Schema, name: str) -> Pipeline:
     kind = schema.columns[name]
     assert isinstance(kind, Number)
-    low, high = kind.limits
-    places = np.array([low, *kind.knots, high])[:, np.newaxis]
-    hats = SplineTransformer(degree=1, knots=places, extrapolation="constant")
-    filled = Pipeline([("nothing", SimpleImputer(strategy="constant", fill_value=low)), ("hats", hats)])
-    both = FeatureUnion([("hats", filled), ("nothing", MissingIndicator(features="all"))])
+    both = FeatureUnion([("splines", _splines(kind)), ("nothing", MissingIndicator(features="all"))])
     return Pipeline([*_as_numbers(schema), ("effect", both)])
 
 
@@ -180,12 +198,16 @@ def _scaled_toencoded_cells(schema: Schema, name: str) -> Floats:
     return np.stack([np.eye(len(nothing))[0], nothing], axis=1)
 
 
-def _hats_toencoded_cells(schema: Schema, name: str) -> Floats:
+def _splines_to_encoded_cells(schema: Schema, name: str) -> Floats:
+    """Return the map from B-splines and an indicator of nothing: encoded cells determine it, four between two knots."""
     kind = schema.columns[name]
     assert isinstance(kind, Number)
+    places = spline_places(kind)
+    cells = np.unique([left / 3 * (3 - j) + right / 3 * j for left, right in pairwise(places) for j in range(4)])
+    splines = _splines(kind).fit_transform(cells[:, np.newaxis])
+    to_encoded = np.linalg.lstsq(splines, encoded_cells(schema, name, cells.tolist()), rcond=None)[0].T
     nothing = encoded_cells(schema, name, [None])[0]
-    hats = np.eye(len(nothing))[:, : len(kind.knots) + 2]
-    return np.column_stack([hats, nothing - hats[:, 0]])
+    return np.column_stack([to_encoded, nothing - to_encoded @ splines[0]])
 
 
 def _products(schema: Schema, columns: ColumnTransformer, blocks: dict[str, Block]) -> FeatureUnion:
@@ -210,9 +232,9 @@ def _coefficients(schema: Schema, blocks: dict[str, Block], coef: Floats) -> Flo
         last = first + len(blocks[name].to_encoded)
         found[:, blocks[name].places] = coef[:, first:last] @ blocks[name].to_encoded
         first = last
-    parts = [found]
+    parts, factors = [found], Layout(schema).product_factors
     for group in schema.interactions:
-        maps = [blocks[name].to_encoded for name in group]
+        maps = [blocks[name].to_encoded[factors[name]] for name in group]
         last = first + math.prod(len(to_encoded) for to_encoded in maps)
         tensor = coef[:, first:last].reshape(-1, *(len(to_encoded) for to_encoded in maps))
         for to_encoded in maps:

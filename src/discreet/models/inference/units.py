@@ -129,7 +129,7 @@ def _bases(schema: "Schema", columns: list[str]) -> dict[str, int]:
     """Return the first feature of every column all of whose cells have a coefficient."""
     found = {}
     for name, kind in schema.columns.items():
-        if kind.base is None if isinstance(kind, Category) else isinstance(kind, Number) and bool(kind.knots):
+        if kind.base is None if isinstance(kind, Category) else isinstance(kind, Number) and kind.is_bent:
             found[name] = columns.index(name)
     return found
 

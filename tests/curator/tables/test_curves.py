@@ -1,0 +1,113 @@
+"""Curves: cubic splines in the form of a line and its bends, within a proven norm."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.interpolate import BSpline
+
+from discreet.curator.tables import curves
+from discreet.curator.tables.curves import Curve, curve_on
+from discreet.curator.tables.layout import Layout
+from discreet.schema.columns import Category, Number, SchemaError
+from discreet.schema.schema import Schema
+
+EVEN = [Number((0, 1), knots=count).scaled_knots for count in (2, 3, 4, 8, 20, 100)]
+UNEVEN = [(-1.0, -0.9, 0.2, 1.0), (-1.0, -0.998, 0.5, 1.0), (-1.0, 0.0, 0.004, 0.9, 1.0)]
+
+
+def splines(knots, degree=3):
+    """Return scipy's B-splines on the same knots, as a function of places."""
+    inner = np.array(knots)
+    outer = np.arange(1, degree + 1)
+    first, last = (inner[1] - inner[0]) * outer[::-1], (inner[-1] - inner[-2]) * outer
+    whole = np.concatenate([inner[0] - first, inner, inner[-1] + last])
+    return lambda u: BSpline.design_matrix(u, whole, degree).toarray()
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("knots", EVEN + UNEVEN)
+def test_a_line_its_bends_and_a_constant_are_all_cubic_splines(knots):
+    u = np.linspace(-1, 1, 997)
+    ours = np.column_stack([np.ones_like(u), u, curve_on(knots).bends(u)])
+    theirs = splines(knots)(u)
+    assert ours.shape[1] == theirs.shape[1]
+    left = theirs - ours @ np.linalg.lstsq(ours, theirs, rcond=None)[0]
+    assert abs(left).max() < 1e-6
+    back = ours - theirs @ np.linalg.lstsq(theirs, ours, rcond=None)[0]
+    assert abs(back).max() < 1e-9
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("knots", EVEN + UNEVEN)
+def test_the_norm_holds_everywhere_and_is_nearly_reached(knots):
+    curve = curve_on(knots)
+    u = np.concatenate([np.linspace(-1, 1, 20_001), knots])
+    length = np.sqrt(u**2 + np.square(curve.bends(u)).sum(axis=1))
+    assert length.max() <= curve.norm * (1 + 1e-14)
+    assert length.max() >= 0.9 * curve.norm
+    assert curve.norm <= np.sqrt(2) * (1 + 1e-14)
+
+
+def test_a_norm_that_leaves_out_the_bends_would_be_found():
+    """The control of the test above: the norm of the line alone does not hold."""
+    curve = curve_on(EVEN[3])
+    wrong = Curve(curve.knots, curve.controls, 1.0)
+    u = np.linspace(-1, 1, 2001)
+    assert np.sqrt(u**2 + np.square(wrong.bends(u)).sum(axis=1)).max() > wrong.norm
+
+
+def test_a_bend_is_a_second_difference():
+    """The coefficient of bend j is the second difference near knot j, and only that: a line has none."""
+    knots = EVEN[3]
+    u = np.linspace(-1, 1, 401)
+    basis = splines(knots)(u)
+    coefficients = np.linalg.lstsq(basis, curve_on(knots).bends(u), rcond=None)[0]
+    second = np.diff(coefficients, 2, axis=0)
+    assert np.allclose(second / second[0, 0], np.eye(8), atol=1e-9)
+
+
+@given(st.floats(-1, 1), st.integers(2, 30))
+@settings(max_examples=60, deadline=None)
+def test_a_place_is_encoded_for_itself(u, rows):
+    curve = curve_on(EVEN[3])
+    alone = curve.bends(np.array([u]))
+    others = curve.bends(np.linspace(-1, 1, rows))
+    among = curve.bends(np.array([*np.linspace(-1, 1, rows), u]))
+    assert np.array_equal(among[-1], alone[0])
+    assert np.array_equal(among[:-1], others)
+
+
+def test_plain_python_computes_what_the_kernel_does():
+    curve, u = curve_on(EVEN[3]), np.array([-1.0, -0.3, 0.1234, 1.0, np.nan])
+    plain = np.empty((5, 8))
+    curves.bend_column.py_func(u, curve.knots, curve.controls, plain)
+    assert np.array_equal(plain, curve.bends(u), equal_nan=True)
+
+
+def test_products_take_the_line_and_the_flag_of_a_curve():
+    columns = {"age": Number((0, 100), knots=6, missing="flag"), "sex": Category(("f", "m"), other=False)}
+    layout = Layout(Schema(columns, interactions=(("age", "sex"),)))
+    names = [feature.name for feature in layout.features]
+    assert names[:8] == ["age", *(f"age bend {j}" for j in range(1, 7)), "age (missing)"]
+    assert names[10:] == ["age x sex = f", "age x sex = m", "age (missing) x sex = f", "age (missing) x sex = m"]
+    rows = layout.encode({"age": np.array([75.0, np.nan]), "sex": np.array(["f", "m"], dtype=object)}, 2)
+    assert rows[0, [0, 10, 11, 12, 13]].tolist() == [0.5, 0.5, 0.0, 0.0, 0.0]
+    assert rows[1].tolist() == [0.0] * 7 + [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+
+
+def test_the_line_of_a_curve_is_the_linear_feature():
+    cells = {"age": np.array([-5.0, 18.0, 44.4, 110.0, 200.0, np.nan])}
+    linear, curve = (
+        Layout(Schema({"age": kind})).encode(cells, 6) for kind in (Number((18, 110)), Number((18, 110), knots=4))
+    )
+    assert np.array_equal(curve[:, :1], linear)
+
+
+def test_a_private_range_takes_a_count_of_knots():
+    schema = Schema({"pay": Number("private", within=(0, 1e7), knots=5)})
+    settled = schema.with_ranges({"pay": (100.0, 900.0)})
+    assert [f.name for f in Layout(schema).features] == [f.name for f in Layout(settled).features]
+    assert Layout(settled).features[1].unit == "bend at 100"
+    with pytest.raises(SchemaError, match="knots = 8"):
+        Number("private", within=(0, 1e7), knots=(500,))
