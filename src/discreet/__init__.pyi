@@ -19,6 +19,7 @@ from discreet.models.classification import DPLinearSVC as DPLinearSVC
 from discreet.models.classification import DPLogisticRegression as DPLogisticRegression
 from discreet.models.generic import DPClassifier as DPClassifier
 from discreet.models.generic import DPRegressor as DPRegressor
+from discreet.models.inference.etable import etable as etable
 from discreet.models.persistence import load as load
 from discreet.models.regression import DPElasticNet as DPElasticNet
 from discreet.models.regression import DPHuberRegressor as DPHuberRegressor

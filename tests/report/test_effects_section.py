@@ -22,9 +22,10 @@ def test_the_table_has_feature_effect_interval_and_p():
     frame = samples.effects().ratios()
     assert rows[0] == ["age", "1.03", f"{frame.low['age']:.4g} to {frame.high['age']:.4g}", "<.001"]
     assert [row[0] for row in rows] == [
-        "age", "days_in_the_intensive_care_unit", "ward = surgery", "rare", "intercept", "(other): too few",
-    ]  # fmt: skip
-    assert rows[3][1:] == rows[5][1:] == [DASH] * 3
+        "age", "days_in_the_intensive_care_unit", "ward = surgery", "rare", "(other): too few",
+    ], "no intercept: it is no ratio"  # fmt: skip
+    assert rows[3][1:] == rows[4][1:] == [DASH] * 3
+    assert any(row[0] == "intercept" for row in rows_of(effects_section(samples.effects(ratio=""))))
 
 
 def test_the_plot_has_a_whisker_per_shown_effect_and_its_own_number():

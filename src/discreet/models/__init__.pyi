@@ -5,6 +5,8 @@ from discreet.models.forecast.effects import EffectsForecast as EffectsForecast
 from discreet.models.forecast.forecast_result import Forecast as Forecast
 from discreet.models.generic import DPClassifier as DPClassifier
 from discreet.models.generic import DPRegressor as DPRegressor
+from discreet.models.inference.etable import EffectsTable as EffectsTable
+from discreet.models.inference.etable import etable as etable
 from discreet.models.inference.quantiles import WaldTest as WaldTest
 from discreet.models.inference.summarize import MeanInterval as MeanInterval
 from discreet.models.inference.summary import Summary as Summary

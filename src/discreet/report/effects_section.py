@@ -67,11 +67,11 @@ def effects_section(summary: "Summary | str") -> str:
 
 
 def _effects(summary: "Summary") -> list[_Effect]:
-    """The effects in the summary's order; hidden cells of other categories are one line."""
+    """The effects in the summary's order; hidden cells of other categories are one line, and no intercept is a ratio."""
     found, places = summary.columns(), summary.blocks or [("", name) for name in summary.names]
     made, too_few = [], empty_cells(summary.names, summary.hidden.tolist())
     for j, (group, name) in enumerate(places):
-        if too_few[j]:
+        if too_few[j] or (summary.ratio and not summary.structure.terms[j]):
             continue
         at = tuple(float(found[column][j]) for column in ("coef", "low", "high"))
         value, low, high = (_text(math.exp(x) if summary.ratio else x) for x in at)

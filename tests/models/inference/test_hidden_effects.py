@@ -21,9 +21,11 @@ from discreet.report.table_report import report_of
 from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.base import Effects
 from discreet.testing import seeded
+from tests.report import samples
 
 NAME, HIDDEN, SECRET = "ward (b)", 1, 7.654321
 CALLS = {
+    "combination": lambda summary: None,
     "interval": lambda summary: summary.interval(np.eye(3)),
     "contrast": lambda summary: summary.contrast([NAME, f"age - `{NAME}`"]).set_axis([NAME, NAME]),
     "curve": lambda summary: summary.curve("stay", at=[1.5, 2.0]).drop(columns="x").set_axis([NAME, NAME]),
@@ -32,12 +34,14 @@ CALLS = {
 REFUSED = {
     "wald_test": lambda summary: summary.wald_test(NAME),
     "nonlinearity_test": lambda summary: summary.nonlinearity_test("stay"),
+    "epsilon_for": lambda summary: summary.epsilon_for(NAME, standard_error=1.0),
 }
 """Views that refuse a hidden effect."""
 STRUCTURE = Structure(
     ((("stay", "age"),), (("stay", NAME),), ()), {"stay": (("stay at 0", 0.0), ("age", 1.0), (NAME, 2.0))}
 )
 """As if these were places of a column with knots."""
+PAID = samples.certificate()
 OF_COLUMNS = ("metric", "blind", "design")
 """Parts of ``Effects`` that describe columns, not effects."""
 
@@ -47,12 +51,15 @@ def summary_of(draws=None):
     blind = np.diag([0.0, 0.5, 0.0])
     effects = Effects(covariance, covariance / 4, np.eye(3), blind, np.eye(3), 0.1, 0.2, 0.5, draws=draws)
     values = np.array([1.0, SECRET, 0.2])
-    return Summary(("age", NAME, "intercept"), values, effects, {"model": "M"}, "odds ratio", structure=STRUCTURE)
+    return Summary(
+        ("age", NAME, "intercept"), values, effects, {"model": "M"}, "odds ratio", structure=STRUCTURE, certificate=PAID
+    )
 
 
 def numbers_in(view, at=HIDDEN):
     """Return finite numbers that a view has for the hidden effect."""
     if isinstance(view, pd.DataFrame):
+        view = view.set_index("term") if "term" in view.columns else view
         parts = [view.loc[[NAME]].to_numpy(float)] if NAME in view.index else []
         parts += [view[[NAME]].to_numpy(float)] if NAME in view.columns else []
         return [x for part in parts for x in part.ravel() if np.isfinite(x)]
@@ -104,9 +111,11 @@ def test_the_walk_finds_numbers_where_there_are_some():
     blind = np.zeros((3, 3))
     shown = summary_of()
     effects = Effects(np.diag([0.04, SECRET, 0.01]), np.eye(3) / 50, np.eye(3), blind, np.eye(3), 0.1, 0.2, 0.5)
-    shown = Summary(shown.names, np.array([1.0, SECRET, 0.2]), effects, {}, "odds ratio", structure=STRUCTURE)
+    shown = Summary(
+        shown.names, np.array([1.0, SECRET, 0.2]), effects, {}, "odds ratio", structure=STRUCTURE, certificate=PAID
+    )
     silent = {name for name, view in views(shown).items() if not numbers_in(view)}
-    about = {"structure", "certificate", "cov_type"}
+    about = {"structure", "certificate", "cov_type", "combination", "glance"}
     assert silent == {"facts", "hidden", "level", "names", "ratio", "blocks", "combinations"} | about
 
 

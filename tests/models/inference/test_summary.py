@@ -73,8 +73,10 @@ def test_wald_tests():
 
 def test_ratios_and_marginal_effects():
     ratios = made().ratios()
-    np.testing.assert_allclose(ratios.ratio, np.exp([1.0, -0.3, 0.2]))
-    np.testing.assert_allclose(ratios.low, np.exp(made().frame.low))
+    assert list(ratios.index) == ["age", "a_b|c<d>"], "an intercept is no ratio"
+    np.testing.assert_allclose(ratios.ratio, np.exp([1.0, -0.3]))
+    np.testing.assert_allclose(ratios.low, np.exp(made().frame.low[:2]))
+    assert [row[-1] for row in made().cells()] == ["odds ratio", "2.718", "0.7408", ""]
     effects = made().marginal_effects()
     assert list(effects.index) == ["age", "a_b|c<d>"]
     np.testing.assert_allclose(effects.effect, [0.2, -0.06])
@@ -99,7 +101,7 @@ def test_texts_are_complete_and_escaped():
     for text in (str(summary), summary.to_markdown(), summary.to_latex(), summary.to_html()):
         assert "age" in text
         assert "odds ratio" in text
-    assert r"a_b\|c<d>" in summary.to_markdown()
+    assert r"a_b\|c\<d>" in summary.to_markdown()
     assert r"a\_b$|$c$<$d$>$" in summary.to_latex()
     assert "a_b|c&lt;d&gt;" in summary.to_html()
     assert summary._repr_html_() == summary.to_html()

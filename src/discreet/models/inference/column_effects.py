@@ -83,9 +83,9 @@ class ColumnEffects:
         found = self.combinations.values(rows)
         if np.isnan(found).any():
             raise Unsupported("noise hides one of these combinations: test others, or raise epsilon")
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        spread = np.linalg.eigvalsh(_correlations(rows @ rows.T)) if lengths.all() else np.zeros(1)
-        if spread[0] < DEPENDENT:
+        if not len(rows):
+            raise Unsupported("there is nothing to test: name at least one effect")
+        if np.linalg.eigvalsh(_correlations(rows @ rows.T))[0] < DEPENDENT:
             raise Unsupported("these hypotheses repeat each other: leave out those that follow from the others")
         covariance = self.combinations.covariance(rows)
         if np.linalg.eigvalsh(_correlations(covariance))[0] < DEPENDENT:

@@ -10,6 +10,7 @@ from discreet.errors import Unsupported
 from discreet.models.inference.column_effects import ColumnEffects
 from discreet.models.inference.combinations import COLUMNS as COLUMNS
 from discreet.models.inference.combinations import Combinations
+from discreet.models.inference.frames import epsilon_for, glance, tidy
 from discreet.models.inference.hypotheses import Blocks, index_of
 from discreet.models.inference.quantiles import checked_level
 from discreet.models.inference.structure import Structure
@@ -170,7 +171,7 @@ class Summary(ColumnEffects):
         Returns
         -------
         DataFrame
-            ``ratio``, ``low`` and ``high`` per feature.
+            ``ratio``, ``low`` and ``high`` per feature; an intercept is no ratio, and left out.
 
         Raises
         ------
@@ -187,10 +188,10 @@ class Summary(ColumnEffects):
 
         if not self.ratio:
             raise Unsupported("this model's effects are differences, not ratios: see frame")
-        found = self.columns(level)
+        found, slopes = self.columns(level), self.structure.slopes
         made = {"ratio": found["coef"], "low": found["low"], "high": found["high"]}
-        index = index_of(self.names, self.blocks)
-        return pd.DataFrame({name: np.exp(values) for name, values in made.items()}, index=index)
+        index = index_of(self.names, self.blocks)[slopes]
+        return pd.DataFrame({name: np.exp(values[slopes]) for name, values in made.items()}, index=index)
 
     def marginal_effects(self, level: float | None = None) -> "pd.DataFrame":
         """Return average marginal effects on the probability, for logistic models.
@@ -230,6 +231,103 @@ class Summary(ColumnEffects):
         made = {name: self.effects.mean_curvature * found[source][slopes] for name, source in shown.items()}
         return pd.DataFrame(made, index=pd.Index([self.names[j] for j in slopes], name="feature"))
 
+    def tidy(self, *, exponentiate: bool = False, level: float | None = None) -> "pd.DataFrame":
+        """Return one row per effect, with the column names of R's broom.
+
+        Parameters
+        ----------
+        exponentiate : bool, default=False
+            Whether estimates and their intervals are ratios; intercepts are left out then, and standard errors and
+            statistics stay those of the logarithms.
+        level : float, default=None
+            That of the intervals; None: the summary's.
+
+        Returns
+        -------
+        DataFrame
+            ``term``, ``estimate``, ``std.error``, ``statistic``, ``p.value``, ``conf.low``, ``conf.high``,
+            ``std.error.privacy`` and ``inflation``; with several classes ``y.level`` first. NaN for hidden effects.
+
+        Raises
+        ------
+        Unsupported
+            If ratios are asked for, and the model has none.
+
+        Examples
+        --------
+        >>> summary.tidy().term.tolist()
+        ['x0', 'x1', 'intercept']
+        """
+        return tidy(self, level, exponentiate=exponentiate)
+
+    def glance(self) -> "pd.DataFrame":
+        """Return one row about the model: rows, budget, and a test of all shown effects at once.
+
+        Returns
+        -------
+        DataFrame
+            ``model``, ``nobs`` (where it is public; persons, where these are the unit), ``epsilon``, ``delta``,
+            ``neighbors``, ``unit``, ``cov_type``, ``effects``, ``hidden`` (how many of them are), and Wald's
+            ``statistic``, ``df`` and ``p.value`` of no effect at all.
+
+        Examples
+        --------
+        >>> summary.glance().epsilon.item(), summary.glance().df.item()
+        (1.0, 2)
+        """
+        return glance(self)
+
+    def epsilon_for(self, effect: str, *, standard_error: float) -> float:
+        """Return about the epsilon at which a fit of as many rows, with the same delta, has this standard error.
+
+        Sampling error stays, and privacy noise falls as the budget grows. Limits on far-out rows widen with the budget,
+        so that a fit may need somewhat more. This is a plan for another study: a further fit on the same records adds
+        to what this one has spent.
+
+        Parameters
+        ----------
+        effect : str
+            An effect, or a combination such as ``"a - b"``.
+        standard_error : float
+            What is wished for.
+
+        Returns
+        -------
+        float
+            The epsilon.
+
+        Raises
+        ------
+        Unsupported
+            If sampling error alone is larger, or noise hides the effect.
+
+        Examples
+        --------
+        >>> summary.epsilon_for("x0", standard_error=0.95 * summary.frame.se["x0"]) > 1
+        True
+        """
+        return epsilon_for(self, effect, standard_error)
+
+    def combination(self, effect: str) -> Floats:
+        """Return an effect or a combination such as ``"a - b"`` as weights of the coefficients.
+
+        Parameters
+        ----------
+        effect : str
+            As in ``contrast``.
+
+        Returns
+        -------
+        ndarray of shape (1, n_features)
+            For ``interval``.
+
+        Examples
+        --------
+        >>> summary.combination("x0 - x1").tolist()
+        [[1.0, -1.0, 0.0]]
+        """
+        return self._vocabulary.combination(effect)[None, :]
+
     def interval(self, rows: Floats, level: float | None = None) -> tuple[Floats, Floats, Floats]:
         """Return linear combinations of the coefficients with their intervals.
 
@@ -256,7 +354,7 @@ class Summary(ColumnEffects):
     @property
     def _text(self) -> TableText:
         found = self.columns()
-        extra = {self.ratio: np.exp(self.values)} if self.ratio else {}
+        extra = {self.ratio: {j: float(np.exp(self.values[j])) for j in self.structure.slopes}} if self.ratio else {}
         return TableText(self.names, found, extra, self.facts, self.level, self.hidden.tolist())
 
     def cells(self) -> list[list[str]]:

@@ -1,0 +1,222 @@
+"""``etable``: effects of several models side by side, as papers print them. Post-processing of releases."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.errors import Unsupported
+from discreet.models.inference.grid import html_table, latex_table, markdown_table, plain_lines
+from discreet.models.inference.summary import Summary
+from discreet.models.inference.text import DASH, HIDDEN, notes_lines, number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = ("se", "interval", "p")
+TOGETHER = "budgets of fits on the same records add up: a ledger has their total"
+
+
+@dataclass(frozen=True)
+class EffectsTable:
+    """Effects of several models side by side: printing it shows a table, notebooks show it as HTML.
+
+    Parameters
+    ----------
+    rows : tuple
+        Rows of texts, the headings first.
+    foot : int
+        How many of the last rows are about the models, not effects.
+    notes : dict
+        What the numbers are.
+
+    Examples
+    --------
+    >>> from discreet.models import EffectsTable
+    >>> table = EffectsTable((("", "(1)"), ("age", "0.03")))
+    >>> print(table.to_markdown())
+    |  | (1) |
+    |---|---:|
+    | age | 0.03 |
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    foot: int = 0
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """The texts as a data frame."""
+        import pandas as pd
+
+        head, *rows = self.rows
+        return pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=list(head[1:]))
+
+    def __str__(self) -> str:
+        lines = plain_lines(self.rows)
+        rule, cut = "=" * max(map(len, lines)), len(lines) - self.foot
+        below = [rule.replace("=", "-"), *lines[cut:]] if self.foot else []
+        notes = notes_lines(self.notes, len(rule))
+        return "\n".join([rule, lines[0], rule.replace("=", "-"), *lines[1:cut], *below, rule, *notes])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown.
+
+        Returns
+        -------
+        str
+            A table with pipes.
+
+        Examples
+        --------
+        >>> table.to_markdown().startswith("|  | (1) |")
+        True
+        """
+        return markdown_table(self.rows)
+
+    def to_latex(self) -> str:
+        r"""Return the table in LaTeX, as a ``tabular``.
+
+        Returns
+        -------
+        str
+            Needs no package.
+
+        Examples
+        --------
+        >>> table.to_latex().startswith(r"\begin{tabular}")
+        True
+        """
+        return latex_table(self.rows, self.foot)
+
+    def to_html(self) -> str:
+        """Return the table in HTML, names escaped.
+
+        Returns
+        -------
+        str
+            A ``table`` element.
+
+        Examples
+        --------
+        >>> table.to_html().startswith("<table>")
+        True
+        """
+        return html_table(self.rows, "; ".join(f"{name}: {text}" for name, text in self.notes.items()), self.foot)
+
+
+def etable(
+    models: Sequence[Any] | Any,
+    *,
+    labels: Sequence[str] | None = None,
+    ratios: bool = False,
+    show: str | None = None,
+    level: float | None = None,
+) -> EffectsTable:
+    """Return the effects of several models side by side.
+
+    Parameters
+    ----------
+    models : sequence of fitted models or of Summary
+        Each with ``inference="sandwich"``; one alone is a column by itself.
+    labels : sequence of str, default=None
+        Names of the columns; None: (1), (2), ...
+    ratios : bool, default=False
+        Whether odds ratios (rate ratios, relative risk ratios) are shown in place of coefficients.
+    show : {"se", "interval", "p"}, default=None
+        What stands below each effect. None: standard errors, with ratios intervals.
+    level : float, default=None
+        That of the intervals; None: each summary's.
+
+    Returns
+    -------
+    EffectsTable
+        Prints as text; ``to_markdown``, ``to_latex`` and ``to_html`` are for papers. A dash stands for an effect that
+        noise hides, an empty cell for one that a model does not have.
+
+    Raises
+    ------
+    Unsupported
+        If a model has no summary, or no ratios.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPLinearRegression, etable
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20_000, 2))
+    >>> y = X @ [1.0, 0.0] + rng.normal(0, 0.5, 20_000)
+    >>> model = DPLinearRegression(1.0, bounds=1.0, target=(-4, 4), inference="sandwich").fit(X, y)
+    >>> print(etable([model, model], labels=["all", "again"]).to_markdown().splitlines()[0])
+    |  | all | again |
+    """
+    found = [models] if isinstance(models, Summary) or hasattr(models, "summary") else list(models)
+    summaries = [model if isinstance(model, Summary) else model.summary() for model in found]
+    names = [f"({k})" for k in range(1, len(summaries) + 1)] if labels is None else [str(label) for label in labels]
+    show = ("interval" if ratios else "se") if show is None else show
+    if not summaries or len(names) != len(summaries):
+        raise Unsupported("etable needs at least one model, and one label for each")
+    if show not in SHOWN or (ratios and show == "se"):
+        raise Unsupported("show is one of se, interval and p; ratios have no standard errors: show intervals")
+    if ratios and not all(summary.ratio for summary in summaries):
+        raise Unsupported("a model's effects are differences, not ratios: leave ratios out")
+    parts = [_cells(summary, show, level, ratios=ratios) for summary in summaries]
+    rows = [(name, *cells) for name, *cells in _aligned(parts)]
+    about = [_about(summary) for summary in summaries]
+    foot = [(key, *(facts.get(key, "") for facts in about)) for key in about[0]]
+    head = ("", *names)
+    return EffectsTable((head, *rows, *foot), len(foot), _notes(summaries, show, level, ratios=ratios))
+
+
+def _cells(summary: Summary, show: str, level: float | None, *, ratios: bool) -> dict[str, tuple[str, str]]:
+    """Return name -> the effect and what stands below it."""
+    columns, made = summary.columns(level), {}
+    ends = {end: np.exp(columns[end]) if ratios else columns[end] for end in ("coef", "low", "high")}
+    for j in summary.structure.slopes if ratios else range(len(summary.names)):
+        value, low, high = (number_text(end, float(values[j])) for end, values in ends.items())
+        below = {"se": f"({number_text('se', float(columns['se'][j]))})", "interval": f"[{low}, {high}]"}
+        below["p"] = f"(p = {number_text('p', float(columns['p'][j]))})".replace("= <", "< ")
+        made[summary.names[j]] = (value, "" if value == DASH else below[show])
+    return made
+
+
+def _aligned(parts: list[dict[str, tuple[str, str]]]) -> list[list[str]]:
+    """Return two rows per effect, in the order in which effects come, intercepts last."""
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    rows = []
+    for name in names:
+        cells = [part.get(name, ("", "")) for part in parts]
+        rows += [[name, *(value for value, _ in cells)], ["", *(below for _, below in cells)]]
+    return rows
+
+
+def _about(summary: Summary) -> dict[str, str]:
+    """Return what the foot says of a model."""
+    made = summary.certificate
+    n = None if made is None else made.assumed_public.get("n")
+    people = "persons" if made is not None and made.unit == "person" else "rows"
+    return {
+        "model": summary.facts.get("model", ""),
+        "rows": "" if n is None else f"{n:,}{' persons' if people == 'persons' else ''}",
+        "epsilon": "" if made is None else f"{made.epsilon:.6g}",
+        "delta": "" if made is None else f"{made.delta:.3g}",
+        "relation": "" if made is None else str(made.neighbors),
+        "covariance": summary.cov_type,
+    }
+
+
+def _notes(summaries: list[Summary], show: str, level: float | None, *, ratios: bool) -> dict[str, str]:
+    levels = dict.fromkeys(f"{100 * (summary.level if level is None else level):g}%" for summary in summaries)
+    kinds = ", ".join(dict.fromkeys(summary.ratio for summary in summaries))
+    what = f"{kinds}s" if ratios else "coefficients in the columns' own units"
+    under = {"se": "standard errors", "interval": f"intervals ({', '.join(levels)})", "p": "p-values"}[show]
+    notes = {"shown": f"{what}; below each {under} that count sampling and privacy noise"}
+    notes |= {"hidden": HIDDEN} if any(summary.hidden.any() for summary in summaries) else {}
+    return notes | {"together": TOGETHER} if len(summaries) > 1 else notes
