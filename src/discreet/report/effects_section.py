@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from discreet.models.inference.pictures import WIDEST, ratio_ticks
 from discreet.models.inference.text import DASH, HIDDEN, TOO_FEW, empty_cells
+from discreet.report.effect_curves import effect_curves
 from discreet.report.html import isolated, number, paragraphs, table
 
 if TYPE_CHECKING:
@@ -24,9 +26,7 @@ EFFECTS = (
 CAUTION = "caution"
 BELOW = ("target", "classes", "weights", "bias")
 """What a summary says that belongs below its numbers."""
-TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 MARGIN = 4.0  # percent of a strip that stays empty at each end
-WIDEST = math.log(1000.0)
 _DIGITS = 4
 
 
@@ -38,6 +38,7 @@ class _Effect:
     name: str
     at: tuple[float, float, float]
     cells: tuple[str, ...]
+    is_intercept: bool = False
 
     @property
     def shown(self) -> bool:
@@ -60,6 +61,8 @@ def effects_section(summary: "Summary | str") -> str:
             paragraphs([EFFECTS]),
             _forest(effects, summary.ratio),
             _table(effects, summary),
+            _columns(summary),
+            effect_curves(summary),
             paragraphs([*hidden, *below], "note"),
             _details(summary),
         ]
@@ -67,19 +70,42 @@ def effects_section(summary: "Summary | str") -> str:
 
 
 def _effects(summary: "Summary") -> list[_Effect]:
-    """The effects in the summary's order; hidden cells of other categories are one line, and no intercept is a ratio."""
+    """The effects in the summary's order, without coefficients that are no effects: ratios' intercepts, smooth curves'.
+
+    Hidden cells of other values are one line.
+    """
     found, places = summary.columns(), summary.blocks or [("", name) for name in summary.names]
     made, too_few = [], empty_cells(summary.names, summary.hidden.tolist())
+    smooth = {name for name, shape in summary.structure.shapes.items() if shape.is_smooth}
     for j, (group, name) in enumerate(places):
-        if too_few[j] or (summary.ratio and not summary.structure.terms[j]):
+        factors = summary.structure.terms[j]
+        if too_few[j] or (summary.ratio and not factors) or (len(factors) == 1 and factors[0][0] in smooth):
             continue
         at = tuple(float(found[column][j]) for column in ("coef", "low", "high"))
         value, low, high = (_text(math.exp(x) if summary.ratio else x) for x in at)
         interval = f"{low} to {high}" if math.isfinite(at[0]) else DASH
         cells = (value, interval, _p(float(found["p"][j])))
-        made.append(_Effect(group, name, at, cells))  # type: ignore[arg-type]
+        made.append(_Effect(group, name, at, cells, not factors))  # type: ignore[arg-type]
     nothing = (math.nan, math.nan, math.nan)
     return [*made, *[_Effect("", TOO_FEW, nothing, (DASH, DASH, DASH))] * any(too_few)]
+
+
+def _columns(summary: "Summary") -> str:
+    """Tests of columns that have several effects, each as a whole."""
+    rows = []
+    for column, test in summary.column_tests().items():
+        if len(summary.structure.of_column(column)) > 1:
+            more = f" of {test.df + len(test.left_out)}" if test is not None and test.left_out else ""
+            cells = (DASH, DASH) if test is None else (f"{test.df}{more}", _p(test.p))
+            rows.append(
+                f'<tr><th scope="row">{isolated(column)}</th><td class="number" data-label="effects tested">{cells[0]}'
+                f'</td><td class="number" data-label="p">{escape(cells[1])}</td></tr>'
+            )
+    if not rows:
+        return ""
+    shown = table(["column", "effects tested", "p"], rows, label="Whole columns", numbers=(1, 2), kind="stacked")
+    told = "A column of several effects (cells, knots, products, classes): whether any of those shown is not 0."
+    return f"<h3>Whole columns</h3>\n{paragraphs([told], 'note')}{shown}"
 
 
 def _text(value: float) -> str:
@@ -91,7 +117,7 @@ def _p(value: float) -> str:
 
 
 def _forest(effects: Sequence[_Effect], ratio: str) -> str:
-    drawn = [effect for effect in effects if effect.name != "intercept"]
+    drawn = [effect for effect in effects if not effect.is_intercept]
     ends = [x for effect in drawn if effect.shown for x in effect.at if math.isfinite(x)]
     common = max(min([0.0, *ends]), -WIDEST), min(max([0.0, *ends]), WIDEST)
     lines, group = [], ""
@@ -141,14 +167,9 @@ def _line(kind: str, label: str, mark: str, value: str) -> str:
 def _axis(scale: tuple[float, float], ratio: str) -> str:
     """Round ratios that are not too near one another, or 0 alone."""
     low, high = scale if ratio else (-1.0, 1.0)
-    places = [(0.0, "1" if ratio else "0")]
-    for tick in TICKS if ratio else ():
-        for at, text in ((math.log(tick), f"{tick:g}"), (-math.log(tick), f"{1 / tick:.2g}")):
-            near = min(abs(at - other) for other, _ in places)
-            if low <= at <= high and near >= (high - low) / 6:
-                places.append((at, text))
+    places = ratio_ticks(low, high) if ratio else [(0.0, "0")]
     texts = "".join(
-        f'<text x="{_at(at, (low, high))}" y="14" text-anchor="middle">{text}</text>' for at, text in sorted(places)
+        f'<text x="{_at(at, (low, high))}" y="14" text-anchor="middle">{text}</text>' for at, text in places
     )
     return (
         f'<div class="row axis"><span class="label"></span><span class="strip"><svg>{texts}</svg></span>'

@@ -11,7 +11,7 @@ from discreet import DPLinearRegression, DPLogisticRegression, Schema, TableMode
 from discreet.errors import Unsupported
 from discreet.models import Summary
 from discreet.models.inference.quantiles import band_quantile
-from discreet.models.inference.structure import Structure, splines_of
+from discreet.models.inference.structure import BentShape, Structure, curves_of
 from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.base import Effects
 from discreet.testing import seeded
@@ -91,16 +91,16 @@ def test_hypotheses_that_repeat_each_other_are_refused(plain):
 
 
 PLACES = (18.0, 40.0, 65.0, 80.0, 110.0)
-KNOTS = {"age": tuple((f"age at {place:g}", place) for place in PLACES)}
+SHAPES = {"age": BentShape(tuple(f"age at {place:g}" for place in PLACES), PLACES)}
 
 
 def bent(covariance, values, hidden=(), wobble=0.0, ratio=""):
     """A summary of a column with three knots and an intercept."""
-    names = (*(name for name, _ in KNOTS["age"][1:]), "intercept")
+    names = (*SHAPES["age"].features[1:], "intercept")
     blind = np.diag([float(j in hidden) for j in range(5)])
     effects = Effects(covariance, covariance / 4, np.eye(5), blind, np.eye(5), wobble)
     terms = (*((("age", name),) for name in names[:-1]), ())
-    return Summary(names, np.asarray(values, dtype=float), effects, {}, ratio, structure=Structure(terms, KNOTS))
+    return Summary(names, np.asarray(values, dtype=float), effects, {}, ratio, structure=Structure(terms, SHAPES))
 
 
 def drawn_covariance(seed):
@@ -143,8 +143,8 @@ def test_a_band_covers_the_whole_curve(seed, reference):
     covariance, rng, count = drawn_covariance(seed), np.random.default_rng(seed + 10), 20_000
     summary = bent(covariance, np.zeros(5))
     curve = summary.curve("age", reference=reference)
-    (spline,) = splines_of(summary.structure, [""] * 5, "age")
-    rows = spline.rows(curve.x.to_numpy(), 5) - spline.rows(np.array([reference]), 5)
+    (effect,) = curves_of(summary.structure, [""] * 5, "age")
+    rows = effect.rows(curve.x.to_numpy(), 5) - effect.rows(np.array([reference]), 5)
     paths = np.abs(rng.multivariate_normal(np.zeros(5), covariance, count) @ rows.T)
     covered = (paths <= curve.band_high.to_numpy() + 1e-12).all(axis=1).mean()
     pointwise = (paths <= curve.high.to_numpy() + 1e-12).all(axis=1).mean()
@@ -156,6 +156,7 @@ def test_a_band_covers_the_whole_curve(seed, reference):
 def test_a_hidden_place_hides_the_curve_on_both_sides():
     summary = bent(drawn_covariance(2), [1.0, 3.0, 2.0, 4.0, 0.5], hidden=[1])  # at 65
     curve = summary.curve("age").set_index("x")
+    curve = curve.drop(columns="reference")
     gone = curve[(curve.index > 40) & (curve.index < 80)]
     assert gone.isna().all(axis=None)
     assert curve[(curve.index <= 40) | (curve.index >= 80)].notna().all(axis=None)
@@ -259,3 +260,30 @@ def test_several_classes_have_curves_and_tests_each():
     assert row.low.item() < 1.2 < row.high.item() + 1
     with pytest.raises(Unsupported, match="no effect called"):
         summary.contrast("age at 65 - age at 40")
+
+
+@pytest.mark.statistical
+def test_smooth_curves_are_those_of_the_model_and_their_band_covers_them():
+    """The curve is what the model predicts over the column's range, and the band covers whole simulated curves."""
+    rng, n, count = np.random.default_rng(0), 30_000, 20_000
+    table = {"age": rng.uniform(18, 90, n), "sex": rng.random(n) < 0.5}
+    margin = np.sin(table["age"] / 12) + 0.3 * table["sex"] + 0.01 * table["age"] * table["sex"]
+    kinds = {"age": Number((18, 90), term="curve", knots=5), "sex": Boolean()}
+    schema = Schema(kinds, Target("y", range=(-8, 8)), interactions=(("age", "sex"),))
+    with seeded(1):
+        model = TableModel(schema, DPLinearRegression(20.0, 1e-6, inference="sandwich", ledger=False))
+        model.fit({**table, "y": margin + rng.normal(0, 0.5, n)})
+    summary = model.summary()
+    places = np.linspace(18, 90, 25)
+    curve = summary.curve("age", at=places, reference=50)
+    shown = model.predict({"age": [*places, 50.0], "sex": [False] * 26})
+    np.testing.assert_allclose(curve.effect, shown[:-1] - shown[-1], atol=1e-9)
+    assert summary.nonlinearity_test("age").df == 5
+    assert summary.nonlinearity_test("age").p < 1e-6
+    assert summary.wald_test("age").df == 7
+    curve = summary.curve("age", reference=50)
+    (effect, _) = curves_of(summary.structure, [""] * len(summary.names), "age")
+    rows = effect.rows(curve.x.to_numpy(), len(summary.names)) - effect.rows(np.array([50.0]), len(summary.names))
+    paths = np.abs(rng.multivariate_normal(np.zeros(len(summary.names)), summary.effects.covariance, count) @ rows.T)
+    width = (curve.band_high - curve.effect).to_numpy()
+    assert 0.95 - 5 * math.sqrt(0.05 * 0.95 / count) < (paths <= width + 1e-12).all(axis=1).mean() < 0.985

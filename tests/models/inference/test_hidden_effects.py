@@ -14,7 +14,7 @@ from discreet import DPLogisticRegression, Schema, TableModel
 from discreet.cli.app import app
 from discreet.errors import Unsupported
 from discreet.models import Summary
-from discreet.models.inference.structure import Structure
+from discreet.models.inference.structure import BentShape, Structure
 from discreet.models.inference.summarize import CAUTION
 from discreet.models.inference.text import DASH, TOO_FEW
 from discreet.report.table_report import report_of
@@ -26,9 +26,19 @@ from tests.report import samples
 NAME, HIDDEN, SECRET = "ward (b)", 1, 7.654321
 CALLS = {
     "combination": lambda summary: None,
+    "plot": lambda summary: [text.get_text() for text in summary.plot().texts],
     "interval": lambda summary: summary.interval(np.eye(3)),
     "contrast": lambda summary: summary.contrast([NAME, f"age - `{NAME}`"]).set_axis([NAME, NAME]),
-    "curve": lambda summary: summary.curve("stay", at=[1.5, 2.0]).drop(columns="x").set_axis([NAME, NAME]),
+    "curve_columns": lambda summary: pd.DataFrame(
+        {
+            name: values
+            for name, values in summary.curve_columns("stay", at=[2.0])[""].items()
+            if name not in ("x", "reference")
+        }
+    ).set_axis([NAME]),
+    "curve": lambda summary: (
+        summary.curve("stay", at=[1.5, 2.0]).drop(columns=["x", "reference"]).set_axis([NAME, NAME])
+    ),
 }
 """Views that need arguments, with those that ask for each effect by itself."""
 REFUSED = {
@@ -38,7 +48,7 @@ REFUSED = {
 }
 """Views that refuse a hidden effect."""
 STRUCTURE = Structure(
-    ((("stay", "age"),), (("stay", NAME),), ()), {"stay": (("stay at 0", 0.0), ("age", 1.0), (NAME, 2.0))}
+    ((("stay", "age"),), (("stay", NAME),), ()), {"stay": BentShape(("stay at 0", "age", NAME), (0.0, 1.0, 2.0))}
 )
 """As if these were places of a column with knots."""
 PAID = samples.certificate()
@@ -115,7 +125,7 @@ def test_the_walk_finds_numbers_where_there_are_some():
         shown.names, np.array([1.0, SECRET, 0.2]), effects, {}, "odds ratio", structure=STRUCTURE, certificate=PAID
     )
     silent = {name for name, view in views(shown).items() if not numbers_in(view)}
-    about = {"structure", "certificate", "cov_type", "combination", "glance"}
+    about = {"structure", "certificate", "cov_type", "combination", "glance", "column_tests", "plot"}
     assert silent == {"facts", "hidden", "level", "names", "ratio", "blocks", "combinations"} | about
 
 

@@ -10,15 +10,15 @@ from discreet.errors import Unsupported
 from discreet.models.inference.combinations import Combinations
 from discreet.models.inference.hypotheses import Blocks, Vocabulary
 from discreet.models.inference.quantiles import WaldTest, band_quantile, checked_level, joint_p_value
-from discreet.models.inference.structure import Spline, Structure, splines_of
+from discreet.models.inference.structure import Curve, Structure, curves_of
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-POINTS = 61
-"""Evenly spaced places of a curve, in addition to its knots."""
+POINTS, STEPS = 61, 401
+"""Evenly spaced values of a curve that are shown, and over which the length of its path is measured."""
 DEPENDENT = 1e-10
 """A hypothesis of which less than this part (squared) is not said by the others says nothing new."""
 
@@ -95,6 +95,29 @@ class ColumnEffects:
         degrees = min(self.combinations.freedom(row) for row in rows)
         return WaldTest(statistic, len(rows), joint_p_value(statistic, len(rows), degrees), left_out)
 
+    def column_tests(self) -> dict[str, WaldTest | None]:
+        """Test each column as a whole.
+
+        Returns
+        -------
+        dict
+            Column -> the test of ``wald_test(column)``; None where noise hides all of it.
+
+        Examples
+        --------
+        >>> {column: test.df for column, test in summary.column_tests().items()}
+        {'x0': 1, 'x1': 1}
+        """
+        found: dict[str, WaldTest | None] = {}
+        for column in dict.fromkeys(name for factors in self.structure.terms for name, _ in factors):
+            shown = [j for j in self.structure.of_column(column) if not self.hidden[j]]
+            left_out = tuple(self.names[j] for j in self.structure.of_column(column) if self.hidden[j])
+            try:
+                found[column] = self._joint_test(np.eye(len(self.names))[shown], np.zeros(len(shown)), left_out)
+            except Unsupported:
+                found[column] = None
+        return found
+
     def contrast(self, combinations: str | Sequence[str], level: float | None = None) -> "pd.DataFrame":
         """Return combinations of effects, such as differences, with standard errors and intervals.
 
@@ -152,7 +175,7 @@ class ColumnEffects:
         Traceback (most recent call last):
         discreet.errors.Unsupported: x0 has no knots: only columns with knots in the schema have a curve
         """
-        rows = np.vstack([spline.bends(len(self.names)) for spline in self._splines(column)])
+        rows = np.vstack([curve.bends(len(self.names)) for curve in self._curves(column)])
         return self._joint_test(rows, np.zeros(len(rows)))
 
     def curve(
@@ -174,7 +197,8 @@ class ColumnEffects:
         at : sequence of float, default=None
             Values of the column; None: evenly spaced ones and the knots.
         reference : float, default=None
-            The value that effects are against; None: the lowest one.
+            The value that effects are against; None: the lowest one, and of a smooth curve the knot from which most of
+            it is known best.
         level : float, default=None
             About how often the interval covers the effect at one value, and the band the whole curve. None: the
             summary's.
@@ -183,7 +207,7 @@ class ColumnEffects:
         -------
         DataFrame
             ``x``, ``effect``, ``se``, ``low`` and ``high`` (at one value), ``band_low`` and ``band_high`` (the whole
-            curve); with several classes, by class. NaN between two places one of which noise hides.
+            curve), ``reference``; with several classes, by class. NaN where noise hides it.
 
         Raises
         ------
@@ -198,63 +222,104 @@ class ColumnEffects:
         """
         import pandas as pd
 
+        parts = [
+            pd.DataFrame(columns).assign(**{"class": group} if self.blocks else {})
+            for group, columns in self.curve_columns(column, at=at, reference=reference, level=level).items()
+        ]
+        return pd.concat(parts).set_index("class") if self.blocks else parts[0]
+
+    def curve_columns(
+        self,
+        column: str,
+        *,
+        at: Sequence[float] | Floats | None = None,
+        reference: float | None = None,
+        level: float | None = None,
+    ) -> dict[str, dict[str, Floats]]:
+        """Return the curve of a column as arrays; ``curve`` has it as a data frame.
+
+        Parameters
+        ----------
+        column, at, reference, level
+            As in ``curve``.
+
+        Returns
+        -------
+        dict
+            Class (empty for one output) -> name -> one number per value of the column.
+
+        Examples
+        --------
+        >>> summary.curve_columns("x0")
+        Traceback (most recent call last):
+        discreet.errors.Unsupported: x0 has no knots: only columns with knots in the schema have a curve
+        """
         level = checked_level(self.level if level is None else level)
-        found = []
-        for spline in self._splines(column):
-            if spline.partners:
+        found = {}
+        for curve in self._curves(column):
+            if curve.partners:
                 continue
-            places = np.array(spline.places)
-            x = np.union1d(np.linspace(places[0], places[-1], POINTS), places) if at is None else np.asarray(at, float)
-            origin = places[0] if reference is None else float(reference)
-            if not all(places[0] <= value <= places[-1] for value in (*x.ravel(), origin)):
-                raise Unsupported(f"values of {column} lie between {places[0]:g} and {places[-1]:g}, as declared")
-            made = pd.DataFrame(self._curve(spline, x.ravel(), origin, level))
-            found.append(made.assign(**{"class": spline.group}).set_index("class") if self.blocks else made)
-        return pd.concat(found)
+            low, high = curve.shape.range
+            x = _grid(curve, POINTS) if at is None else np.ravel(np.asarray(at, dtype=float))
+            origin = self._reference(curve) if reference is None else float(reference)
+            if not all(low <= value <= high for value in (*x, origin)):
+                raise Unsupported(f"values of {column} lie between {low:g} and {high:g}, as declared")
+            found[curve.group] = self._columns_of(curve, x, origin, level)
+        return found
 
-    def _splines(self, column: str) -> list[Spline]:
-        return splines_of(self.structure, [group for group, _ in self.blocks] or [""] * len(self.names), column)
+    def _curves(self, column: str) -> list[Curve]:
+        return curves_of(self.structure, [group for group, _ in self.blocks] or [""] * len(self.names), column)
 
-    def _curve(self, spline: Spline, x: Floats, origin: float, level: float) -> dict[str, Floats]:
-        """Return the columns of a curve; a value is shown where the corners on both of its sides are."""
-        count, known = len(self.names), self.combinations
-        start = spline.rows(np.array([origin]), count)
-        corners = np.union1d(spline.places, [origin])
-        ends = spline.rows(corners, count) - start
-        shown = np.logical_not(known.hidden(ends))
-        inside = np.interp(x, corners, shown.astype(float)) >= 1.0
-        rows = spline.rows(x, count) - start
+    def _known(self, curve: Curve) -> Combinations:
+        return self.combinations.jointly if curve.shape.is_smooth else self.combinations
+
+    def _reference(self, curve: Curve) -> float:
+        """Return the value from which most of a curve is shown; of several, with the least standard errors."""
+        rows, known = curve.rows(_grid(curve, POINTS), len(self.names)), self._known(curve)
+
+        def shown(origin: float) -> tuple[int, float]:
+            se = known.deviations(rows - curve.rows(np.array([origin]), len(self.names)))
+            return int(np.isfinite(se).sum()), -float(np.nansum(se))
+
+        return max(curve.shape.references, key=shown)
+
+    def _columns_of(self, curve: Curve, x: Floats, origin: float, level: float) -> dict[str, Floats]:
+        count, known = len(self.names), self._known(curve)
+        start = curve.rows(np.array([origin]), count)
+        rows = curve.rows(x, count) - start
         value, low, high = known.interval(rows, level)
         se = known.deviations(rows)
-        width = self._band_width(ends, shown, level, parted=origin in spline.places) * se
-        columns = {"effect": value, "se": se, "low": low, "high": high}
+        whole = curve.rows(np.union1d(_grid(curve, STEPS), [origin]), count) - start
+        width = _band_width(known, whole, level) * se
+        columns = {"x": x, "effect": value, "se": se, "low": low, "high": high}
         columns |= {"band_low": value - width, "band_high": value + width}
-        return {"x": x, **{name: np.where(inside, column, np.nan) for name, column in columns.items()}}
+        return columns | {"reference": np.full(len(x), origin)}
 
-    def _band_width(self, ends: Floats, shown: "NDArray[np.bool_]", level: float, *, parted: bool) -> float:
-        """Return the half-width of a band, in standard errors, from the combinations at a curve's corners.
 
-        Between two corners a combination moves on a straight line, so its standardized path is an arc of a great circle
-        whose angle is the arc cosine of the corners' correlation. Next to the reference, where the effect is 0, the
-        direction does not change. A hidden place parts the path, and so does a reference at a place (``parted``).
-        """
-        known, moving = self.combinations, np.any(ends != 0, axis=1)
-        se = known.deviations(ends)
-        path, pieces, open_ = 0.0, 0, False
-        for i in range(len(ends) - 1):
-            if not (shown[i] and shown[i + 1]):
-                open_ = False
-                continue
-            if moving[i] and moving[i + 1]:
-                cross = float(known.covariance(ends[i : i + 2])[0, 1] / (se[i] * se[i + 1]))
-                path += math.acos(min(1.0, max(-1.0, cross)))
-            pieces += not open_ or (parted and not moving[i])
-            open_ = True
-        visible = ends[shown & moving]
-        if not len(visible):
-            return math.nan
-        degrees = min(known.freedom(row) for row in visible)
-        return band_quantile(level, path, max(pieces, 1), int(np.linalg.matrix_rank(visible)), degrees)
+def _band_width(known: Combinations, rows: Floats, level: float) -> float:
+    """Return the half-width of a band, in standard errors, for a curve of combinations.
+
+    Its standardized path on the unit sphere is measured in steps, by the angle between neighbors: the arc cosine of
+    their correlation. Along a straight piece of an effect the path is an arc of a great circle, and steps add up to its
+    length. At the reference the effect is 0; what lies on its two sides is joined by the shorter arc, since a band
+    looks the same from both sides of the sphere. A hidden part of the curve parts the path.
+    """
+    rows = rows[np.any(rows != 0, axis=1)]
+    shown = np.logical_not(known.hidden(rows))
+    if not shown.any():
+        return math.nan
+    turns = np.abs(known.neighbor_correlations(rows))[shown[:-1] & shown[1:]]
+    path = float(np.arccos(np.minimum(turns, 1.0)).sum())
+    pieces = int(shown[0]) + int(np.sum(~shown[:-1] & shown[1:]))
+    degrees = min(known.freedom(row) for row in rows[shown])
+    return band_quantile(level, path, pieces, int(np.linalg.matrix_rank(rows[shown])), degrees)
+
+
+def _grid(curve: Curve, steps: int) -> Floats:
+    """Return evenly spaced values of a column, and the places at which its effect may bend."""
+    low, high = curve.shape.range
+    places = getattr(curve.shape, "places", ())
+    return np.union1d(np.linspace(low, high, steps), places)
 
 
 def _correlations(matrix: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Linear combinations of coefficients: their values, covariance and laws, and whether noise hides them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,14 +27,22 @@ class Combinations:
 
     _values: Floats
     _effects: Effects
+    _alone: bool = True
+
+    @property
+    def jointly(self) -> "Combinations":
+        """The same for a smooth curve, whose coefficients mean nothing one by one: each value is judged as a whole."""
+        return replace(self, _alone=False)
 
     def hidden(self, rows: Floats) -> "NDArray[np.bool_]":
         """Say of each combination whether too much of it lies in directions below the noise.
 
         So does one whose part of hidden coefficients does, however small that part is: the rest could be subtracted.
         """
-        alone = self._hidden(np.eye(len(self._values)))
-        return np.asarray(self._hidden(rows) | self._hidden(np.where(alone, rows, 0.0)))
+        hidden = self._hidden(rows)
+        if not self._alone:
+            return hidden
+        return np.asarray(hidden | self._hidden(np.where(self._hidden(np.eye(len(self._values))), rows, 0.0)))
 
     def _hidden(self, rows: Floats) -> "NDArray[np.bool_]":
         return np.asarray(_squares(rows, self._effects.blind) > HIDDEN * _squares(rows, self._effects.metric))
@@ -57,6 +65,11 @@ class Combinations:
         """Return their covariance; NaN for those that noise hides."""
         hidden = self.hidden(rows)
         return np.where(hidden[:, None] | hidden, np.nan, rows @ self._effects.covariance @ rows.T)
+
+    def neighbor_correlations(self, rows: Floats) -> Floats:
+        """Return the correlation of each combination with the next one; NaN next to those that noise hides."""
+        se = self.deviations(rows)
+        return np.asarray(((rows[:-1] @ self._effects.covariance) * rows[1:]).sum(axis=1) / (se[:-1] * se[1:]))
 
     def interval(self, rows: Floats, level: float) -> tuple[Floats, Floats, Floats]:
         """Return them with the ends of their intervals, each of this level; NaN for those that noise hides."""

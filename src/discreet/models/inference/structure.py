@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.bounds import Range
 from discreet.errors import Unsupported
 from discreet.typing import Floats
 
@@ -18,13 +19,12 @@ PRODUCT = " x "
 class Structure:
     """The columns behind the coefficients of a summary.
 
-    ``terms`` has the factors of each coefficient. ``knots`` maps a column with knots to its places, from the lowest to
-    the highest, each with the name of its feature. ``bases`` are names of cells whose effect is 0, since the others
-    are against them.
+    ``terms`` has the factors of each coefficient. ``shapes`` maps a column with knots to the form of its effect.
+    ``bases`` are names of cells whose effect is 0, since the others are against them.
     """
 
     terms: tuple[Factors, ...]
-    knots: Mapping[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+    shapes: "Mapping[str, Shape]" = field(default_factory=dict)
     bases: frozenset[str] = frozenset()
 
     @classmethod
@@ -34,7 +34,7 @@ class Structure:
 
     def repeated(self, times: int) -> "Structure":
         """Return the same for the coefficients of several classes, one block after the other."""
-        return Structure(self.terms * times, self.knots, self.bases)
+        return Structure(self.terms * times, self.shapes, self.bases)
 
     @property
     def slopes(self) -> list[int]:
@@ -50,45 +50,113 @@ class Structure:
         return [j for j, factors in enumerate(self.terms) if factors and PRODUCT.join(c for c, _ in factors) == text]
 
 
-class Spline(NamedTuple):
-    """A piecewise linear effect: its places, and where the coefficient of each place is (None: the base, 0).
+@dataclass(frozen=True)
+class BentShape:
+    """A piecewise linear effect: the coefficient of each place is the effect there."""
+
+    features: tuple[str, ...]
+    places: tuple[float, ...]
+
+    @property
+    def range(self) -> Range:
+        """The ends of the column's declared range."""
+        return self.places[0], self.places[-1]
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether coefficients mean nothing one by one."""
+        return False
+
+    @property
+    def references(self) -> tuple[float, ...]:
+        """Values that effects may be against: the lowest, whose coefficient is the base."""
+        return self.places[:1]
+
+    def basis(self, x: Floats) -> Floats:
+        """Return what multiplies each feature's coefficient at each x: hat functions."""
+        return np.array([np.interp(x, self.places, hat) for hat in np.eye(len(self.places))]).T
+
+    def bends(self) -> Floats:
+        """Return the change of slope at each knot as combinations of the features' coefficients."""
+        gaps = np.diff(self.places)[:, None]
+        return np.asarray(np.diff(np.diff(np.eye(len(self.places)), axis=0) / gaps, axis=0))
+
+
+@dataclass(frozen=True)
+class SmoothShape:
+    """A cubic spline: a line per 1 of the column, and bends."""
+
+    features: tuple[str, ...]
+    range: Range
+    knots: tuple[float, ...]
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether coefficients mean nothing one by one."""
+        return True
+
+    @property
+    def references(self) -> tuple[float, ...]:
+        """Values that effects may be against: the knots."""
+        low, high = self.range
+        return tuple(low / 2 * (1 - u) + high / 2 * (1 + u) for u in self.knots)
+
+    def basis(self, x: Floats) -> Floats:
+        """Return what multiplies each feature's coefficient at each x: x itself, and the bends there."""
+        from discreet.curator import curve_on
+
+        low, high = self.range
+        scaled = np.clip((x - low / 2 - high / 2) / (high / 2 - low / 2), -1.0, 1.0)
+        return np.column_stack([x, curve_on(self.knots).bends(scaled)])
+
+    def bends(self) -> Floats:
+        """Return all coefficients but the line's."""
+        return np.eye(len(self.features))[1:]
+
+
+Shape = BentShape | SmoothShape
+
+
+class Curve(NamedTuple):
+    """The effect of a column with knots, by its coefficients' places; None: 0, since it is the base or not there.
 
     ``group`` is the class, and ``partners`` the features that it is multiplied with.
     """
 
     group: str
     partners: Factors
-    places: tuple[float, ...]
+    shape: Shape
     coefficients: tuple[int | None, ...]
 
     def rows(self, x: Floats, count: int) -> Floats:
         """Return the effect at each x as a combination of ``count`` coefficients."""
-        at = np.array(self.places)
-        rows = np.zeros((len(x), count))
-        for k, j in enumerate(self.coefficients):
-            if j is not None:
-                rows[:, j] = np.interp(x, at, np.eye(len(at))[k])
-        return rows
+        return self._spread(self.shape.basis(x), count)
 
     def bends(self, count: int) -> Floats:
-        """Return the change of slope at each knot as a combination of ``count`` coefficients."""
-        at = np.array(self.places)
-        slopes = np.diff(self.rows(at, count), axis=0) / np.diff(at)[:, None]
-        return np.asarray(np.diff(slopes, axis=0))
+        """Return what is 0 where the effect is a straight line, as combinations of ``count`` coefficients."""
+        rows = self._spread(self.shape.bends(), count)
+        return rows[np.any(rows != 0, axis=1)]
+
+    def _spread(self, basis: Floats, count: int) -> Floats:
+        rows = np.zeros((len(basis), count))
+        for k, j in enumerate(self.coefficients):
+            if j is not None:
+                rows[:, j] = basis[:, k]
+        return rows
 
 
-def splines_of(structure: Structure, groups: Sequence[str], column: str) -> list[Spline]:
-    """Return a column's piecewise linear effects: of each class, by itself first, then times other features."""
-    if column not in structure.knots:
+def curves_of(structure: Structure, groups: Sequence[str], column: str) -> list[Curve]:
+    """Return a column's curves: of each class, by itself first, then times other features."""
+    shape = structure.shapes.get(column)
+    if shape is None:
         if not structure.of_column(column):
             raise Unsupported(f"there is no column called {column}")
         raise Unsupported(f"{column} has no knots: only columns with knots in the schema have a curve")
-    names, places = zip(*structure.knots[column], strict=True)
     found: dict[tuple[str, Factors], dict[str, int]] = {}
     for j in structure.of_column(column):
-        inner = dict(structure.terms[j])
+        feature = dict(structure.terms[j])[column]
         partners = tuple(factor for factor in structure.terms[j] if factor[0] != column)
-        if inner[column] in names:  # not a flag of missing values
-            found.setdefault((groups[j], partners), {})[inner[column]] = j
-    made = [Spline(*key, places, tuple(map(at.get, names))) for key, at in found.items()]
-    return sorted(made, key=lambda spline: len(spline.partners))
+        if feature in shape.features:  # not a flag of missing values
+            found.setdefault((groups[j], partners), {})[feature] = j
+    made = [Curve(*key, shape, tuple(map(at.get, shape.features))) for key, at in found.items()]
+    return sorted(made, key=lambda curve: len(curve.partners))

@@ -12,6 +12,7 @@ from discreet.models.inference.combinations import COLUMNS as COLUMNS
 from discreet.models.inference.combinations import Combinations
 from discreet.models.inference.frames import epsilon_for, glance, tidy
 from discreet.models.inference.hypotheses import Blocks, index_of
+from discreet.models.inference.pictures import curve_picture, forest
 from discreet.models.inference.quantiles import checked_level
 from discreet.models.inference.structure import Structure
 from discreet.models.inference.text import TableText
@@ -21,6 +22,7 @@ from discreet.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -327,6 +329,34 @@ class Summary(ColumnEffects):
         [[1.0, -1.0, 0.0]]
         """
         return self._vocabulary.combination(effect)[None, :]
+
+    def plot(self, column: str | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw a forest plot of the effects, or the curve of a column with knots. Needs ``discreet[plot]``.
+
+        Parameters
+        ----------
+        column : str, default=None
+            A column with knots, whose curve is drawn with a band; None: all effects with their intervals, ratios on a
+            logarithmic scale, a dash for hidden ones.
+        ax : matplotlib Axes, default=None
+            Where to draw; None: on a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            With the picture.
+
+        Raises
+        ------
+        Unsupported
+            If matplotlib is not installed, or the column has no knots.
+
+        Examples
+        --------
+        >>> [label.get_text() for label in summary.plot().get_yticklabels()]
+        ['x0', 'x1']
+        """
+        return forest(self, ax) if column is None else curve_picture(self, column, ax)
 
     def interval(self, rows: Floats, level: float | None = None) -> tuple[Floats, Floats, Floats]:
         """Return linear combinations of the coefficients with their intervals.

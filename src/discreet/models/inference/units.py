@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.models.inference.structure import PRODUCT, Factors, Structure
+from discreet.models.inference.structure import PRODUCT, BentShape, Factors, Shape, SmoothShape, Structure
 from discreet.schema.columns import Category, Number
 from discreet.typing import Floats
 
@@ -64,7 +64,7 @@ def own_units(schema: "Schema", *, fit_intercept: bool) -> Units:
     if fit_intercept or level.any():
         names, kept = [*names, intercept_name(names)], [*kept, level]
     terms = (*columns.values(), *[()] * (len(names) - len(columns)))
-    structure = Structure(terms, _knots(schema, layout), _base_names(schema, layout, bases))
+    structure = Structure(terms, _shapes(schema, layout), _base_names(schema, layout, bases))
     return Units(tuple(names), np.array(kept), structure)
 
 
@@ -134,13 +134,19 @@ def _bases(schema: "Schema", columns: list[str]) -> dict[str, int]:
     return found
 
 
-def _knots(schema: "Schema", layout: "Layout") -> dict[str, tuple[tuple[str, float], ...]]:
-    """Return the places of each column with knots, with the names of their features."""
-    found = {}
+def _shapes(schema: "Schema", layout: "Layout") -> dict[str, Shape]:
+    """Return the form of the effect of each column with knots."""
+    found: dict[str, Shape] = {}
     for name, kind in schema.columns.items():
-        if isinstance(kind, Number) and kind.knots:
-            features = [feature.name for feature in layout.features if feature.column == name]
-            found[name] = tuple(zip(features, (kind.limits[0], *kind.knots, kind.limits[1]), strict=False))
+        if not isinstance(kind, Number):
+            continue
+        features = [feature.name for feature in layout.features if feature.column == name]
+        if kind.is_curve:
+            flags = kind.missing == "flag"
+            found[name] = SmoothShape(tuple(features[: len(features) - flags]), kind.limits, kind.scaled_knots)
+        elif kind.is_bent and not isinstance(kind.knots, int):
+            places = (kind.limits[0], *kind.knots, kind.limits[1])
+            found[name] = BentShape(tuple(features[: len(places)]), places)
     return found
 
 
