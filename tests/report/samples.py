@@ -10,6 +10,7 @@ from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.ledger.account import Spent
 from discreet.models import Summary
+from discreet.models.inference.structure import BentShape, SmoothShape, Structure
 from discreet.report.forecast_section import CostForecast, Simulated
 from discreet.report.model_report import Coefficient, Fact, ModelReport, Score
 from discreet.solvers.base import Effects
@@ -62,6 +63,27 @@ def effects(ratio="odds ratio"):
     facts = {"caution": "Do not trust it.", "target": "the population", "weights": "Unusual rows are down-weighted"}
     known = Effects(covariance, covariance / 4, eye, np.diag([0, 0, 0, 1.0, 1.0, 0]), eye)
     return Summary(names, values, known, {**facts, "bias": "Standard errors allow for bias (age)"}, ratio)
+
+
+def bent_effects(ratio="odds ratio", groups=("",), hidden=()):
+    """A summary of a column with knots, a smooth one with a hostile name, and their product with a truth."""
+    curve = tuple(f"{EVIL} bend {j}" for j in range(1, 4))
+    shapes = {
+        "age": BentShape(("age at 18", "age at 40", "age at 90"), (18.0, 40.0, 90.0)),
+        EVIL: SmoothShape((EVIL, *curve), (0.0, 9.0), (-1.0, 0.0, 1.0)),
+    }
+    own = [("age", "age at 40"), ("age", "age at 90"), (EVIL, EVIL), *((EVIL, name) for name in curve)]
+    terms = (*((factor,) for factor in own), (("age", "age at 40"), ("sex", "sex")), ())
+    names = (*(name for _, name in own), "age at 40 x sex", "intercept")
+    size = len(names) * len(groups)
+    covariance = np.diag(np.resize([0.01, 0.02, 0.0004], size))
+    blind = np.diag([float(j in hidden) for j in range(size)])
+    known = Effects(covariance, covariance / 4, np.eye(size), blind, np.eye(size))
+    several = len(groups) > 1
+    blocks = tuple((group, name) for group in groups for name in names) if several else ()
+    named = tuple(f"{group}: {name}" for group, name in blocks) if several else names
+    values, structure = np.resize([0.4, 1.2, -0.05, 0.3], size), Structure(terms, shapes).repeated(len(groups))
+    return Summary(named, values, known, {"target": "the population"}, ratio, blocks=blocks, structure=structure)
 
 
 def plain(**changes):

@@ -32,6 +32,7 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     made = {"fitted": fitted(), "plain": samples.plain(), "hard": samples.hard(), "not_private": samples.not_private()}
     made["effects"] = samples.plain(effects=samples.effects())
+    made["curves"] = samples.plain(effects=samples.bent_effects("relative risk ratio", ("home", "ward")))
     for name, report in made.items():
         (folder / f"{name}.html").write_text(report.html(), encoding="utf-8")
     return folder
@@ -46,7 +47,7 @@ def browser():
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("name", ["fitted", "plain", "hard", "not_private", "effects"])
+@pytest.mark.parametrize("name", ["fitted", "plain", "hard", "not_private", "effects", "curves"])
 def test_nothing_is_logged_fetched_cut_off_or_empty(browser, pages, name, width):
     browser.said.clear()
     browser.show(pages / f"{name}.html", width=width)
@@ -62,10 +63,14 @@ def test_nothing_is_logged_fetched_cut_off_or_empty(browser, pages, name, width)
 
 @pytest.mark.whole
 @pytest.mark.parametrize("width", [390, 1280])
-def test_effects_are_not_cut(browser, pages, width):
+@pytest.mark.parametrize("name", ["effects", "curves"])
+def test_effects_are_not_cut(browser, pages, name, width):
     """Neither the plot nor the table has to be scrolled; each number lies within the page."""
-    browser.show(pages / "effects.html", width=width)
+    browser.show(pages / f"{name}.html", width=width)
+    titles = "[...document.querySelectorAll('.panel .title')].map(e => e.getBoundingClientRect().right)"
+    assert all(right <= width for right in browser.run(titles))
     within = "[...document.querySelectorAll('#effects ~ .forest .value, [aria-label^=Effects] td')]"
+    within += ".filter(e => e.textContent)"
     ends = browser.run(f"{within}.map(e => e.getBoundingClientRect()).map(b => [b.left, b.right])")
     assert len(ends) >= 15
     assert all(0 <= left < right <= width for left, right in ends)

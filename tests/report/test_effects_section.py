@@ -73,3 +73,34 @@ def test_a_knot_is_named_once():
     knots = [Coefficient(f"age at {at}", "age", "", 0.1, 0.1, f"at {at}") for at in (18, 65)]
     figure = re.sub(r"<.*?>", " ", coefficient_figure(knots))
     assert not re.search(r"at 18\s+at 18", figure)
+
+
+def test_curves_have_a_band_and_a_panel_each():
+    page = effects_section(samples.bent_effects())
+    assert page.count('class="panel"') == page.count('class="curve"') == page.count('class="range"') == 2
+    assert samples.EVIL not in page
+    assert "age, against 18" in page
+    rows = rows_of(page[: page.index("<h3>")])[1:]
+    assert [row[0] for row in rows] == ["age at 40", "age at 90", "age at 40 x sex"], "a smooth curve's parts are none"
+    several = effects_section(samples.bent_effects("relative risk ratio", ("home", "ward")))
+    assert several.count('class="panel"') == 4
+    assert "ward: age, against 18" in several
+    assert "<h3>Curves" not in effects_section(samples.effects())
+
+
+def test_a_hidden_part_of_a_curve_is_a_gap():
+    page = effects_section(samples.bent_effects(hidden=[0]))
+    assert page.count('class="curve"') == 1, "of the smooth one alone"
+    assert "noise hides this curve" in page
+    assert "hidden at" in page
+
+
+def test_columns_of_several_effects_are_tested_as_a_whole():
+    page = effects_section(samples.bent_effects(hidden=[0]))
+    rows = rows_of(page[page.index("<h3>Whole columns") : page.index("<h3>Curves")])
+    summary = samples.bent_effects(hidden=[0])
+    assert rows[1] == ["age", "2 of 3", "<.001"]
+    assert [row[0] for row in rows[1:]] == ["age", samples.EVIL], "sex has one effect"
+    assert summary.column_tests()["age"].left_out == ("age at 40",)
+    every = effects_section(samples.bent_effects(hidden=range(8)))
+    assert rows_of(every[every.index("<h3>Whole columns") :])[1] == ["age", DASH, DASH]

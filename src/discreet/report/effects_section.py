@@ -76,16 +76,15 @@ def _effects(summary: "Summary") -> list[_Effect]:
     """
     found, places = summary.columns(), summary.blocks or [("", name) for name in summary.names]
     made, too_few = [], empty_cells(summary.names, summary.hidden.tolist())
-    smooth = {name for name, shape in summary.structure.shapes.items() if shape.is_smooth}
     for j, (group, name) in enumerate(places):
-        factors = summary.structure.terms[j]
-        if too_few[j] or (summary.ratio and not factors) or (len(factors) == 1 and factors[0][0] in smooth):
+        is_intercept = not summary.structure.terms[j]
+        if too_few[j] or (j not in summary.structure.ratios and (summary.ratio or not is_intercept)):
             continue
         at = tuple(float(found[column][j]) for column in ("coef", "low", "high"))
         value, low, high = (_text(math.exp(x) if summary.ratio else x) for x in at)
         interval = f"{low} to {high}" if math.isfinite(at[0]) else DASH
         cells = (value, interval, _p(float(found["p"][j])))
-        made.append(_Effect(group, name, at, cells, not factors))  # type: ignore[arg-type]
+        made.append(_Effect(group, name, at, cells, is_intercept))  # type: ignore[arg-type]
     nothing = (math.nan, math.nan, math.nan)
     return [*made, *[_Effect("", TOO_FEW, nothing, (DASH, DASH, DASH))] * any(too_few)]
 

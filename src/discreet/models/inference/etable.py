@@ -179,7 +179,7 @@ def _cells(summary: Summary, show: str, level: float | None, *, ratios: bool) ->
     """Return name -> the effect and what stands below it."""
     columns, made = summary.columns(level), {}
     ends = {end: np.exp(columns[end]) if ratios else columns[end] for end in ("coef", "low", "high")}
-    for j in summary.structure.slopes if ratios else range(len(summary.names)):
+    for j in summary.structure.ratios if ratios else range(len(summary.names)):
         value, low, high = (number_text(end, float(values[j])) for end, values in ends.items())
         below = {"se": f"({number_text('se', float(columns['se'][j]))})", "interval": f"[{low}, {high}]"}
         below["p"] = f"(p = {number_text('p', float(columns['p'][j]))})".replace("= <", "< ")

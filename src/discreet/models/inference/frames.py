@@ -31,7 +31,7 @@ def tidy(summary: "Summary", level: float | None, *, exponentiate: bool) -> "pd.
 
     if exponentiate and not summary.ratio:
         raise Unsupported("this model's effects are differences, not ratios: leave exponentiate out")
-    found, rows = summary.columns(level), summary.structure.slopes if exponentiate else slice(None)
+    found, rows = summary.columns(level), summary.structure.ratios if exponentiate else slice(None)
     named = pd.DataFrame({new: found[old] for old, new in BROOM.items()})
     named.insert(0, "term", [name for _, name in summary.blocks] or list(summary.names))
     if summary.blocks:

@@ -40,9 +40,9 @@ def ratio_ticks(low: float, high: float, most: int = 6) -> list[tuple[float, str
 
 
 def forest(summary: "Summary", ax: "Axes | None") -> "Axes":
-    """Draw a forest plot; hidden cells of other values are one line, intercepts are left out."""
+    """Draw a forest plot; hidden cells of other values are one line, intercepts and smooth curves are left out."""
     folded = empty_cells(summary.names, summary.hidden.tolist())
-    drawn = [j for j in summary.structure.slopes if not folded[j]]
+    drawn = [j for j in summary.structure.ratios if not folded[j]]
     labels = [_label(summary.names[j]) for j in drawn] + [TOO_FEW] * any(folded)
     columns = summary.columns()
     ends = np.array([columns[name][drawn] for name in ("coef", "low", "high")]).T

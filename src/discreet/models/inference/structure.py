@@ -41,6 +41,12 @@ class Structure:
         """Places of all coefficients but intercepts."""
         return [j for j, factors in enumerate(self.terms) if factors]
 
+    @property
+    def ratios(self) -> list[int]:
+        """Places of coefficients whose exponential means something: no intercept, no part of a smooth curve."""
+        smooth = {name for name, shape in self.shapes.items() if shape.is_smooth}
+        return [j for j in self.slopes if len(self.terms[j]) > 1 or self.terms[j][0][0] not in smooth]
+
     def of_column(self, column: str) -> list[int]:
         """Places of a column's coefficients, products with other columns included."""
         return [j for j, factors in enumerate(self.terms) if any(name == column for name, _ in factors)]

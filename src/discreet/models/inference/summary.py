@@ -173,7 +173,7 @@ class Summary(ColumnEffects):
         Returns
         -------
         DataFrame
-            ``ratio``, ``low`` and ``high`` per feature; an intercept is no ratio, and left out.
+            ``ratio``, ``low`` and ``high`` per feature; intercepts and parts of smooth curves are no ratios.
 
         Raises
         ------
@@ -190,10 +190,10 @@ class Summary(ColumnEffects):
 
         if not self.ratio:
             raise Unsupported("this model's effects are differences, not ratios: see frame")
-        found, slopes = self.columns(level), self.structure.slopes
+        found, places = self.columns(level), self.structure.ratios
         made = {"ratio": found["coef"], "low": found["low"], "high": found["high"]}
-        index = index_of(self.names, self.blocks)[slopes]
-        return pd.DataFrame({name: np.exp(values[slopes]) for name, values in made.items()}, index=index)
+        index = index_of(self.names, self.blocks)[places]
+        return pd.DataFrame({name: np.exp(values[places]) for name, values in made.items()}, index=index)
 
     def marginal_effects(self, level: float | None = None) -> "pd.DataFrame":
         """Return average marginal effects on the probability, for logistic models.
@@ -239,8 +239,8 @@ class Summary(ColumnEffects):
         Parameters
         ----------
         exponentiate : bool, default=False
-            Whether estimates and their intervals are ratios; intercepts are left out then, and standard errors and
-            statistics stay those of the logarithms.
+            Whether estimates and their intervals are ratios; intercepts and parts of smooth curves are left out then,
+            and standard errors and statistics stay those of the logarithms.
         level : float, default=None
             That of the intervals; None: the summary's.
 
@@ -274,8 +274,8 @@ class Summary(ColumnEffects):
 
         Examples
         --------
-        >>> summary.glance().epsilon.item(), summary.glance().df.item()
-        (1.0, 2)
+        >>> summary.glance()[["epsilon", "df"]].iloc[0].tolist()
+        [1.0, 2.0]
         """
         return glance(self)
 
@@ -384,7 +384,7 @@ class Summary(ColumnEffects):
     @property
     def _text(self) -> TableText:
         found = self.columns()
-        extra = {self.ratio: {j: float(np.exp(self.values[j])) for j in self.structure.slopes}} if self.ratio else {}
+        extra = {self.ratio: {j: float(np.exp(self.values[j])) for j in self.structure.ratios}} if self.ratio else {}
         return TableText(self.names, found, extra, self.facts, self.level, self.hidden.tolist())
 
     def cells(self) -> list[list[str]]:
