@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 EFFECTS = (
     "What the same model would find on the whole population that the records were drawn from. Numbers are per 1 of the "
-    "column, truth is against falsehood, categories and knots are against their base. Intervals and p-values count "
-    "sampling and privacy noise."
+    "column, or per the unit in its name; truth is against falsehood, categories and knots are against their base. "
+    "Intervals and p-values count sampling and privacy noise."
 )
 CAUTION = "caution"
 BELOW = ("target", "classes", "weights", "bias")

@@ -59,8 +59,8 @@ def _units(model: "TableModel") -> str:
     target = model.schema_.target
     of = f" of {target.column} = {classes[1]}" if target is not None and len(classes) == 2 else ""
     return (
-        f"Change of {effect}{of} per 1 of a number, per level, for true against false, and for being in a cell, in the "
-        "columns' own units and in the schema's order, as discreet inspect shows them."
+        f"Change of {effect}{of} per unit of a number, per level, for true against false, and for being in a cell, in "
+        "the columns' own units and in the schema's order, as discreet inspect shows them."
     )
 
 

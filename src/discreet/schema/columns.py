@@ -42,6 +42,8 @@ class Number:
     term : {"linear", "curve"}, default=None
         The form of the effect. A curve is a cubic spline, on 8 knots unless ``knots`` says otherwise. None: a curve
         where ``knots`` is a number; else the model's ``terms`` decide.
+    unit : float, default=1.0
+        What effects are shown per, such as 10 for ten years. The fit does not change.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Number:
     missing: float | str = "middle"
     knots: int | tuple[float, ...] = ()
     term: str | None = None
+    unit: float = 1.0
     kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
@@ -72,6 +75,9 @@ class Number:
                 raise SchemaError("within belongs to a private range: leave it out")
         self._check_term()
         low, high = self.limits
+        object.__setattr__(self, "unit", _number(self.unit, "unit"))
+        if not 0 < self.unit / (high / 2 - low / 2) < math.inf:
+            raise SchemaError("unit must be a positive number, such as unit = 10 for effects per 10")
         if isinstance(self.missing, str):
             _one_of(self.missing, ("middle", "flag", "record"), "a number")
         else:

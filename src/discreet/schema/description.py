@@ -23,7 +23,8 @@ def describe(kind: ColumnKind) -> Said:
     """What was declared of a column, and what stands for a missing value."""
     if isinstance(kind, Number):
         ends = "private, within {:,.12g} to {:,.12g}" if kind.is_private else "{:,.12g} to {:,.12g}"
-        text = f"number, {ends.format(*kind.limits)}{_effect(kind)}"
+        per = "" if kind.unit == 1 else f"; effects per {kind.unit:g}"
+        text = f"number, {ends.format(*kind.limits)}{_effect(kind)}{per}"
     elif isinstance(kind, Category):
         against = "" if kind.base is None else f"; against {kind.base}"
         text = f"one of {_some(kind.categories)}{', or another' if kind.other else ''}{against}"

@@ -41,7 +41,8 @@ def number_columns(draw):
     term = None if knots else draw(st.sampled_from([None, "linear", "curve"]))
     if term is None and not knots:
         knots = draw(st.sampled_from([(), 2, 3, 6]))
-    return Number((low, high), knots=knots, missing=missing, term=term)
+    unit = draw(st.sampled_from([1.0, 10, 0.5]))
+    return Number((low, high), knots=knots, missing=missing, term=term, unit=unit)
 
 
 @st.composite

@@ -268,7 +268,7 @@ def test_smooth_curves_are_those_of_the_model_and_their_band_covers_them():
     rng, n, count = np.random.default_rng(0), 30_000, 20_000
     table = {"age": rng.uniform(18, 90, n), "sex": rng.random(n) < 0.5}
     margin = np.sin(table["age"] / 12) + 0.3 * table["sex"] + 0.01 * table["age"] * table["sex"]
-    kinds = {"age": Number((18, 90), term="curve", knots=5), "sex": Boolean()}
+    kinds = {"age": Number((18, 90), term="curve", knots=5, unit=10), "sex": Boolean()}
     schema = Schema(kinds, Target("y", range=(-8, 8)), interactions=(("age", "sex"),))
     with seeded(1):
         model = TableModel(schema, DPLinearRegression(20.0, 1e-6, inference="sandwich", ledger=False))

@@ -129,6 +129,24 @@ def test_names_and_bases():
     assert bare.structure.bases == {"ward = a", "site = n"}
 
 
+def test_effects_are_per_declared_unit():
+    """The same function of a row: a coefficient per 10 is ten times that per 1, products too, and levels stay."""
+    rows, w = {"age": np.array([30.0, 70.0]), "sex": np.array([True, False])}, np.array([0.7, -0.2, 0.4, 0.1])
+    found = {}
+    for unit in (1, 10):
+        kinds = {"age": Number((18, 100), unit=unit), "sex": Boolean()}
+        found[unit] = own_units(Schema(kinds, interactions=(("age", "sex"),)), fit_intercept=True)
+    assert found[10].names == ("age (per 10)", "sex", "age (per 10) x sex", "intercept")
+    np.testing.assert_allclose(found[10].matrix @ w, found[1].matrix @ w * [10, 1, 10, 1])
+    assert found[10].structure.of_column("age") == [0, 2]
+    from discreet.curator import Layout
+
+    encoded = Layout(Schema({"age": Number((18, 100), unit=10), "sex": Boolean()}, interactions=(("age", "sex"),)))
+    margin = np.column_stack([encoded.encode(rows, 2), np.ones(2)]) @ w
+    own = np.column_stack([rows["age"] / 10, rows["sex"], rows["age"] / 10 * rows["sex"], np.ones(2)])
+    np.testing.assert_allclose(own @ (found[10].matrix @ w), margin)
+
+
 def test_an_implied_product_and_a_column_of_its_name_are_told_apart():
     kinds = {"a": Number((0, 1)), "b": Number((0, 1)), "c": Number((0, 1)), "a x b": Number((0, 1))}
     found = own_units(Schema(kinds, Target("y", range=(0, 1)), interactions=(("a", "b", "c"),)), fit_intercept=True)

@@ -43,7 +43,8 @@ class Feature:
     """One encoded feature: its name, the columns it comes from, its range, and what 1 of it means.
 
     ``scale`` is what a coefficient is multiplied by for a coefficient in the column's own unit, and ``origin`` the
-    value of the column that is encoded as 0, where the feature is linear in it; ``unit`` says it in words.
+    value of the column, in that unit, that is encoded as 0, where the feature is linear in it; ``unit`` says it in
+    words.
     """
 
     name: str
@@ -86,7 +87,7 @@ class LinearEncoding:
         self._middle = self._low / 2 + self._high / 2
         self._half = self._high / 2 - self._low / 2
         self._flag = kind.missing == "flag"
-        linear = Feature(name, name, SYMMETRIC, unit, step / self._half, self._middle)
+        linear = Feature(name, name, SYMMETRIC, unit, step / self._half, self._middle / step)
         self.features: tuple[Feature, ...] = (linear, _flag(name)) if self._flag else (linear,)
         self.factors: tuple[Feature, ...] = self.features
         self.norm = 1.0
@@ -156,7 +157,7 @@ class CurveEncoding:
         low, high = kind.limits
         places = [low / 2 * (1 - u) + high / 2 * (1 + u) for u in kind.scaled_knots]
         bends = [Feature(f"{name} bend {j}", name, SYMMETRIC, f"bend at {x:g}") for j, x in enumerate(places, 1)]
-        self.factors: tuple[Feature, ...] = (replace(line, unit="trend per 1"), *flag)
+        self.factors: tuple[Feature, ...] = (replace(line, unit=f"trend {line.unit}"), *flag)
         self.features: tuple[Feature, ...] = (self.factors[0], *bends, *flag)
         self.norm = self._curve.norm
 
@@ -223,7 +224,7 @@ def product_feature(factors: Sequence[Feature]) -> Feature:
 def _axis(kind: Number | Ordinal | Boolean) -> tuple[float, float, str, float]:
     """The ends of the axis that a column lies on, what one step along it means, and its length."""
     if isinstance(kind, Number):
-        return (*kind.limits, "per 1", 1.0)
+        return (*kind.limits, f"per {kind.unit:g}", kind.unit)
     if isinstance(kind, Ordinal):
         return 0.0, float(len(kind.levels) - 1), "per level", 1.0
     return 0.0, 1.0, "true against false", 1.0

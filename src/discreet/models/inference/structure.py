@@ -90,11 +90,12 @@ class BentShape:
 
 @dataclass(frozen=True)
 class SmoothShape:
-    """A cubic spline: a line per 1 of the column, and bends."""
+    """A cubic spline: a line per ``unit`` of the column, and bends."""
 
     features: tuple[str, ...]
     range: Range
     knots: tuple[float, ...]
+    unit: float = 1.0
 
     @property
     def is_smooth(self) -> bool:
@@ -108,12 +109,12 @@ class SmoothShape:
         return tuple(low / 2 * (1 - u) + high / 2 * (1 + u) for u in self.knots)
 
     def basis(self, x: Floats) -> Floats:
-        """Return what multiplies each feature's coefficient at each x: x itself, and the bends there."""
+        """Return what multiplies each feature's coefficient at each x: x in its unit, and the bends there."""
         from discreet.curator import curve_on
 
         low, high = self.range
         scaled = np.clip((x - low / 2 - high / 2) / (high / 2 - low / 2), -1.0, 1.0)
-        return np.column_stack([x, curve_on(self.knots).bends(scaled)])
+        return np.column_stack([x / self.unit, curve_on(self.knots).bends(scaled)])
 
     def bends(self) -> Floats:
         """Return all coefficients but the line's."""

@@ -21,8 +21,9 @@ class TableEffects:
     def summary(self, level: float = 0.95) -> "Summary":
         """Return the effects for a population, in the columns' own units: for fits with ``inference="sandwich"``.
 
-        Numbers per 1, levels per level, truth against falsehood, categories against their base: the declared one, or
-        the first. The intercept is that of a row with every column at its base and every number at 0.
+        Numbers per their declared unit (1), levels per level, truth against falsehood, categories against their base:
+        the declared one, or the first. The intercept is that of a row with every column at its base and every number
+        at 0.
 
         Parameters
         ----------

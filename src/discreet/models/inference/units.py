@@ -1,6 +1,6 @@
 """From encoded features to effects in the columns' own units: a linear map of the coefficients.
 
-    number, level, truth   e = scale (x - origin)         one per 1, per level, true against false
+    number, level, truth   e = scale (x - origin)         per declared unit, per level, true against false
     cell                   e = x;  of a column that has a cell for every value, the first one is the base:
                            e = 1 - the sum of the others, and the others are against it
     product                the product of these forms, multiplied out
@@ -92,14 +92,23 @@ def _rows(layout: "Layout", bases: dict[str, int], *, fit_intercept: bool) -> di
 
 def _names(layout: "Layout", rows: dict[Term, Floats]) -> dict[Term, str]:
     """Return a name for each effect, in the layout's order; products that forms imply are the last."""
-    features = layout.features
-    declared = {frozenset(places): features[j].name for j, places in enumerate(layout.factors)}
-    found = {term: name for term, name in declared.items() if term in rows}
-    for term in sorted(rows.keys() - declared.keys(), key=sorted):
-        parts = [features[j].name for j in sorted(term)]
-        name = PRODUCT.join(parts)
-        found[term] = name if name not in found.values() else PRODUCT.join(f"({part})" for part in parts)
+    declared = {frozenset(places): places for places in layout.factors}
+    implied = {term: tuple(sorted(term)) for term in sorted(rows.keys() - declared.keys(), key=sorted)}
+    found: dict[Term, str] = {}
+    for term, places in (declared | implied).items():
+        parts = [_name(layout, j) for j in places]
+        if term in rows:
+            name = PRODUCT.join(parts)
+            found[term] = name if name not in found.values() else PRODUCT.join(f"({part})" for part in parts)
     return found
+
+
+def _name(layout: "Layout", j: int) -> str:
+    """Return the name of a feature's effect, with the declared unit of a number where it is not 1."""
+    feature = layout.features[j]
+    kind = layout.schema.columns[feature.column]
+    is_line = feature.name == feature.column and isinstance(kind, Number) and kind.unit != 1
+    return f"{feature.name} ({feature.unit.removeprefix('trend ')})" if is_line else feature.name
 
 
 def _factors(layout: "Layout", term: Term) -> Factors:
@@ -143,7 +152,8 @@ def _shapes(schema: "Schema", layout: "Layout") -> dict[str, Shape]:
         features = [feature.name for feature in layout.features if feature.column == name]
         if kind.is_curve:
             flags = kind.missing == "flag"
-            found[name] = SmoothShape(tuple(features[: len(features) - flags]), kind.limits, kind.scaled_knots)
+            smooth = tuple(features[: len(features) - flags])
+            found[name] = SmoothShape(smooth, kind.limits, kind.scaled_knots, kind.unit)
         elif kind.is_bent and not isinstance(kind.knots, int):
             places = (kind.limits[0], *kind.knots, kind.limits[1])
             found[name] = BentShape(tuple(features[: len(places)]), places)
