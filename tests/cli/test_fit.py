@@ -468,7 +468,14 @@ def free(monkeypatch):
 
 def declared_rows(place, rows):
     (place / "rows.toml").write_text(f"rows = {rows}\n{SCHEMA}")
-    return ("fit", "table.csv", "-s", "rows.toml", "--epsilon", "0.1", "--delta", "1e-5", "--public")
+    return (
+        "fit",
+        "table.csv",
+        "-s",
+        "rows.toml",
+        *("--epsilon", "0.1", "--delta", "1e-9", "--terms", "linear"),
+        "--public",
+    )
 
 
 def test_a_fit_that_would_not_fit_into_memory_is_kept_on_disk(ok, place, left):

@@ -27,6 +27,7 @@ from discreet.cli.options import (
     Relation,
     Scratch,
     Start,
+    Terms,
     account,
     check_budget,
     echo_json,
@@ -65,6 +66,7 @@ def fit(
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
     start: Start = None,
+    terms: Terms = "auto",
     inference: Inference = None,
     cov_type: CovType = None,
     ledger: LedgerAddress = None,
@@ -122,9 +124,9 @@ def fit(
     settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
                 "loss": loss, "allow_large_delta": allow_large_delta, **told(inference, cov_type)}  # fmt: skip
     account_facts = {**charge, "verbose": not quiet and sys.stderr.isatty()}
-    chosen = _configured(model_named(declared, model, settings, account_facts), checks, start)
+    chosen = _configured(model_named(declared, model, settings, account_facts), checks, start, terms)
     with limited(memory, scratch):
-        needs = None if cluster else needs_of(declared, source, neighbors)
+        needs = None if cluster else needs_of(chosen.stream(source).schema, source, neighbors)
         if dry_run:
             return show_quote(chosen.quote(source), as_json, needs, explain=explain)
         if needs is not None:
@@ -137,9 +139,9 @@ def _unit(declared: "Schema") -> str:
     return "record" if declared.person is None else "person"
 
 
-def _configured(chosen: "TableModel", checks: bool, start: Path | None) -> "TableModel":
+def _configured(chosen: "TableModel", checks: bool, start: Path | None, terms: str) -> "TableModel":
     """Set what is not a setting of the estimator by name."""
-    chosen.checks = checks
+    chosen.checks, chosen.terms = checks, terms
     if start is not None:
         chosen.estimator.set_params(start=start_of(start, chosen.schema))
     return chosen

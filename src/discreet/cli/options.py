@@ -66,6 +66,12 @@ Cluster = Annotated[
 Start = Annotated[
     Path | None, typer.Option(help="A released model (its folder, or a saved one) that steps start from. Free.")
 ]
+Terms = Annotated[
+    str,
+    typer.Option(
+        help="Effects of numbers: linear, curves, or auto (curves where they are expected to predict better)."
+    ),
+]
 Inference = Annotated[
     str | None,
     typer.Option(help="sandwich: reserve a part of the budget for standard errors and confidence intervals."),

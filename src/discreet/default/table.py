@@ -7,7 +7,7 @@ against each other and the settings against their neighbors, on public tables an
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.bounds import Domain
@@ -229,3 +229,36 @@ def value_of(row: Setting, facts: Facts, signal: Signal) -> float:
     """Return a setting's value."""
     rule = row.numbers if facts.is_regression else row.classes
     return min(LARGEST, float(rule(signal) if callable(rule) else rule))
+
+
+# --- terms of a table ----------------------------------------------------------------------------------
+
+CURVES = Setting(
+    "curves",
+    6.0,
+    8.0,
+    "the signal per coefficient, bends counted, from which on bends gain more than their noise costs",
+)
+KNOTS = (8, 4)
+"""Knots of a column's curve, the most that have this signal; lines where none have it."""
+
+
+def knots_for(facts: Facts, features: Callable[[int], int]) -> tuple[int | None, str]:
+    """Return how many knots the curves of a table's numbers have, None for lines, and why.
+
+    Parameters
+    ----------
+    facts
+        Those of the table with lines.
+    features
+        The number of features, from the number of knots.
+    """
+    served = facts.is_recipe and facts.penalty.ridge and not facts.budget.is_pure and facts.domain.moments is None
+    if not served or facts.domain.start is not None:
+        return None, "numbers have linear effects: curves are the default only where auto's own algorithm serves"
+    needed = value_of(CURVES, facts, facts.signal)
+    for knots in KNOTS:
+        signal = replace(facts.signal, columns=features(knots) + facts.domain.intercept)
+        if signal.per_coefficient >= needed:
+            return knots, f"numbers have curves with {knots} knots: a signal of {needed:g} per coefficient is enough"
+    return None, f"numbers have linear effects: curves need a signal of {needed:g} per coefficient"

@@ -173,17 +173,23 @@ class FitSettings:
 
     def prepare(self, X: Any, y: Any, groups: Any) -> "Prepared":
         """Declare, plan and price: everything about a fit that is known without its records."""
-        relation = Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
-        account = {"ledger": self.ledger, "dataset": self.dataset}
-        data = PrivateData(X, y, self.bounds, groups=groups, fit_intercept=self.fit_intercept, **account)
-        domain = self.domain(data, relation)
-        budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
+        data, domain, budget = self.declare(X, y, groups)
         # a solver may ask for the noise of its plan before it makes it
         with remembered_prices(), in_double_precision(ArithmeticError):
             method = self.method(domain, budget)
             data = data.filled() if domain.sparse and not method.domain.sparse else data
             plan = data.with_reading(method.plan, pure=budget.is_pure)
-            return Prepared(self, data, method.domain, method.solver, method.reason, price_plan(plan, budget))
+            reason = (*method.reason, *getattr(X, "notes", ()))
+            return Prepared(self, data, method.domain, method.solver, reason, price_plan(plan, budget))
+
+    def declare(self, X: Any, y: Any, groups: Any) -> tuple[PrivateData, Domain, Budget]:
+        """Return the records behind their wall, what is public of them, and the budget."""
+        relation = Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
+        account = {"ledger": self.ledger, "dataset": self.dataset}
+        data = PrivateData(X, y, self.bounds, groups=groups, fit_intercept=self.fit_intercept, **account)
+        domain = self.domain(data, relation)
+        budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
+        return data, domain, budget
 
     def method(self, domain: Domain, budget: Budget) -> "Method":
         """Choose a solver and plan its releases, from public facts alone; refuse what it would not use."""

@@ -97,7 +97,7 @@ def load(folder: Path) -> "TableModel":
     try:
         schema = Schema.load(folder / SCHEMA)
         unfitted = clone(estimator).set_params(bounds=None)
-        model = TableModel(schema, unfitted)
+        model = TableModel(schema, unfitted, terms="linear")  # what was a curve is declared as one
         model.estimator_, model.schema_ = estimator, schema
         features, names = len(model.coefficients()), [feature.name for feature in Layout(schema).features]
     except SchemaError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ from discreet.models.registry import MODELS, default_model
 from discreet.models.scoring.table_scores import TableScores
 from discreet.models.shown import Shown
 from discreet.models.table_encoder import Coefficient, coefficients_of
-from discreet.parameters import check_settings
+from discreet.models.terms import TERMS, with_terms
+from discreet.parameters import OneOf, check_settings
 from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
@@ -39,6 +40,9 @@ class TableModel(Shown, Exported, TableEffects, TableScores, BaseEstimator):
     estimator : estimator, default=None
         One of the private estimators, not fitted, without bounds: the schema brings them. None: logistic regression for
         classes, ridge regression for numbers, both with epsilon = 1.
+    terms : {"auto", "linear", "curves"}, default="auto"
+        The effects of numbers of which the schema says no more than their range. ``"auto"``: curves where they are
+        expected to predict better, by public facts alone, and lines with ``inference``; ``"curves"``: on 8 knots each.
     checks : bool, default=True
         Whether a fiftieth of a fit's budget counts, with noise, the records that count as null and the cells that do
         not hold what the schema declares. The certificate shows what stands out.
@@ -65,9 +69,17 @@ class TableModel(Shown, Exported, TableEffects, TableScores, BaseEstimator):
 
     estimator_: DPLinearModel
 
-    def __init__(self, schema: Schema, estimator: DPLinearModel | None = None, *, checks: bool = True) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        estimator: DPLinearModel | None = None,
+        *,
+        terms: Annotated[str, OneOf(*TERMS)] = "auto",
+        checks: bool = True,
+    ) -> None:
         self.schema = schema
         self.estimator: Any = estimator
+        self.terms = terms
         self.checks = checks
 
     @property
@@ -143,7 +155,7 @@ class TableModel(Shown, Exported, TableEffects, TableScores, BaseEstimator):
         stream = self.stream(data)
         self.estimator_ = self._unfitted(stream).fit(stream, charge_id=charge_id)
         estimated = self.certificate_.assumed_public.get(ESTIMATED_RANGES, {})
-        self.schema_ = self.schema.with_ranges({name: (low, high) for name, (low, high) in estimated.items()})
+        self.schema_ = stream.schema.with_ranges({name: (low, high) for name, (low, high) in estimated.items()})
         return self
 
     @lazily
@@ -339,7 +351,7 @@ class TableModel(Shown, Exported, TableEffects, TableScores, BaseEstimator):
         stream = TableStream(source, self.schema, checks=self.checks)
         if Neighbors(self._chosen.neighbors).n_is_public and stream.shape[0] == 0:
             raise Unsupported("the table has no rows")
-        return stream
+        return with_terms(self.terms, stream, self._unfitted(stream))
 
     @property
     def _chosen(self) -> DPLinearModel:

@@ -171,6 +171,31 @@ class Schema:
             columns[name] = replace(kind, range=(low, high), within=None, missing=missing)
         return replace(self, columns=columns)
 
+    def with_curves(self, knots: int) -> "Schema":
+        """Return a copy with a curve for each number of which neither ``term`` nor ``knots`` are declared.
+
+        Parameters
+        ----------
+        knots : int
+            Evenly spaced knots of each, the ends of its range counted.
+
+        Returns
+        -------
+        Schema
+            The copy.
+
+        Examples
+        --------
+        >>> schema.with_curves(8).columns["age"].knots
+        8
+        """
+        free = {
+            name: replace(kind, knots=knots)
+            for name, kind in self.columns.items()
+            if isinstance(kind, Number) and kind.term is None and not kind.knots
+        }
+        return replace(self, columns={**self.columns, **free})
+
     def problems(self, names: Sequence[str] | None = None) -> list[str]:
         """Return what is missing before a fit, in words; with the names of a table, also what does not match them.
 

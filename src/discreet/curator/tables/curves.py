@@ -1,13 +1,15 @@
-"""Curves on the scale of a column: a line and its bends, cubic splines with one bend per knot.
+"""Curves on the scale of a column: a line and its bends, which make every cubic spline on given knots.
 
 On knots t_0 < ... < t_m of [-1, 1], the ends among them, cubic B-splines B_1 ... B_{m+3} (their outer knots continue
 the first and the last distance) make every function that is a cubic polynomial between knots and twice differentiable.
-It is straight where the second divided differences D c of its coefficients c are 0. So with the pseudoinverse W = D^+,
+It is straight where the second divided differences D c of its coefficients c are 0. With the singular value
+decomposition D = U S V^T,
 
-    f(u) = constant + b_0 u + sum_j b_j z_j(u),    z(u) = W^T B(u) / r,    j = 1 ... m + 1,
+    f(u) = constant + b_0 u + sum_j b_j z_j(u),    z(u) = S^{-1/2} V^T B(u) / r,    j = 1 ... m + 1,
 
-has b_j as its bend near t_j, and the sum of b_j^2 is what a smoothing spline penalizes: noise and shrinkage take the
-bends before the line.
+bend by bend from the smoothest (an arch) to the roughest, each with a smaller z: noise and shrinkage take rough bends
+before smooth ones, and bends before the line. S^0 would treat all bends alike, S^{-1} is a smoothing spline's penalty,
+too smooth where values crowd a part of the range. The sign of a bend is that of its coefficient at the high end.
 
 Bound of a row. Between two knots the vector (u, z) is a polynomial of degree 3 in the share s of the way, so it is
 
@@ -62,7 +64,9 @@ def curve_on(knots: tuple[float, ...]) -> Curve:
     nodes = inner[:-1, np.newaxis] + _THIRDS * np.diff(inner)[:, np.newaxis]
     nodes[:, -1] = inner[1:]
     splines = BSpline.design_matrix(nodes.ravel(), outer, DEGREE).toarray()
-    bends = splines @ straight.T @ np.linalg.inv(straight @ straight.T)
+    _, sizes, directions = np.linalg.svd(straight, full_matrices=False)  # the largest first
+    directions = directions[::-1] * np.sign(directions[::-1, -1:])
+    bends = splines @ (directions.T / np.sqrt(sizes[::-1]))
     controls = np.linalg.inv(_WEIGHTS) @ bends.reshape(*nodes.shape, -1)
     controls = np.ascontiguousarray(controls / np.sqrt(np.square(controls).sum(axis=2).max()))
     norm = np.sqrt((nodes**2 + np.square(controls).sum(axis=2)).max())  # a line's control points are its own nodes
@@ -90,6 +94,6 @@ def bend_column(scaled, knots, controls, out):  # type: ignore[no-untyped-def]
         t = 1.0 - s
         first, second, third, fourth = t * t * t, 3.0 * s * t * t, 3.0 * s * s * t, s * s * s
         for j in range(out.shape[1]):
-            point = controls[k, :, j]
-            value = first * point[0] + second * point[1] + third * point[2] + fourth * point[3]
+            value = first * controls[k, 0, j] + second * controls[k, 1, j]
+            value += third * controls[k, 2, j] + fourth * controls[k, 3, j]
             out[i, j] = min(max(value, -1.0), 1.0) if u == u else u

@@ -2,7 +2,7 @@
 
     number     one feature in [-1, 1], the range's middle at 0
     bends      a number with knots at given places: hat functions in [0, 1] that sum to 1
-    curve      a number's feature, and one in [-1, 1] for each knot at which a cubic spline bends (``curves.py``)
+    curve      a number's feature, and as many bends in [-1, 1] as it has knots, from smooth to rough (``curves.py``)
     category   cells in {0, 1}, of which at most one is 1
     ordinal    one feature in [-1, 1], evenly spaced
     boolean    one feature in {-1, 1}
@@ -154,9 +154,8 @@ class CurveEncoding:
     def __init__(self, name: str, kind: Number, missing: frozenset[str]) -> None:
         self._line, self._curve = LinearEncoding(name, kind, missing), curve_on(kind.scaled_knots)
         line, *flag = self._line.features
-        low, high = kind.limits
-        places = [low / 2 * (1 - u) + high / 2 * (1 + u) for u in kind.scaled_knots]
-        bends = [Feature(f"{name} bend {j}", name, SYMMETRIC, f"bend at {x:g}") for j, x in enumerate(places, 1)]
+        count = len(kind.scaled_knots)
+        bends = [Feature(f"{name} bend {j}", name, SYMMETRIC, f"bend {j} of {count}") for j in range(1, count + 1)]
         self.factors: tuple[Feature, ...] = (replace(line, unit=f"trend {line.unit}"), *flag)
         self.features: tuple[Feature, ...] = (self.factors[0], *bends, *flag)
         self.norm = self._curve.norm

@@ -56,6 +56,7 @@ class TableStream(RecordStream):
         self.bounds = self._layout.bounds
         self.estimates = RangeEstimates(self) if schema.private_columns else None
         self.checks = self._checks = TableChecks(schema) if checks and with_target else None
+        self.notes: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
@@ -86,6 +87,12 @@ class TableStream(RecordStream):
         """The declarations that the guarantee rests on, for the certificate."""
         found: dict[str, Any] = {"schema": self._declared.to_dict(), FEATURES: self.columns}
         return found if self._estimated is None else {**found, ESTIMATED_RANGES: self._estimated}
+
+    def declared_by(self, schema: Schema, note: str) -> "TableStream":
+        """The same rows by another schema of the same columns, with a note for the certificate on why."""
+        stream = TableStream(self._source, schema, checks=self._checks is not None)
+        stream._persons, stream._count, stream.notes = self._persons, self._count, (*self.notes, note)
+        return stream
 
     def settled(self, ranges: dict[str, tuple[float, float]]) -> "TableStream":
         """The same rows with estimated ranges."""

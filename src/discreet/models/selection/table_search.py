@@ -121,7 +121,8 @@ class TableSearch(Shown, BaseEstimator):
             raise Unsupported(
                 "a search on a table needs an estimator: DPRandomizedSearch(DPLogisticRegression(), {...})"
             )
-        return TableModel(self.schema, clone(self.search.estimator).set_params(neighbors=self.search.neighbors))
+        estimator = clone(self.search.estimator).set_params(neighbors=self.search.neighbors)
+        return TableModel(self.schema, estimator, terms="linear")
 
     def _with_bounds(self, bounds: Any) -> DPRandomizedSearch:
         estimator = clone(self.search.estimator).set_params(bounds=bounds)
