@@ -32,5 +32,6 @@ from discreet.models.scoring.public import public_score as public_score
 from discreet.models.selection.private_search import DPRandomizedSearch as DPRandomizedSearch
 from discreet.models.table_model import TableModel as TableModel
 from discreet.schema.schema import Schema as Schema
+from discreet.service_client import remote as remote
 
 __version__: str

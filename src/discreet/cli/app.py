@@ -1,5 +1,7 @@
 """The commands, put together. Nothing heavy is imported until a command runs."""
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -89,3 +91,5 @@ app.command()(selftest)
 app.command()(version)
 app.add_typer(audit, name="audit")
 app.add_typer(budget, name="budget")
+if all(map(find_spec, ("starlette", "uvicorn", "jinja2"))):  # the extra discreet[serve]
+    app.add_typer(import_module("discreet.serve.commands").serve, name="serve")

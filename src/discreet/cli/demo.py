@@ -49,7 +49,7 @@ def demo(
     from discreet.cli.console import Console
 
     console, start = Console(highlight=False, soft_wrap=True), time.perf_counter()
-    _clear(out)
+    clear(out)
     free, majority = _prepare(out, rows, console)
     names = ("patients.csv", "held-out.csv", "schema.toml", "budget.db", "model")
     table, held_out, schema, ledger, model = (str(out / name) for name in names)
@@ -74,7 +74,7 @@ def demo(
     console.print(f"[bold]Look at the report: {Path(model) / 'report.html'}[/bold]")
 
 
-def _clear(out: Path) -> None:
+def clear(out: Path) -> None:
     """Make the folder; one that an earlier demo made is emptied, any other that is not empty is refused."""
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise taken(out)

@@ -64,7 +64,7 @@ class OneLineErrors(TyperGroup):
             if hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # typer's own
                 raise _quoted(error) from None
             hint = f"set {TRACEBACK}=1 to see where (it may show data)"
-            _fail(f"unexpected {type(error).__name__}{_place(error)}; {hint}", INTERNAL, error)
+            _fail(f"unexpected {type(error).__name__}{place_of(error)}; {hint}", INTERNAL, error)
 
 
 def _quoted(error: Exception) -> Exception:
@@ -84,7 +84,7 @@ def end_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, end)
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """The innermost line of discreet's own source, or its benchmarks', without any value."""
     place, frame = "", error.__traceback__
     while frame is not None:

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from discreet.models.table_model import TableModel
 
 FORMAT = 1
-MODEL, SCHEMA, CERTIFICATE, REPORT, MANIFEST = (
-    *("model.discreet", "schema.toml", "certificate.json"),
-    *("report.html", "manifest.json"),
-)
+MODEL, SCHEMA, CERTIFICATE = "model.discreet", "schema.toml", "certificate.json"
+REPORT, MANIFEST = "report.html", "manifest.json"
+FILES: tuple[str, ...] = (MANIFEST, MODEL, SCHEMA, CERTIFICATE)
+"""What every folder holds; a report is added where one was made."""
 _NEEDED = {MODEL, SCHEMA, CERTIFICATE}
 
 

@@ -1,0 +1,330 @@
+"""The console: pages that the server renders. One script of a few lines watches a job; all else works without.
+
+A form carries a token that follows from the session (CSRF), and its origin must be this host. Names of columns,
+categories and people are hostile here: templates escape everything, and the policy of ``web.py`` runs no inline code.
+"""
+
+import hashlib
+import hmac
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from discreet.models.registry import MODELS
+from discreet.schema.description import describe
+from discreet.serve.accounts import SESSION_SECONDS, Person
+from discreet.serve.api import OPERATIONS, document
+from discreet.serve.picture import spending_picture
+from discreet.serve.settings import Forbidden, NotFound, ServiceError
+from discreet.serve.specification import Specification
+from discreet.serve.web import COOKIE, REPORT_POLICY, Call, Gate, Problem
+from discreet.solvers.registry import SOLVERS
+
+FORM = "application/x-www-form-urlencoded"
+_STATIC = {"console.css": "text/css", "watch.js": "text/javascript"}
+_NOBODY = Person("", "", "")
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(loader=PackageLoader("discreet.serve"), autoescape=True, undefined=StrictUndefined)
+    made.filters["time"] = lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return made
+
+
+def _page(call: Call, name: str, status: int = 200, **facts: Any) -> Response:
+    shared = {"person": call.person, "csrf": csrf(call.session), "title": call.service.settings.title}
+    return HTMLResponse(_templates().get_template(name).render(**shared, **facts), status)
+
+
+def _to(place: str) -> Response:
+    return RedirectResponse(place, 303)
+
+
+def csrf(session: str) -> str:
+    """The token of a session's forms: only who has the cookie's value can know it."""
+    return hashlib.blake2b(b"discreet form", key=session.encode(), digest_size=16).hexdigest() if session else ""
+
+
+# --- pages of everybody -------------------------------------------------------------------------------
+
+
+def _home(call: Call) -> Response:
+    datasets = [call.service.described(call.person, one.name) for one in call.service.visible(call.person)]
+    waiting = call.service.jobs.waiting() if call.person.is_owner else []
+    return _page(call, "home.html", datasets=datasets, jobs=call.service.listed(call.person)[:8], waiting=waiting)
+
+
+def _dataset(call: Call) -> Response:
+    name = call.path["dataset"]
+    found, schema = call.service.described(call.person, name), call.service.dataset(call.person, name).schema
+    columns = [(column, describe(kind)) for column, kind in schema.columns.items()]
+    assert schema.target is not None
+    suited = [one for one in MODELS.names() if hasattr(MODELS[one](), "classes") == (schema.target.classes is not None)]
+    return _page(
+        call, "dataset.html", dataset=found, columns=columns, target=schema.target, person_column=schema.person,
+        models=suited, solvers=SOLVERS.names(),
+    )  # fmt: skip
+
+
+def _specified(call: Call, name: str) -> Specification:
+    """Read a fit off a form: its settings as they were priced, TOML that was pasted, or single fields."""
+    form, schema = call.form, call.service.dataset(call.person, name).schema
+    if form.get("settings"):
+        try:
+            return Specification.of(json.loads(form["settings"]), schema)
+        except (ValueError, RecursionError):
+            raise ServiceError("the settings are not JSON") from None
+    if form.get("toml", "").strip():
+        return Specification.from_toml(form["toml"].replace("\r\n", "\n"), schema)
+    given: dict[str, Any] = {}
+    for key in ("model", "solver", "inference"):
+        given |= {key: form[key]} if form.get(key) else {}
+    for key in ("epsilon", "alpha", "delta"):
+        try:
+            given |= {key: float(form[key])} if form.get(key) else {}
+        except ValueError:
+            raise ServiceError(f"{key} is a number, such as 0.5") from None
+    return Specification.of(given, schema)
+
+
+def _price(call: Call) -> Response:
+    name = call.path["dataset"]
+    asked = _specified(call, name)
+    found = call.service.quote(call.person, name, asked)
+    simulated = call.service.forecast(call.person, name, asked)["answer"] if "simulate" in call.form else ""
+    limit = call.service.settings.limits.approve_above
+    return _page(
+        call, "price.html", dataset=name, asked=asked, quote=found, simulated=simulated,
+        explanation=call.service.explanation(call.person, name, asked), charge_id=call.form.get("charge_id", ""),
+        budget=call.service.budget(call.person, name), waits=limit is not None and found["epsilon"] > limit,
+    )  # fmt: skip
+
+
+def _submit(call: Call) -> Response:
+    name = call.path["dataset"]
+    job, _ = call.service.submit(call.person, name, _specified(call, name), call.form.get("charge_id") or None)
+    return _to(f"/jobs/{job.id}")
+
+
+def _jobs(call: Call) -> Response:
+    return _page(call, "jobs.html", jobs=call.service.listed(call.person))
+
+
+def _job(call: Call) -> Response:
+    job = call.service.job(call.person, call.path["job"])
+    model = call.service.model(call.person, job.id) if job.is_done and call.person.role != "auditor" else None
+    certificate = model.certificate_.summary() if model else ""
+    coefficients = model.coefficients() if model else []
+    return _page(call, "job.html", job=job, certificate=certificate, coefficients=coefficients)
+
+
+def _state(call: Call) -> Response:
+    return JSONResponse({"state": call.service.job(call.person, call.path["job"]).public_state})
+
+
+def _report(call: Call) -> Response:
+    return HTMLResponse(
+        call.service.report(call.person, call.path["job"]), headers={"Content-Security-Policy": REPORT_POLICY}
+    )
+
+
+def _history(call: Call) -> Response:
+    entries = call.service.history(call.person)
+    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+    for one in entries:
+        if one["kind"] == "charge":
+            row = sums[one["name"] or "(outside of the service)", one["dataset"]]
+            row[0], row[1] = row[0] + 1, row[1] + one["epsilon"]
+    pictures = {one.name: spending_picture(call.service.ledger, one.name) for one in call.service.visible(call.person)}
+    lines = call.service.store.lines(100) if call.person.reads_all else []
+    shown: dict[str, Any] = {"entries": entries[::-1][:200], "sums": dict(sums), "pictures": pictures, "lines": lines}
+    return _page(call, "history.html", **shown)
+
+
+def _verify(call: Call) -> Response:
+    return _page(call, "verify.html", verified=call.service.verify(call.person))
+
+
+# --- pages of the owner -------------------------------------------------------------------------------
+
+
+def _decide(call: Call) -> Response:
+    decision = call.path["decision"]
+    if decision not in ("approve", "decline"):
+        raise NotFound("a decision is approve or decline")
+    call.service.decide(call.person, call.path["job"], approved=decision == "approve")
+    return _to("/")
+
+
+def _people(call: Call) -> Response:
+    _owners_only(call)
+    tokens, allocated = call.service.accounts.tokens(), call.service.accounts.allocations()
+    names = sorted({one.name for one in tokens if one.role == "analyst"})
+    return _page(
+        call, "people.html", tokens=tokens, names=names, datasets=call.service.settings.datasets, allocated=allocated
+    )
+
+
+def _revoke(call: Call) -> Response:
+    _owners_only(call)
+    call.service.accounts.revoke(call.path["handle"], call.person.name)
+    return _to("/people")
+
+
+def _allocate(call: Call) -> Response:
+    _owners_only(call)
+    form = call.form
+    if form.get("dataset") not in call.service.settings.datasets:
+        raise NotFound("there is no such data set")
+    try:
+        epsilon = float(form.get("epsilon", ""))
+    except ValueError:
+        raise ServiceError("epsilon is a number, such as 0.5") from None
+    call.service.accounts.allocate(form.get("name", ""), form["dataset"], epsilon, call.person.name)
+    return _to("/people")
+
+
+def _owners_only(call: Call) -> None:
+    if not call.person.is_owner:
+        raise Forbidden("this page is the owner's")
+
+
+# --- coming and going ---------------------------------------------------------------------------------
+
+
+def _login_page(call: Call) -> Response:
+    return _page(call, "login.html")
+
+
+def _leave(call: Call) -> Response:
+    call.service.accounts.leave(call.session)
+    gone = _to("/login")
+    gone.delete_cookie(COOKIE)
+    return gone
+
+
+def _docs(call: Call) -> Response:
+    return _page(call, "docs.html", operations=OPERATIONS)
+
+
+def _document(call: Call) -> Response:
+    return JSONResponse(document(call.service.settings.title))
+
+
+def _static(call: Call) -> Response:
+    name = call.path["file"]
+    if name not in _STATIC:
+        raise NotFound("there is no such file")
+    content = files("discreet.serve").joinpath("static", name).read_bytes()
+    return Response(content, media_type=_STATIC[name], headers={"Cache-Control": "max-age=3600"})
+
+
+PAGES: tuple[tuple[str, str, Callable[[Call], Response]], ...] = (
+    ("GET", "/", _home),
+    ("GET", "/datasets/{dataset}", _dataset),
+    ("POST", "/datasets/{dataset}/price", _price),
+    ("POST", "/datasets/{dataset}/jobs", _submit),
+    ("GET", "/jobs", _jobs),
+    ("GET", "/jobs/{job}", _job),
+    ("GET", "/jobs/{job}/state", _state),
+    ("GET", "/jobs/{job}/report", _report),
+    ("POST", "/jobs/{job}/{decision}", _decide),
+    ("GET", "/history", _history),
+    ("POST", "/verify", _verify),
+    ("GET", "/people", _people),
+    ("POST", "/people/allocate", _allocate),
+    ("POST", "/people/{handle}/revoke", _revoke),
+    ("POST", "/logout", _leave),
+)
+PUBLIC: tuple[tuple[str, Callable[[Call], Response]], ...] = (
+    ("/login", _login_page),
+    ("/docs", _docs),
+    ("/api/openapi.json", _document),
+    ("/static/{file}", _static),
+)
+
+
+def routes(gate: Gate) -> list[Route]:
+    """Make the routes of the console."""
+
+    def member(request: Request) -> tuple[Person, str]:
+        session = request.cookies.get(COOKIE, "")
+        person = gate.service.accounts.by_session(session)
+        if person is None:
+            raise Problem(401, "log in first")
+        gate.count(person)
+        return person, session
+
+    def anybody(request: Request) -> tuple[Person, str]:
+        return _NOBODY, ""
+
+    def guarded(handler: Callable[[Call], Response]) -> Callable[[Call], Response]:
+        def handle(call: Call) -> Response:
+            if call.body and not hmac.compare_digest(call.form.get("csrf", "").encode(), csrf(call.session).encode()):
+                raise Problem(403, "this form is not of your session: go back, reload the page, and send it again")
+            return handler(call)
+
+        return handle
+
+    def enter(request: Request) -> tuple[Person, str]:
+        _own_origin(request)
+        return _NOBODY, ""
+
+    def _own_member(request: Request) -> tuple[Person, str]:
+        _own_origin(request)
+        return member(request)
+
+    made = [
+        Route(path, gate.answering(guarded(handler) if method == "POST" else handler,
+              _own_member if method == "POST" else member, shown(gate), FORM), methods=[method])
+        for method, path, handler in PAGES
+    ]  # fmt: skip
+    made += [
+        Route(path, gate.answering(handler, anybody, shown(gate), FORM), methods=["GET"]) for path, handler in PUBLIC
+    ]
+    made.append(Route("/login", gate.answering(_entering(gate), enter, shown(gate), FORM), methods=["POST"]))
+    return made
+
+
+def _own_origin(request: Request) -> None:
+    """Refuse a form that another page sent."""
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise Problem(403, "this form was sent by another page")
+
+
+def _entering(gate: Gate) -> Callable[[Call], Response]:
+    def enter(call: Call) -> Response:
+        person = gate.person_with(call.form.get("token", "").strip(), call.client)
+        entered = _to("/")
+        secure = call.service.settings.is_encrypted
+        words: dict[str, Any] = {"max_age": int(SESSION_SECONDS), "httponly": True, "samesite": "strict"}
+        entered.set_cookie(COOKIE, call.service.accounts.enter(person), secure=secure, **words)
+        return entered
+
+    return enter
+
+
+def shown(gate: Gate) -> Callable[[Problem, Request], Response]:
+    """Show problems as pages; who is not logged in comes to the log-in page."""
+
+    def show(problem: Problem, request: Request) -> Response:
+        if problem.status == 401 and request.method == "GET" and request.url.path != "/login":
+            return _to("/login")
+        name = "login.html" if request.url.path == "/login" else "problem.html"
+        person = gate.service.accounts.by_session(request.cookies.get(COOKIE, "")) or _NOBODY
+        call = Call(gate.service, person, {}, {}, b"", request.cookies.get(COOKIE, ""))
+        return _page(call, name, problem.status, problem=problem)
+
+    return show
