@@ -15,6 +15,7 @@ from tests.surface.commands import command_entries
 from tests.surface.containers import every_container
 from tests.surface.entries import python_entries
 from tests.surface.harness import count
+from tests.surface.services import service_entries
 from tests.surface.values import VALUES
 
 app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown")
@@ -52,7 +53,7 @@ def main(
 
     It cannot see time and memory. Predictions and scores of rows that are declared public show them, and are left out.
     """
-    entries = _named("--entry", entry, (*python_entries(), *command_entries()))
+    entries = _named("--entry", entry, (*python_entries(), *command_entries(), *service_entries()))
     containers, values = _named("--container", container, every_container()), _named("--value", value, VALUES)
     total = count(entries, containers, values)
     if not total:

@@ -8,9 +8,10 @@ from tests.surface.entries import python_entries
 from tests.surface.harness import Workshop
 from tests.surface.observing import RICH
 from tests.surface.rows import Place
+from tests.surface.services import service_entries
 from tests.surface.values import VALUES
 
-ENTRIES = {entry.name: entry for entry in (*python_entries(), *command_entries())}
+ENTRIES = {entry.name: entry for entry in (*python_entries(), *command_entries(), *service_entries())}
 CONTAINERS = {container.name: container for container in every_container()}
 HOSTILE = {value.name: value for value in VALUES}
 

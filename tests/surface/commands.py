@@ -45,6 +45,12 @@ NO_RECORDS = {
     "budget move": "takes an address",
     "budget export": "copies entries, which budget history shows",
     "budget roles": "prints statements for a database",
+    "serve token new": "takes a name and a role",
+    "serve token list": "shows names and roles",
+    "serve token revoke": "takes a handle",
+    "serve allocate": "takes names and an epsilon",
+    "serve backup": "copies files for their owner",
+    "serve check": "reads the ledger and certificates",
 }
 
 _SETTINGS = """

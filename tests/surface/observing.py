@@ -160,7 +160,7 @@ def _contents(name: str, one: bytes, other: bytes) -> Iterator[tuple[str, str]]:
     """A ledger's pages are its own affair; its entries are compared elsewhere."""
     if name.endswith((".db", ".db-wal", ".db-shm", ".db.key")):
         return
-    a, b = _unpacked(one), _unpacked(other)
+    a, b = unpacked(one), unpacked(other)
     if sorted(a) != sorted(b):
         yield "contents", f"{name}: {sorted(a)} against {sorted(b)}"
     for part in sorted(set(a) & set(b)):
@@ -168,7 +168,7 @@ def _contents(name: str, one: bytes, other: bytes) -> Iterator[tuple[str, str]]:
             yield "contents", f"{name} {part}: {len(a[part])} bytes against {len(b[part])}"
 
 
-def _unpacked(content: bytes) -> dict[str, bytes]:
+def unpacked(content: bytes) -> dict[str, bytes]:
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return {"": content}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -194,8 +194,8 @@ def _texts(seen: Observed) -> Iterator[tuple[str, bytes]]:
     if hasattr(seen.result, "texts"):
         yield from seen.result.texts()
     for name, content in seen.files.items():
-        for part, unpacked in _unpacked(content).items():
-            yield f"contents {name} {part}", unpacked
+        for part, inside in unpacked(content).items():
+            yield f"contents {name} {part}", inside
         yield f"files {name}", name.encode("utf-8", "surrogatepass")
 
 

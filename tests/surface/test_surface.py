@@ -27,6 +27,7 @@ from tests.surface.containers import NotHeld
 from tests.surface.entries import python_entries
 from tests.surface.harness import count, workshop
 from tests.surface.rows import ANSWER, MATRIX, matrix_cells, table_cells
+from tests.surface.services import service_entries
 from tests.surface.values import NUMBER, TEXT, VALUES
 
 
@@ -109,7 +110,7 @@ def commands(group=app, path=()):
 
 def test_every_command_has_a_case():
     """A new command needs an entry in ``tests/surface/commands.py``, or a reason there why no record reaches it."""
-    covered = {name for entry in command_entries() for name in entry.covers}
+    covered = {name for entry in (*command_entries(), *service_entries()) for name in entry.covers}
     assert covered & set(NO_RECORDS) == set()
     assert set(commands()) == covered | set(NO_RECORDS)
 

@@ -13,6 +13,7 @@ import secrets
 import sqlite3
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from discreet.serve.settings import NAME, ServiceError
 from discreet.serve.store import Store, note
@@ -58,6 +59,12 @@ class TokenRow:
     def state(self) -> str:
         """In one word."""
         return "revoked" if self.revoked is not None else "expired" if self.expires <= time.time() else "valid"
+
+    def to_dict(self) -> dict[str, str | None]:
+        """Plain values, times as texts."""
+        words: dict[str, str | None] = {name: getattr(self, name) for name in ("handle", "name", "role", "state")}
+        times = {name: getattr(self, name) for name in ("made", "expires", "revoked")}
+        return words | {name: None if at is None else shown_time(at) for name, at in times.items()}
 
 
 class Accounts:
@@ -156,6 +163,11 @@ def allocations(at: sqlite3.Connection, name: str | None = None) -> dict[tuple[s
         "SELECT name, dataset, epsilon FROM allocation WHERE epsilon > 0 AND ? IN (name, '')", (name or "",)
     )
     return {(who, dataset): epsilon for who, dataset, epsilon in rows}
+
+
+def shown_time(at: float) -> str:
+    """A time for people and programs."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
 def _valid(at: sqlite3.Connection, handle: str) -> Person | None:

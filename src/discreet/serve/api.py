@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
@@ -10,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from discreet import __version__
+from discreet.serve.accounts import shown_time
 from discreet.serve.jobs import Job
 from discreet.serve.settings import Forbidden, NotFound, ServiceError
 from discreet.serve.specification import Specification
@@ -125,7 +125,7 @@ def _audit(call: Call) -> Response:
 def _people(call: Call) -> Response:
     if not call.person.is_owner:
         raise Forbidden("the owner sees who has tokens")
-    return JSONResponse({"tokens": [{**vars(one), "state": one.state} for one in call.service.accounts.tokens()]})
+    return JSONResponse({"tokens": [one.to_dict() for one in call.service.accounts.tokens()]})
 
 
 def _revoke(call: Call) -> Response:
@@ -182,7 +182,7 @@ def job_dict(job: Job) -> dict[str, Any]:
         "state": state,
         "reason": job.reason if state == job.state else "",
         "settings": job.settings,
-        "submitted": datetime.fromtimestamp(job.made, UTC).isoformat(timespec="seconds"),
+        "submitted": shown_time(job.made),
     }
 
 

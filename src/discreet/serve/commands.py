@@ -164,7 +164,7 @@ def new(
 @token.command("list")
 def listed(service: File = _FILE, as_json: AsJson = False) -> None:
     """List tokens, without secrets."""
-    found = [{**vars(one), "state": one.state} for one in _service(service).accounts.tokens()]
+    found = [one.to_dict() for one in _service(service).accounts.tokens()]
     if as_json:
         echo_json(found)
         return
