@@ -91,31 +91,17 @@ def start(settings: "Settings", tokens: Sequence[tuple[str, str]] = ()) -> None:
     """Serve until a signal ends it."""
     import logging
 
-    import uvicorn
-
-    from discreet.serve.app import application
+    from discreet.serve.app import server_of
     from discreet.serve.service import Service
 
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="discreet: %(message)s")
-    app = application(Service(settings))
+    server = server_of(Service(settings))
     scheme = "https" if settings.certificate else "http"
     typer.echo(f"{settings.title}: {scheme}://{settings.host}:{settings.port} (API: /docs). Stop with Ctrl-C.")
     for name, secret in tokens:
         typer.echo(f"  token of the {name}, shown once: {secret}")
     sys.stdout.flush()
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        ssl_certfile=settings.certificate,
-        ssl_keyfile=settings.key,
-        proxy_headers=settings.behind_proxy,
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-    )
+    server.run()
 
 
 def _prepared(out: Path, port: int, grid: float) -> tuple[Path, list[tuple[str, str]]]:

@@ -271,7 +271,7 @@ def routes(gate: Gate) -> list[Route]:
 
     def guarded(handler: Callable[[Call], Response]) -> Callable[[Call], Response]:
         def handle(call: Call) -> Response:
-            if call.body and not hmac.compare_digest(call.form.get("csrf", "").encode(), csrf(call.session).encode()):
+            if not hmac.compare_digest(call.form.get("csrf", "").encode(), csrf(call.session).encode()):
                 raise Problem(403, "this form is not of your session: go back, reload the page, and send it again")
             return handler(call)
 
