@@ -157,6 +157,7 @@ def _fit_and_look(task: Task) -> Ran:
         (*_fit_command(task, _schema(task)), *charged, "--json", "--charge-id", "monday"),
         ("inspect", model),
         ("inspect", model, "--json"),
+        ("effects", model),
         ("verify", model, "--ledger", ledger),
         ("export", model, "--onnx", task.out / "model.onnx", "--sklearn", task.out / "model.joblib"),
         ("certificate", "registry", model),
@@ -254,7 +255,16 @@ def command_entries() -> tuple[Entry, ...]:
 
     rows = dict.fromkeys(("stdout", "stderr", "contents"), ROWS_SHOWN)
     score = {"stdout": SCORE_SHOWN}
-    looks = ("inspect", "verify", "export", "certificate registry", "budget show", "budget history", "budget verify")
+    looks = (
+        "inspect",
+        "effects",
+        "verify",
+        "export",
+        "certificate registry",
+        "budget show",
+        "budget history",
+        "budget verify",
+    )
     undeclared: dict[str, Any] = {"pays": False, "relations": (Neighbors.ADD_REMOVE,), "every": 30}
     return (
         entry("fit", _fit, ("fit",)),

@@ -10,6 +10,7 @@ from discreet.cli.audit import audit
 from discreet.cli.budget import budget
 from discreet.cli.certificate import certificate
 from discreet.cli.demo import demo
+from discreet.cli.effects import effects
 from discreet.cli.errors import OneLineErrors
 from discreet.cli.export import export
 from discreet.cli.fit import fit
@@ -81,6 +82,7 @@ app.command()(predict)
 app.command()(score)
 app.command()(report)
 app.command()(inspect)
+app.command()(effects)
 app.command()(verify)
 app.command()(export)
 app.add_typer(certificate, name="certificate")
