@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -16,7 +17,7 @@ CHROMIUM = next(
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-quic", "--disable-extensions"),
-    *("--remote-debugging-pipe", "--host-resolver-rules=MAP * ~NOTFOUND"),
+    "--remote-debugging-pipe",
 )
 
 PATIENCE = 60.0  # seconds
@@ -25,15 +26,17 @@ PATIENCE = 60.0  # seconds
 class Browser:
     """One Chromium with one page. Everything it logs is kept in ``said``."""
 
-    def __init__(self):
+    def __init__(self, urls=()):
+        """Everything that is fetched from elsewhere than files and ``urls`` is noted."""
         self.said, self._last, self._buffer = [], 0, b""
+        self._own = ("file:", "data:", "about:", *urls)
         self._folder = tempfile.TemporaryDirectory(prefix="chromium", ignore_cleanup_errors=True)
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
         # the browser reads descriptor 3 and writes descriptor 4
         script = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
         self._process = subprocess.Popen(
-            ["bash", "-c", script, CHROMIUM, *FLAGS, f"--user-data-dir={self._folder.name}", "about:blank"],
+            ["bash", "-c", script, CHROMIUM, *FLAGS, *self._places(urls), "about:blank"],
             pass_fds=(theirs_in, theirs_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -45,6 +48,11 @@ class Browser:
         self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
+
+    def _places(self, urls):
+        """A profile of its own, and no host but those of ``urls``, which are on this machine."""
+        hosts = "".join(f", EXCLUDE {urlsplit(url).hostname}" for url in urls)
+        return f"--user-data-dir={self._folder.name}", f"--host-resolver-rules=MAP * ~NOTFOUND{hosts}"
 
     def ask(self, method, **parameters):
         """One command, and its answer."""
@@ -72,19 +80,23 @@ class Browser:
             self.said.append(found["params"])
         if found.get("method") == "Network.requestWillBeSent":
             url = found["params"]["request"]["url"]
-            if not url.startswith(("file:", "data:", "about:")):
+            if not url.startswith(self._own):
                 self.said.append({"fetched": url})
         if found.get("method") == "Page.loadEventFired":
             self._loaded = True
         return found
 
-    def show(self, path, *, width=1280, height=900, scheme="light"):
+    def show(self, path, **looks):
         """Open a file at a size, in light or dark."""
+        self.go(Path(path).resolve().as_uri(), **looks)
+
+    def go(self, url, *, width=1280, height=900, scheme="light"):
+        """Open an address at a size, in light or dark."""
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         mobile = width < 600
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
         self._loaded = False
-        self.ask("Page.navigate", url=Path(path).resolve().as_uri())
+        self.ask("Page.navigate", url=url)
         while not self._loaded:
             self._receive()
 

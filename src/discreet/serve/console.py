@@ -267,7 +267,8 @@ def routes(gate: Gate) -> list[Route]:
         return person, session
 
     def anybody(request: Request) -> tuple[Person, str]:
-        return _NOBODY, ""
+        session = request.cookies.get(COOKIE, "")
+        return gate.service.accounts.by_session(session) or _NOBODY, session
 
     def guarded(handler: Callable[[Call], Response]) -> Callable[[Call], Response]:
         def handle(call: Call) -> Response:

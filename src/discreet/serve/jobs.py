@@ -30,7 +30,7 @@ outcome: the job is ``failed``, the ledger abandons the charge id, and no run un
 
 *What analysts see, when.* An outcome is shown from ``shown`` on, which is a whole multiple of the release grid; until
 then the job is running. The worker's place is taken until then, too, so that no later job starts earlier because this
-one was fast. Nobody sees the jobs of others, nor how many there are.
+one was fast; the audit log has the same time. Nobody sees the jobs of others, nor how many there are.
 """
 
 import json
@@ -185,7 +185,7 @@ class Jobs:
         with self._store.writing() as at:
             statement = "UPDATE job SET state = ?, reason = ?, shown = ? WHERE id = ? AND state = 'running'"
             if at.execute(statement, (outcome.state, outcome.reason, shown, job.id)).rowcount:
-                note(at, "service", outcome.state, job.id)
+                note(at, "service", outcome.state, job.id, when=shown)
 
     def recover(self) -> list[Job]:
         """Queue again what was running when the service was killed; return what was killed too often to go on."""

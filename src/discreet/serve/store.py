@@ -117,10 +117,10 @@ class Store:
         return connection
 
 
-def note(at: sqlite3.Connection, actor: str, action: str, subject: str = "") -> None:
-    """Add a line to the audit log, in the transaction of what it tells about."""
+def note(at: sqlite3.Connection, actor: str, action: str, subject: str = "", *, when: float | None = None) -> None:
+    """Add a line to the audit log, in the transaction of what it is about; ``when`` is its time, where not now."""
     last = at.execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone() or (0, GENESIS)
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
     line = Line(last[0] + 1, now, actor, action, subject, last[1], "")
     at.execute("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)", (*_parts(line), line.digest))
 
