@@ -100,17 +100,17 @@ def _texts(
     from discreet.models.inference.grid import html_table, latex_table, markdown_table, plain_lines
 
     first = summaries[0]
-    whole: Any = first
+    table: Any = first
     if len(summaries) > 1 or ratios or show is not None:
-        whole = etable(summaries, ratios=ratios, show=None if show is None else str(show))
+        table = etable(summaries, ratios=ratios, show=None if show is None else str(show))
     writers: dict[Format, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
         Format.TEXT: (str, lambda rows: "\n".join(plain_lines(rows))),
-        Format.MARKDOWN: (lambda table: table.to_markdown(), markdown_table),
-        Format.LATEX: (lambda table: table.to_latex(), latex_table),
-        Format.HTML: (lambda table: table.to_html(), html_table),
+        Format.MARKDOWN: (lambda shown: shown.to_markdown(), markdown_table),
+        Format.LATEX: (lambda shown: shown.to_latex(), latex_table),
+        Format.HTML: (lambda shown: shown.to_html(), html_table),
     }
     write, write_rows = writers[form]
-    texts = [write(whole)]
+    texts = [write(table)]
     if contrasts:
         texts.append(write_rows(_contrast_rows(first, contrasts)))
     if tests:
@@ -133,9 +133,9 @@ def _test_rows(summary: "Summary", tests: Sequence[str]) -> list[list[str]]:
 
     rows = [["test", "statistic", "df", "p", "not tested (hidden)"]]
     for text in tests:
-        found = summary.wald_test(text)
-        shown = [number_text("statistic", found.statistic), str(found.df), number_text("p", found.p)]
-        rows.append([text, *shown, ", ".join(found.left_out)])
+        test = summary.wald_test(text)
+        shown = [number_text("statistic", test.statistic), str(test.df), number_text("p", test.p)]
+        rows.append([text, *shown, ", ".join(test.left_out)])
     return rows
 
 
@@ -146,18 +146,20 @@ def _listed(summary: "Summary", tests: Sequence[str], contrasts: Sequence[str]) 
         return [float(value) if math.isfinite(value) else None for value in values]
 
     columns = {name: finite(values) for name, values in summary.columns().items()}
-    rows = {text: summary.combinations.columns(summary.combination(text), summary.level) for text in contrasts}
+    contrasted = {text: summary.combinations.columns(summary.combination(text), summary.level) for text in contrasts}
     return {
         "facts": summary.facts,
         "level": summary.level,
         "effects": {"feature": list(summary.names), **columns},
-        "contrasts": {text: {name: finite(one)[0] for name, one in found.items()} for text, found in rows.items()},
+        "contrasts": {
+            text: {name: finite(values)[0] for name, values in row.items()} for text, row in contrasted.items()
+        },
         "tests": {text: summary.wald_test(text)._asdict() for text in tests},
     }
 
 
 def _draw(summary: "Summary", curve: str | None, place: Path) -> None:
     figure: Any = summary.plot(curve).figure
-    with new_file(place, "--plot") as made:
-        figure.savefig(made, dpi=160)
+    with new_file(place, "--plot") as file:
+        figure.savefig(file, dpi=160)
     typer.echo(f"Written to {place}", err=True)

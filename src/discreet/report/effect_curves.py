@@ -50,14 +50,14 @@ def effect_curves(summary: "Summary") -> str:
             panels.append(_panel(f"{group}: {column}" if summary.blocks else column, against, points, summary.ratio))
     if not panels:
         return ""
-    said = (
+    note = (
         f"The {summary.ratio or 'effect'} of each value against one of them. The band covers the whole curve, in "
         f"{100 * summary.level:g}% of studies; gaps are hidden by noise. Where a column is in products with others, "
         "the curve is at 0, or the base, of these."
     )
     first, rest = panels[:FIRST], panels[FIRST:]
     more = f"<details><summary>{len(rest)} more curves</summary>{_group(rest)}</details>" if rest else ""
-    return f"<h3>Curves</h3>\n{_group(first)}{more}\n{paragraphs([said], 'note')}"
+    return f"<h3>Curves</h3>\n{_group(first)}{more}\n{paragraphs([note], 'note')}"
 
 
 def _group(panels: Sequence[str]) -> str:
@@ -65,14 +65,14 @@ def _group(panels: Sequence[str]) -> str:
 
 
 def _panel(name: str, against: str, points: Sequence[Point], ratio: str) -> str:
-    drawn = [_within(point) if ratio else point for point in points]
-    ends = [y for _, *values in drawn for y in values if math.isfinite(y)]
+    limited = [_within(point) if ratio else point for point in points]
+    ends = [y for _, *values in limited for y in values if math.isfinite(y)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = 0.06 * (high - low) or 0.1
-    frame = _Frame((drawn[0][0], drawn[-1][0]), (low - room, high + room))
+    frame = _Frame((limited[0][0], limited[-1][0]), (low - room, high + room))
     level = frame.y(0.0)
     body = [f'<line class="level" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>']
-    for piece in _pieces(drawn):
+    for piece in _pieces(limited):
         top = [(frame.x(x), frame.y(end)) for x, _, _, end in piece]
         bottom = [(frame.x(x), frame.y(end)) for x, _, end, _ in reversed(piece)]
         body.append(f'<path class="range" d="{_path([*top, *bottom])}Z"/>')
@@ -96,13 +96,13 @@ def _within(point: Point) -> Point:
 
 def _pieces(points: Sequence[Point]) -> list[list[Point]]:
     """The parts of a curve that noise does not hide."""
-    found: list[list[Point]] = [[]]
+    pieces: list[list[Point]] = [[]]
     for point in points:
         if all(math.isfinite(y) for y in point):
-            found[-1].append(point)
-        elif found[-1]:
-            found.append([])
-    return [piece for piece in found if len(piece) > 1]
+            pieces[-1].append(point)
+        elif pieces[-1]:
+            pieces.append([])
+    return [piece for piece in pieces if len(piece) > 1]
 
 
 def _spoken(points: Sequence[Point], ratio: str) -> str:

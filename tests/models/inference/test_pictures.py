@@ -81,3 +81,9 @@ def test_ticks_are_round_and_apart(low, high):
     assert 0.0 in at
     assert all(np.diff(at) >= (high - low) / 6)
     assert all(math.exp(place) == pytest.approx(float(text), rel=0.03) for place, text in places)
+
+
+def test_pictures_need_no_pandas(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    drawn(samples.bent_effects().plot("age"))
+    drawn(samples.effects().plot())

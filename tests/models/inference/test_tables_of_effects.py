@@ -168,3 +168,21 @@ def test_advice_on_epsilon_can_be_followed(fitted):
     with seeded(2):
         again = DPLogisticRegression(epsilon, 1e-6, **settings).fit(X, y).summary()
     assert again.frame.se["a"] == pytest.approx(wished, rel=0.15)
+
+
+def test_persons_are_counted_and_an_absent_intercept_is_not_shown():
+    """Four rows per person, no intercept: the foot counts persons, every effect is a slope."""
+    rng, persons = np.random.default_rng(3), 5_000
+    X = pd.DataFrame(np.repeat(rng.uniform(-1, 1, (persons, 2)), 4, axis=0), columns=["a", "b"])
+    y = X @ [1.0, -0.5] + np.repeat(rng.normal(size=persons), 4)
+    facts = {"bounds": 1.0, "target": (-6, 6), "inference": "sandwich", "ledger": False, "cov_type": "cluster"}
+    with seeded(1):
+        model = DPLinearRegression(4.0, 1e-6, fit_intercept=False, **facts)
+        model.fit(X, y, groups=np.repeat(np.arange(persons), 4))
+    summary = model.summary()
+    assert summary.names == ("a", "b")
+    assert summary.glance()[["nobs", "df"]].iloc[0].tolist() == [persons, 2]
+    assert summary.glance()[["unit", "cov_type"]].iloc[0].tolist() == ["person", "cluster"]
+    assert etable(model).frame.loc["rows"].tolist() == ["5,000 persons"]
+    assert summary.contrast("a + b", level=0.999).loc["a + b", ["low", "high"]].between(-1, 2).all()
+    assert set(summary.column_tests()) == {"a", "b"}

@@ -76,12 +76,12 @@ class ColumnEffects:
         >>> summary.wald_test("x0 - x1 = 1").p > 1e-6
         True
         """
-        asked = self._vocabulary.hypotheses(hypotheses, self.hidden.tolist())
-        return self._joint_test(asked.rows, asked.values + np.asarray(values, dtype=float), asked.left_out)
+        tested = self._vocabulary.hypotheses(hypotheses, self.hidden.tolist())
+        return self._joint_test(tested.rows, tested.values + np.asarray(values, dtype=float), tested.left_out)
 
     def _joint_test(self, rows: Floats, values: Floats, left_out: tuple[str, ...] = ()) -> WaldTest:
-        found = self.combinations.values(rows)
-        if np.isnan(found).any():
+        estimates = self.combinations.values(rows)
+        if np.isnan(estimates).any():
             raise Unsupported("noise hides one of these combinations: test others, or raise epsilon")
         if not len(rows):
             raise Unsupported("there is nothing to test: name at least one effect")
@@ -90,7 +90,7 @@ class ColumnEffects:
         covariance = self.combinations.covariance(rows)
         if np.linalg.eigvalsh(_correlations(covariance))[0] < DEPENDENT:
             raise Unsupported("noise hides a combination of these effects: test fewer at once, or raise epsilon")
-        gap = found - np.broadcast_to(values, len(rows))
+        gap = estimates - np.broadcast_to(values, len(rows))
         statistic = float(gap @ np.linalg.solve(covariance, gap))
         degrees = min(self.combinations.freedom(row) for row in rows)
         return WaldTest(statistic, len(rows), joint_p_value(statistic, len(rows), degrees), left_out)
@@ -108,15 +108,15 @@ class ColumnEffects:
         >>> {column: test.df for column, test in summary.column_tests().items()}
         {'x0': 1, 'x1': 1}
         """
-        found: dict[str, WaldTest | None] = {}
+        tests: dict[str, WaldTest | None] = {}
         for column in dict.fromkeys(name for factors in self.structure.terms for name, _ in factors):
             shown = [j for j in self.structure.of_column(column) if not self.hidden[j]]
             left_out = tuple(self.names[j] for j in self.structure.of_column(column) if self.hidden[j])
             try:
-                found[column] = self._joint_test(np.eye(len(self.names))[shown], np.zeros(len(shown)), left_out)
+                tests[column] = self._joint_test(np.eye(len(self.names))[shown], np.zeros(len(shown)), left_out)
             except Unsupported:
-                found[column] = None
-        return found
+                tests[column] = None
+        return tests
 
     def contrast(self, combinations: str | Sequence[str], level: float | None = None) -> "pd.DataFrame":
         """Return combinations of effects, such as differences, with standard errors and intervals.
@@ -255,7 +255,7 @@ class ColumnEffects:
         discreet.errors.Unsupported: x0 has no knots: only columns with knots in the schema have a curve
         """
         level = checked_level(self.level if level is None else level)
-        found = {}
+        columns = {}
         for curve in self._curves(column):
             if curve.partners:
                 continue
@@ -264,39 +264,39 @@ class ColumnEffects:
             origin = self._reference(curve) if reference is None else float(reference)
             if not all(low <= value <= high for value in (*x, origin)):
                 raise Unsupported(f"values of {column} lie between {low:g} and {high:g}, as declared")
-            found[curve.group] = self._columns_of(curve, x, origin, level)
-        return found
+            columns[curve.group] = self._columns_of(curve, x, origin, level)
+        return columns
 
     def _curves(self, column: str) -> list[Curve]:
         return curves_of(self.structure, [group for group, _ in self.blocks] or [""] * len(self.names), column)
 
-    def _known(self, curve: Curve) -> Combinations:
+    def _combinations_of(self, curve: Curve) -> Combinations:
         return self.combinations.jointly if curve.shape.is_smooth else self.combinations
 
     def _reference(self, curve: Curve) -> float:
         """Return the value from which most of a curve is shown; of several, with the least standard errors."""
-        rows, known = curve.rows(_grid(curve, POINTS), len(self.names)), self._known(curve)
+        rows, combinations = curve.rows(_grid(curve, POINTS), len(self.names)), self._combinations_of(curve)
 
         def shown(origin: float) -> tuple[int, float]:
-            se = known.deviations(rows - curve.rows(np.array([origin]), len(self.names)))
+            se = combinations.deviations(rows - curve.rows(np.array([origin]), len(self.names)))
             return int(np.isfinite(se).sum()), -float(np.nansum(se))
 
         return max(curve.shape.references, key=shown)
 
     def _columns_of(self, curve: Curve, x: Floats, origin: float, level: float) -> dict[str, Floats]:
-        count, known = len(self.names), self._known(curve)
+        count, combinations = len(self.names), self._combinations_of(curve)
         start = curve.rows(np.array([origin]), count)
         rows = curve.rows(x, count) - start
-        value, low, high = known.interval(rows, level)
-        se = known.deviations(rows)
-        whole = curve.rows(np.union1d(_grid(curve, STEPS), [origin]), count) - start
-        width = _band_width(known, whole, level) * se
+        value, low, high = combinations.interval(rows, level)
+        se = combinations.deviations(rows)
+        path = curve.rows(np.union1d(_grid(curve, STEPS), [origin]), count) - start
+        width = _band_width(combinations, path, level) * se
         columns = {"x": x, "effect": value, "se": se, "low": low, "high": high}
         columns |= {"band_low": value - width, "band_high": value + width}
         return columns | {"reference": np.full(len(x), origin)}
 
 
-def _band_width(known: Combinations, rows: Floats, level: float) -> float:
+def _band_width(combinations: Combinations, rows: Floats, level: float) -> float:
     """Return the half-width of a band, in standard errors, for a curve of combinations.
 
     Its standardized path on the unit sphere is measured in steps, by the angle between neighbors: the arc cosine of
@@ -305,14 +305,14 @@ def _band_width(known: Combinations, rows: Floats, level: float) -> float:
     looks the same from both sides of the sphere. A hidden part of the curve parts the path.
     """
     rows = rows[np.any(rows != 0, axis=1)]
-    shown = np.logical_not(known.hidden(rows))
+    shown = np.logical_not(combinations.hidden(rows))
     if not shown.any():
         return math.nan
-    turns = np.abs(known.neighbor_correlations(rows))[shown[:-1] & shown[1:]]
-    path = float(np.arccos(np.minimum(turns, 1.0)).sum())
+    turns = np.abs(combinations.neighbor_correlations(rows))[shown[:-1] & shown[1:]]
+    length = float(np.arccos(np.minimum(turns, 1.0)).sum())
     pieces = int(shown[0]) + int(np.sum(~shown[:-1] & shown[1:]))
-    degrees = min(known.freedom(row) for row in rows[shown])
-    return band_quantile(level, path, pieces, int(np.linalg.matrix_rank(rows[shown])), degrees)
+    degrees = min(combinations.freedom(row) for row in rows[shown])
+    return band_quantile(level, length, pieces, int(np.linalg.matrix_rank(rows[shown])), degrees)
 
 
 def _grid(curve: Curve, steps: int) -> Floats:

@@ -157,8 +157,8 @@ def etable(
     >>> print(etable([model, model], labels=["all", "again"]).to_markdown().splitlines()[0])
     |  | all | again |
     """
-    found = [models] if isinstance(models, Summary) or hasattr(models, "summary") else list(models)
-    summaries = [model if isinstance(model, Summary) else model.summary() for model in found]
+    listed = [models] if isinstance(models, Summary) or hasattr(models, "summary") else list(models)
+    summaries = [model if isinstance(model, Summary) else model.summary() for model in listed]
     names = [f"({k})" for k in range(1, len(summaries) + 1)] if labels is None else [str(label) for label in labels]
     show = ("interval" if ratios else "se") if show is None else show
     if not summaries or len(names) != len(summaries):
@@ -177,14 +177,14 @@ def etable(
 
 def _cells(summary: Summary, show: str, level: float | None, *, ratios: bool) -> dict[str, tuple[str, str]]:
     """Return name -> the effect and what stands below it."""
-    columns, made = summary.columns(level), {}
+    columns, cells = summary.columns(level), {}
     ends = {end: np.exp(columns[end]) if ratios else columns[end] for end in ("coef", "low", "high")}
     for j in summary.structure.ratios if ratios else range(len(summary.names)):
         value, low, high = (number_text(end, float(values[j])) for end, values in ends.items())
         below = {"se": f"({number_text('se', float(columns['se'][j]))})", "interval": f"[{low}, {high}]"}
         below["p"] = f"(p = {number_text('p', float(columns['p'][j]))})".replace("= <", "< ")
-        made[summary.names[j]] = (value, "" if value == DASH else below[show])
-    return made
+        cells[summary.names[j]] = (value, "" if value == DASH else below[show])
+    return cells
 
 
 def _aligned(parts: list[dict[str, tuple[str, str]]]) -> list[list[str]]:
@@ -199,15 +199,15 @@ def _aligned(parts: list[dict[str, tuple[str, str]]]) -> list[list[str]]:
 
 def _about(summary: Summary) -> dict[str, str]:
     """Return what the foot says of a model."""
-    made = summary.certificate
-    n = None if made is None else made.assumed_public.get("n")
-    people = "persons" if made is not None and made.unit == "person" else "rows"
+    certificate = summary.certificate
+    n = None if certificate is None else certificate.assumed_public.get("n")
+    people = "persons" if certificate is not None and certificate.unit == "person" else "rows"
     return {
         "model": summary.facts.get("model", ""),
         "rows": "" if n is None else f"{n:,}{' persons' if people == 'persons' else ''}",
-        "epsilon": "" if made is None else f"{made.epsilon:.6g}",
-        "delta": "" if made is None else f"{made.delta:.3g}",
-        "relation": "" if made is None else str(made.neighbors),
+        "epsilon": "" if certificate is None else f"{certificate.epsilon:.6g}",
+        "delta": "" if certificate is None else f"{certificate.delta:.3g}",
+        "relation": "" if certificate is None else str(certificate.neighbors),
         "covariance": summary.cov_type,
     }
 

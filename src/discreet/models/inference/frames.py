@@ -31,28 +31,32 @@ def tidy(summary: "Summary", level: float | None, *, exponentiate: bool) -> "pd.
 
     if exponentiate and not summary.ratio:
         raise Unsupported("this model's effects are differences, not ratios: leave exponentiate out")
-    found, rows = summary.columns(level), summary.structure.ratios if exponentiate else slice(None)
-    named = pd.DataFrame({new: found[old] for old, new in BROOM.items()})
-    named.insert(0, "term", [name for _, name in summary.blocks] or list(summary.names))
+    columns, rows = summary.columns(level), summary.structure.ratios if exponentiate else slice(None)
+    frame = pd.DataFrame({new: columns[old] for old, new in BROOM.items()})
+    frame.insert(0, "term", [name for _, name in summary.blocks] or list(summary.names))
     if summary.blocks:
-        named.insert(0, "y.level", [group for group, _ in summary.blocks])
+        frame.insert(0, "y.level", [group for group, _ in summary.blocks])
     if exponentiate:
         ends = ["estimate", "conf.low", "conf.high"]
-        named[ends] = np.exp(named[ends])
-    return named.iloc[rows].reset_index(drop=True)
+        frame[ends] = np.exp(frame[ends])
+    return frame.iloc[rows].reset_index(drop=True)
 
 
 def glance(summary: "Summary") -> "pd.DataFrame":
     """Return one row about the model, with broom's names where it has some."""
     import pandas as pd
 
-    made, slopes = summary.certificate, summary.structure.slopes
+    certificate, slopes = summary.certificate, summary.structure.slopes
     shown = [j for j in slopes if not summary.hidden[j]]
     about: dict[str, Any] = {"model": summary.facts.get("model", ""), "nobs": None}
     about |= dict.fromkeys(("epsilon", "delta"), math.nan) | dict.fromkeys(("neighbors", "unit"), "")
-    if made is not None:
-        about |= {"nobs": made.assumed_public.get("n"), "epsilon": made.epsilon, "delta": made.delta}
-        about |= {"neighbors": str(made.neighbors), "unit": made.unit}
+    if certificate is not None:
+        about |= {
+            "nobs": certificate.assumed_public.get("n"),
+            "epsilon": certificate.epsilon,
+            "delta": certificate.delta,
+        }
+        about |= {"neighbors": str(certificate.neighbors), "unit": certificate.unit}
     about |= {"cov_type": summary.cov_type, "effects": len(slopes), "hidden": len(slopes) - len(shown)}
     try:
         test = summary.wald_test(np.eye(len(summary.names))[shown])
@@ -65,8 +69,8 @@ def glance(summary: "Summary") -> "pd.DataFrame":
 
 def epsilon_for(summary: "Summary", effect: str, standard_error: float) -> float:
     """Return about the epsilon at which an effect has this standard error; ``Summary.epsilon_for`` explains it."""
-    made = summary.certificate
-    if made is None or not (0 < made.epsilon < math.inf and made.delta > 0):
+    certificate = summary.certificate
+    if certificate is None or not (0 < certificate.epsilon < math.inf and certificate.delta > 0):
         raise Unsupported("epsilon_for needs a summary of a private fit")
     if not 0 < standard_error < math.inf:
         raise Unsupported("standard_error must be positive, such as 0.05")
@@ -82,4 +86,4 @@ def epsilon_for(summary: "Summary", effect: str, standard_error: float) -> float
             f"about {sampling:.2g}; more than {times:.2g} times as many rows may have it"
         )
     factor = privacy / math.sqrt(standard_error**2 - sampling**2)
-    return epsilon_of(mu_of(made.epsilon, made.delta) * factor, made.delta)
+    return epsilon_of(mu_of(certificate.epsilon, certificate.delta) * factor, certificate.delta)

@@ -62,16 +62,16 @@ class Vocabulary:
     structure: Structure
 
     def hypotheses(
-        self, asked: str | Sequence[str] | Sequence[Sequence[float]] | Floats, hidden: Sequence[bool]
+        self, texts: str | Sequence[str] | Sequence[Sequence[float]] | Floats, hidden: Sequence[bool]
     ) -> Hypotheses:
         """Return hypotheses as rows of a matrix; of a whole column, those of effects that noise hides are left out."""
-        if isinstance(asked, str):
-            asked = [asked]
-        if not (isinstance(asked, Sequence) and all(isinstance(text, str) for text in asked)):
-            return self._matrix(np.atleast_2d(np.asarray(asked, dtype=float)))
-        if not asked:
+        if isinstance(texts, str):
+            texts = [texts]
+        if not (isinstance(texts, Sequence) and all(isinstance(text, str) for text in texts)):
+            return self._matrix(np.atleast_2d(np.asarray(texts, dtype=float)))
+        if not texts:
             raise Unsupported(f"name at least one effect to test: {self._some()}")
-        parts = [self._hypothesis(str(text), hidden) for text in asked]
+        parts = [self._hypothesis(str(text), hidden) for text in texts]
         rows, values, left_out = zip(*parts, strict=True)
         return Hypotheses(np.vstack(rows), np.concatenate(values), tuple(dict.fromkeys(sum(left_out, ()))))
 
@@ -88,17 +88,17 @@ class Vocabulary:
         return Hypotheses(rows, np.zeros(len(rows)))
 
     def _hypothesis(self, text: str, hidden: Sequence[bool]) -> Hypotheses:
-        whole = self.structure.of_column(text)
-        if not whole and text not in self.names:
-            whole = self._of_classes(text) or self.structure.of_term(text)
-        if not whole:
+        places = self.structure.of_column(text)
+        if not places and text not in self.names:
+            places = self._of_classes(text) or self.structure.of_term(text)
+        if not places:
             row, value = self._equation(text)
             return Hypotheses(row[None, :], np.array([value]))
-        shown = [j for j in whole if not hidden[j]]
+        shown = [j for j in places if not hidden[j]]
         if not shown:
             raise Unsupported(f"noise hides every effect of {text}: test others, or raise epsilon")
         rows = np.eye(len(self.names))[shown]
-        return Hypotheses(rows, np.zeros(len(shown)), tuple(self.names[j] for j in whole if hidden[j]))
+        return Hypotheses(rows, np.zeros(len(shown)), tuple(self.names[j] for j in places if hidden[j]))
 
     def _of_classes(self, feature: str) -> list[int]:
         return [j for j, (_, name) in enumerate(self.blocks) if name == feature]
@@ -108,15 +108,15 @@ class Vocabulary:
         if text in self.names or text in self.structure.bases:
             reading: Reading = ((1.0, text),)
         else:
-            found = readings(text[:LONGEST], (*self.names, *sorted(self.structure.bases - {*self.names})))
-            if not found or len(text) > LONGEST:
+            candidates = readings(text[:LONGEST], (*self.names, *sorted(self.structure.bases - {*self.names})))
+            if not candidates or len(text) > LONGEST:
                 raise Unsupported(
                     f"there is no effect called {text[:80]}: choose among {self._some()}, or combine them, such as "
                     "'a - b', '2 * a + b' or 'a = 1'"
                 )
-            if len(found) > 1:
+            if len(candidates) > 1:
                 raise Unsupported(f"{text!r} can be read in two ways: put names between backticks, as in '`a` - `b`'")
-            reading = found[0]
+            reading = candidates[0]
         row, value = np.zeros(len(self.names)), 0.0
         for weight, name in reading:
             if name in self.names:
@@ -143,15 +143,15 @@ def readings(text: str, names: Sequence[str]) -> list[Reading]:
     def parts(at: int, side: float, sign: float) -> tuple[Reading, ...]:
         """Readings from a place on where a part begins; ``side`` is -1 on the right of the equation."""
         at = _after_blanks(text, at)
-        found: list[Reading] = []
+        candidates: list[Reading] = []
         number = _NUMBER.match(text, at)
         if number:
             weight, after = side * sign * float(number[0]), _after_blanks(text, number.end())
-            found += [((weight, ""), *more) for more in rest(after, side)]
+            candidates += [((weight, ""), *more) for more in rest(after, side)]
             if text[after : after + 1] == "*":
-                found += [((weight, name), *more) for name, end in ends(after + 1) for more in rest(end, side)]
-        found += [((side * sign, name), *more) for name, end in ends(at) for more in rest(end, side)]
-        return tuple(dict.fromkeys(found))[:2]
+                candidates += [((weight, name), *more) for name, end in ends(after + 1) for more in rest(end, side)]
+        candidates += [((side * sign, name), *more) for name, end in ends(at) for more in rest(end, side)]
+        return tuple(dict.fromkeys(candidates))[:2]
 
     @cache
     def rest(at: int, side: float) -> tuple[Reading, ...]:
@@ -184,5 +184,5 @@ def readings(text: str, names: Sequence[str]) -> list[Reading]:
 
 
 def _after_blanks(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+    blanks = _BLANK.match(text, at)
+    return blanks.end() if blanks else at

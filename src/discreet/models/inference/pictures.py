@@ -42,11 +42,11 @@ def ratio_ticks(low: float, high: float, most: int = 6) -> list[tuple[float, str
 def forest(summary: "Summary", ax: "Axes | None") -> "Axes":
     """Draw a forest plot; hidden cells of other values are one line, intercepts and smooth curves are left out."""
     folded = empty_cells(summary.names, summary.hidden.tolist())
-    drawn = [j for j in summary.structure.ratios if not folded[j]]
-    labels = [_label(summary.names[j]) for j in drawn] + [TOO_FEW] * any(folded)
+    places = [j for j in summary.structure.ratios if not folded[j]]
+    labels = [_label(summary.names[j]) for j in places] + [TOO_FEW] * any(folded)
     columns = summary.columns()
-    ends = np.array([columns[name][drawn] for name in ("coef", "low", "high")]).T
-    ends = np.vstack([ends, np.full((len(labels) - len(drawn), 3), np.nan)])
+    ends = np.array([columns[name][places] for name in ("coef", "low", "high")]).T
+    ends = np.vstack([ends, np.full((len(labels) - len(places), 3), np.nan)])
     axes = _axes(ax, 6.4, min(TALLEST, 1.1 + ROW * len(labels)))
     axes.axvline(0.0, color="0.5", linewidth=1.0, zorder=1)
     scale = 1.0 if summary.ratio else np.maximum(np.nanmax(np.abs(np.nan_to_num(ends)), axis=1, keepdims=True), 1e-300)
@@ -67,21 +67,21 @@ def forest(summary: "Summary", ax: "Axes | None") -> "Axes":
 
 def curve_picture(summary: "Summary", column: str, ax: "Axes | None") -> "Axes":
     """Draw the curve of a column with its band, one line per class."""
-    curve = summary.curve(column)
+    curves = summary.curve_columns(column)
     axes = _axes(ax, 6.4, 4.2)
     shape = np.exp if summary.ratio else np.asarray
-    groups = [(str(name), part) for name, part in curve.groupby(level=0, sort=False)] if summary.blocks else []
-    for k, (group, part) in enumerate(groups or [("", curve)]):
-        color = f"C{k % 10}"
-        axes.fill_between(part.x, shape(part.band_low), shape(part.band_high), color=color, alpha=0.18, linewidth=0)
+    for k, (group, curve) in enumerate(curves.items()):
+        x, color = curve["x"], f"C{k % 10}"
+        band = shape(curve["band_low"]), shape(curve["band_high"])
+        axes.fill_between(x, *band, color=color, alpha=0.18, linewidth=0)
         for end in ("low", "high"):
-            axes.plot(part.x, shape(part[end]), color=color, linewidth=0.8, linestyle="--")
-        axes.plot(part.x, shape(part.effect), color=color, linewidth=2.0, label=_label(group) or None)
+            axes.plot(x, shape(curve[end]), color=color, linewidth=0.8, linestyle="--")
+        axes.plot(x, shape(curve["effect"]), color=color, linewidth=2.0, label=_label(group) or None)
     axes.axhline(1.0 if summary.ratio else 0.0, color="0.5", linewidth=1.0)
     if summary.ratio:
         _logarithmic(axes)
     axes.set_xlabel(_label(column), parse_math=False)
-    axes.set_ylabel(f"{summary.ratio or 'effect'} against {curve.reference.iloc[0]:g}")
+    axes.set_ylabel(f"{summary.ratio or 'effect'} against {next(iter(curves.values()))['reference'][0]:g}")
     axes.set_title(f"Band: the whole curve ({100 * summary.level:g}%). Dashes: each value by itself.", fontsize="small")
     if summary.blocks:
         for text in axes.legend(frameon=False).get_texts():

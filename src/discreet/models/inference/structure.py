@@ -159,11 +159,11 @@ def curves_of(structure: Structure, groups: Sequence[str], column: str) -> list[
         if not structure.of_column(column):
             raise Unsupported(f"there is no column called {column}")
         raise Unsupported(f"{column} has no knots: only columns with knots in the schema have a curve")
-    found: dict[tuple[str, Factors], dict[str, int]] = {}
+    coefficients: dict[tuple[str, Factors], dict[str, int]] = {}
     for j in structure.of_column(column):
         feature = dict(structure.terms[j])[column]
         partners = tuple(factor for factor in structure.terms[j] if factor[0] != column)
         if feature in shape.features:  # not a flag of missing values
-            found.setdefault((groups[j], partners), {})[feature] = j
-    made = [Curve(*key, shape, tuple(map(at.get, shape.features))) for key, at in found.items()]
-    return sorted(made, key=lambda curve: len(curve.partners))
+            coefficients.setdefault((groups[j], partners), {})[feature] = j
+    curves = [Curve(*key, shape, tuple(map(at.get, shape.features))) for key, at in coefficients.items()]
+    return sorted(curves, key=lambda curve: len(curve.partners))

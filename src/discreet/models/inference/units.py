@@ -60,12 +60,12 @@ def own_units(schema: "Schema", *, fit_intercept: bool) -> Units:
         bases, level = {name: j for name, j in bases.items() if name != column}, np.zeros_like(level)
     named = _names(layout, rows)
     columns = {term: _factors(layout, term) for term in named}
-    names, kept = list(named.values()), [rows[term] for term in named]
+    names, matrix = list(named.values()), [rows[term] for term in named]
     if fit_intercept or level.any():
-        names, kept = [*names, intercept_name(names)], [*kept, level]
+        names, matrix = [*names, intercept_name(names)], [*matrix, level]
     terms = (*columns.values(), *[()] * (len(names) - len(columns)))
     structure = Structure(terms, _shapes(schema, layout), _base_names(schema, layout, bases))
-    return Units(tuple(names), np.array(kept), structure)
+    return Units(tuple(names), np.array(matrix), structure)
 
 
 def intercept_name(names: "Collection[str]") -> str:
@@ -94,13 +94,13 @@ def _names(layout: "Layout", rows: dict[Term, Floats]) -> dict[Term, str]:
     """Return a name for each effect, in the layout's order; products that forms imply are the last."""
     declared = {frozenset(places): places for places in layout.factors}
     implied = {term: tuple(sorted(term)) for term in sorted(rows.keys() - declared.keys(), key=sorted)}
-    found: dict[Term, str] = {}
+    names: dict[Term, str] = {}
     for term, places in (declared | implied).items():
         parts = [_name(layout, j) for j in places]
         if term in rows:
             name = PRODUCT.join(parts)
-            found[term] = name if name not in found.values() else PRODUCT.join(f"({part})" for part in parts)
-    return found
+            names[term] = name if name not in names.values() else PRODUCT.join(f"({part})" for part in parts)
+    return names
 
 
 def _name(layout: "Layout", j: int) -> str:
@@ -145,7 +145,7 @@ def _bases(schema: "Schema", columns: list[str]) -> dict[str, int]:
 
 def _shapes(schema: "Schema", layout: "Layout") -> dict[str, Shape]:
     """Return the form of the effect of each column with knots."""
-    found: dict[str, Shape] = {}
+    shapes: dict[str, Shape] = {}
     for name, kind in schema.columns.items():
         if not isinstance(kind, Number):
             continue
@@ -153,11 +153,11 @@ def _shapes(schema: "Schema", layout: "Layout") -> dict[str, Shape]:
         if kind.is_curve:
             flags = kind.missing == "flag"
             smooth = tuple(features[: len(features) - flags])
-            found[name] = SmoothShape(smooth, kind.limits, kind.scaled_knots, kind.unit)
+            shapes[name] = SmoothShape(smooth, kind.limits, kind.scaled_knots, kind.unit)
         elif kind.is_bent and not isinstance(kind.knots, int):
             places = (kind.limits[0], *kind.knots, kind.limits[1])
-            found[name] = BentShape(tuple(features[: len(places)]), places)
-    return found
+            shapes[name] = BentShape(tuple(features[: len(places)]), places)
+    return shapes
 
 
 def _base_names(schema: "Schema", layout: "Layout", bases: dict[str, int]) -> frozenset[str]:
