@@ -3,10 +3,14 @@
 import re
 from html import unescape
 
+import numpy as np
+
+from discreet.models import Summary
 from discreet.models.inference.text import DASH, HIDDEN
 from discreet.report.coefficients_section import coefficient_figure
-from discreet.report.effects_section import effects_section
+from discreet.report.effects_section import FIRST, effects_section
 from discreet.report.model_report import Coefficient
+from discreet.solvers.base import Effects
 from tests.report import samples
 
 
@@ -104,3 +108,15 @@ def test_columns_of_several_effects_are_tested_as_a_whole():
     assert summary.column_tests()["age"].left_out == ("age at 40",)
     every = effects_section(samples.bent_effects(hidden=range(8)))
     assert rows_of(every[every.index("<h3>Whole columns") :])[1] == ["age", DASH, DASH]
+
+
+def test_a_long_plot_is_folded_and_a_ratio_beyond_all_numbers_is_infinite():
+    names, size = tuple(f"column {j}" for j in range(200)), 200
+    covariance = np.eye(size)
+    covariance[3, 3] = 1e8
+    known = Effects(covariance, covariance / 4, np.eye(size), np.zeros((size, size)), np.eye(size))
+    page = effects_section(Summary(names, np.ones(size), known, {}, "odds ratio"))
+    before, after = page.split("<details>", 1)
+    assert before.count('class="dot"') == FIRST
+    assert after.count('class="dot"') == size - FIRST
+    assert rows_of(page)[4][2] == "0 to \u221e"

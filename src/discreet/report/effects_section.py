@@ -27,6 +27,10 @@ CAUTION = "caution"
 BELOW = ("target", "classes", "weights", "bias")
 """What a summary says that belongs below its numbers."""
 MARGIN = 4.0  # percent of a strip that stays empty at each end
+LARGEST = 700.0
+"""A logarithm whose exponential is beyond double precision."""
+FIRST = 60
+"""Lines of the plot that are shown before the rest is folded away."""
 _DIGITS = 4
 
 
@@ -76,12 +80,13 @@ def _effects(summary: "Summary") -> list[_Effect]:
     """
     found, places = summary.columns(), summary.blocks or [("", name) for name in summary.names]
     made, too_few = [], empty_cells(summary.names, summary.hidden.tolist())
+    alone = set(summary.structure.ratios)
     for j, (group, name) in enumerate(places):
         is_intercept = not summary.structure.terms[j]
-        if too_few[j] or (j not in summary.structure.ratios and (summary.ratio or not is_intercept)):
+        if too_few[j] or (j not in alone and (summary.ratio or not is_intercept)):
             continue
         at = tuple(float(found[column][j]) for column in ("coef", "low", "high"))
-        value, low, high = (_text(math.exp(x) if summary.ratio else x) for x in at)
+        value, low, high = (_text(_ratio(x) if summary.ratio else x) for x in at)
         interval = f"{low} to {high}" if math.isfinite(at[0]) else DASH
         cells = (value, interval, _p(float(found["p"][j])))
         made.append(_Effect(group, name, at, cells, is_intercept))  # type: ignore[arg-type]
@@ -107,8 +112,12 @@ def _columns(summary: "Summary") -> str:
     return f"<h3>Whole columns</h3>\n{paragraphs([told], 'note')}{shown}"
 
 
+def _ratio(logarithm: float) -> float:
+    return math.exp(logarithm) if not logarithm > LARGEST else math.inf
+
+
 def _text(value: float) -> str:
-    return number(value, _DIGITS) if math.isfinite(value) else DASH
+    return DASH if math.isnan(value) else number(value, _DIGITS)
 
 
 def _p(value: float) -> str:
@@ -127,16 +136,22 @@ def _forest(effects: Sequence[_Effect], ratio: str) -> str:
         own = max((abs(x) for x in effect.at if math.isfinite(x)), default=0.0)
         scale = common if ratio else (-own, own)
         lines.append(_line(f"row deep{int(bool(effect.group))}", effect.name, _mark(effect, scale), effect.cells[0]))
+    first, rest = lines[:FIRST], lines[FIRST:]
     told = f"Forest plot of {len(drawn)} effects with their intervals. The table below has the numbers."
     note = (
         f"Dots are {ratio}s on a logarithmic scale, whiskers their intervals; the line is at 1: no effect."
         if ratio
         else "Dots are the effects, whiskers their intervals, each on a scale of its own; the line is at 0: no effect."
     )
-    return (
-        f'<figure class="forest"><div role="img" aria-label="{told}">{"".join(lines)}{_axis(common, ratio)}</div>'
-        f"<figcaption>{note}</figcaption></figure>"
+    axis = _axis(common, ratio)
+    figure = f'<div role="img" aria-label="{told}">{"".join(first)}{axis}</div><figcaption>{note}</figcaption>'
+    shown = f'<figure class="forest">{figure}</figure>'
+    if not rest:
+        return shown
+    folded = (
+        f'<figure class="forest"><div role="img" aria-label="The plot goes on.">{"".join(rest)}{axis}</div></figure>'
     )
+    return f"{shown}<details><summary>{len(rest)} more lines</summary>{folded}</details>"
 
 
 def _at(value: float, scale: tuple[float, float]) -> str:

@@ -109,9 +109,10 @@ class ColumnEffects:
         {'x0': 1, 'x1': 1}
         """
         tests: dict[str, WaldTest | None] = {}
+        hidden = self.hidden
         for column in dict.fromkeys(name for factors in self.structure.terms for name, _ in factors):
-            shown = [j for j in self.structure.of_column(column) if not self.hidden[j]]
-            left_out = tuple(self.names[j] for j in self.structure.of_column(column) if self.hidden[j])
+            shown = [j for j in self.structure.of_column(column) if not hidden[j]]
+            left_out = tuple(self.names[j] for j in self.structure.of_column(column) if hidden[j])
             try:
                 tests[column] = self._joint_test(np.eye(len(self.names))[shown], np.zeros(len(shown)), left_out)
             except Unsupported:

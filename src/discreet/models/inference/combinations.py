@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +43,11 @@ class Combinations:
         hidden = self._hidden(rows)
         if not self._alone:
             return hidden
-        return np.asarray(hidden | self._hidden(np.where(self._hidden(np.eye(len(self._values))), rows, 0.0)))
+        return np.asarray(hidden | self._hidden(np.where(self._hidden_alone, rows, 0.0)))
+
+    @cached_property
+    def _hidden_alone(self) -> "NDArray[np.bool_]":
+        return np.asarray(np.diag(self._effects.blind) > HIDDEN * np.diag(self._effects.metric))
 
     def _hidden(self, rows: Floats) -> "NDArray[np.bool_]":
         return np.asarray(_squares(rows, self._effects.blind) > HIDDEN * _squares(rows, self._effects.metric))

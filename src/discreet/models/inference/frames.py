@@ -47,7 +47,8 @@ def glance(summary: "Summary") -> "pd.DataFrame":
     import pandas as pd
 
     certificate, slopes = summary.certificate, summary.structure.slopes
-    shown = [j for j in slopes if not summary.hidden[j]]
+    hidden = summary.hidden
+    shown = [j for j in slopes if not hidden[j]]
     about: dict[str, Any] = {"model": summary.facts.get("model", ""), "nobs": None}
     about |= dict.fromkeys(("epsilon", "delta"), math.nan) | dict.fromkeys(("neighbors", "unit"), "")
     if certificate is not None:
