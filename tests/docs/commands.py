@@ -52,6 +52,7 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "discreet schema new patients.csv --target readmitted": QUICK,
         "discreet fit patients.csv --schema schema.toml --epsilon 1 --out model": QUICK,
         "discreet verify model": QUICK,
+        "discreet serve": Tiny(instead="discreet serve --help"),
     },
     "tools": {
         "python -m tests.compile": Tiny(reason="minutes without a cache; `make test` runs it before these tests"),

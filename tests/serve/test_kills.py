@@ -104,6 +104,7 @@ def test_one_service_per_folder(town):
         other.dispatcher.take_over()
 
 
+@pytest.mark.thorough
 def test_a_worker_that_takes_too_long_is_ended(tmp_path):
     from discreet.serve.dispatcher import Worker
 
@@ -227,4 +228,5 @@ def test_fifty_analysts_and_a_thousand_requests(tmp_path):
     granted = checked_afterwards(victim, jobs)
     assert granted > 20
     assert len(jobs) + len(refused) == 500
-    assert set(refused) == {409}
+    assert set(refused) <= {409}
+    assert granted < 500  # the cap refused the others, when they were sent or when their turn came

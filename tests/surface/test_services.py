@@ -124,7 +124,7 @@ PLANTED = [
 ]
 
 
-@pytest.mark.few(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("plant", "example", "kind"), PLANTED)
 def test_planted_leaks_are_caught(plant, example, kind, monkeypatch):
     plant(monkeypatch)

@@ -68,8 +68,14 @@ SolverName = Annotated[str, _option("solver", "The algorithm", registered_solver
 
 def model_named(declared: "Schema", name: str, settings: dict[str, Any], account: dict[str, Any]) -> "TableModel":
     """A model for a table, not fitted: by its short name, or the one that suits the target."""
-    from discreet.models.registry import MODELS, default_model
     from discreet.models.table_model import TableModel
+
+    return TableModel(declared, estimator_named(declared, name, settings).set_params(**account))
+
+
+def estimator_named(declared: "Schema", name: str, settings: dict[str, Any]) -> Any:
+    """An estimator, not fitted: by its short name, or the one that suits the target."""
+    from discreet.models.registry import MODELS, default_model
 
     name = default_model(declared) if name == "auto" else name
     estimator = MODELS[name]()
@@ -83,7 +89,7 @@ def model_named(declared: "Schema", name: str, settings: dict[str, Any], account
     for option, what in options.items():
         if option in given and option not in estimator.get_params():
             raise Refused(f"--model {name} has no {what}: leave out --{option.replace('_', '-')}")
-    return TableModel(declared, estimator.set_params(**given, **account))
+    return estimator.set_params(**given)
 
 
 def quoted(quote: "Quote") -> dict[str, Any]:

@@ -34,6 +34,7 @@ from discreet.cli.options import (
     refuse_both,
     told,
 )
+from discreet.cli.outputs import free
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
@@ -50,8 +51,12 @@ Explain = Annotated[
 
 def fit(
     command: typer.Context,
-    table: Annotated[list[Path], typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")],
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")],
+    table: Annotated[
+        list[Path] | None, typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")
+    ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget: smaller is more private.")] = 1.0,
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model and its report.")] = Path(
         "model"
@@ -84,6 +89,10 @@ def fit(
     memory: Memory = None,
     scratch: Scratch = None,
     cluster: Cluster = None,
+    remote: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Fit on a service that keeps the table: give --dataset, and no table."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -109,11 +118,22 @@ def fit(
     the budget is spent; a fit that is interrupted after that stays charged, and with `--charge-id` it may be asked for
     again under the same charge.
 
+    With `--remote`, the fit runs on a service (`discreet serve`) that keeps the table, and the model's folder is
+    written here: `discreet fit --remote https://... --dataset patients --epsilon 0.5`. Your token is in the variable
+    DISCREET_TOKEN.
+
     Next: `discreet inspect model`, `discreet verify model`, `discreet predict model new.csv`, `discreet score model
     held-out.csv --private --epsilon 0.1`.
     """
     from discreet.curator import limited, needs_of
 
+    settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
+                "loss": loss, "allow_large_delta": allow_large_delta, **told(inference, cov_type)}  # fmt: skip
+    if remote is not None:
+        theirs = (table, schema, ledger, public, start, memory, scratch, cluster, explain)
+        return _remote(remote, dataset, model, settings, theirs, out, charge_id, checks, dry_run, as_json)
+    if not table or schema is None:
+        raise Refused("give a table and --schema (see discreet schema new), or --remote and --dataset")
     refuse_both(public, ledger, dataset)
     reach(command, cluster)
     declared, source = _declared(schema, table)
@@ -121,8 +141,6 @@ def fit(
     charge = account(ledger, dataset, str(neighbors), _unit(declared), charged=not (public or dry_run))
     if charge_id is not None and not charge["ledger"] and not dry_run:
         raise Refused("a charge id is kept by a ledger: give --ledger and --dataset, or leave out --charge-id")
-    settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
-                "loss": loss, "allow_large_delta": allow_large_delta, **told(inference, cov_type)}  # fmt: skip
     account_facts = {**charge, "verbose": not quiet and sys.stderr.isatty()}
     chosen = _configured(model_named(declared, model, settings, account_facts), checks, start, terms)
     with limited(memory, scratch):
@@ -133,6 +151,35 @@ def fit(
             check_memory(needs)
         page = (title or _title(chosen, table)) if report else ""
         _show(_fitted(chosen, source, out, charge_id, page), out, as_json)
+
+
+def _remote(
+    url: str,
+    dataset: str | None,
+    model: str,
+    settings: dict[str, Any],
+    theirs: tuple[Any, ...],
+    out: Path,
+    charge_id: str | None,
+    checks: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Fit on a service; the folder is written as that of a fit on this machine."""
+    from discreet.cli.choices import estimator_named
+    from discreet.models.table_model import TableModel
+    from discreet.service_client import remote
+
+    if dataset is None or any(theirs):
+        raise Refused("--remote takes --dataset and the model's settings: table, schema and ledger are the service's")
+    service = remote(url)
+    there = service.dataset(dataset)
+    estimator = estimator_named(there.schema, model, settings)
+    if dry_run:
+        return echo_json(there.quote(estimator))
+    free(out)
+    service.save(there.submit(estimator, charge_id=charge_id, checks=checks), out)
+    _show(TableModel.load(out), out, as_json)
 
 
 def _unit(declared: "Schema") -> str:
