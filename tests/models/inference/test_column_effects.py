@@ -88,6 +88,9 @@ def test_hypotheses_that_repeat_each_other_are_refused(plain):
         of(plain).wald_test(["ward = b - ward = c", "ward = c - ward = b"])
     with pytest.raises(Unsupported, match="repeat"):
         of(plain).wald_test(["age", "age = 0"])
+    for values in ([0.0, 1.0], math.nan, [[0.0]]):
+        with pytest.raises(Unsupported, match="each of 3 hypotheses"):
+            of(plain).wald_test("age", values)
 
 
 PLACES = (18.0, 40.0, 65.0, 80.0, 110.0)
@@ -287,3 +290,34 @@ def test_smooth_curves_are_those_of_the_model_and_their_band_covers_them():
     paths = np.abs(rng.multivariate_normal(np.zeros(len(summary.names)), summary.effects.covariance, count) @ rows.T)
     width = (curve.band_high - curve.effect).to_numpy()
     assert 0.95 - 5 * math.sqrt(0.05 * 0.95 / count) < (paths <= width + 1e-12).all(axis=1).mean() < 0.985
+
+
+@pytest.mark.thorough
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", [DPLinearRegression, DPLogisticRegression])
+def test_tests_of_columns_have_their_size_and_bands_their_level_with_privacy_noise(kind):
+    """On private fits, where the ward has no effect and age a straight one."""
+    classes, count = kind is DPLogisticRegression, 150
+    columns = {"age": Number((18, 90), knots=(40, 65)), "ward": Category(("a", "b", "c", "d"), other=False)}
+    target = Target("y", classes=(0, 1)) if classes else Target("y", range=(-8, 8))
+    rejected, bent_lines, covered, pointwise = [], [], [], []
+    for seed in range(1, 2 * count, 2):
+        rng = np.random.default_rng(seed)
+        table = {"age": rng.uniform(18, 90, 20_000), "ward": rng.choice(list("abcd"), 20_000)}
+        margin = 0.015 * (table["age"] - 50)
+        table["y"] = margin + (rng.logistic(size=20_000) if classes else rng.normal(size=20_000))
+        table["y"] = (table["y"] > 0).astype(int) if classes else table["y"]
+        with seeded(seed):
+            model = kind(1.0, 1e-6, neighbors="zero_out", inference="sandwich", ledger=False)
+            summary = TableModel(Schema(columns, target), model, checks=False).fit(table).summary()
+        rejected.append(summary.wald_test("ward").p < 0.05)
+        bent_lines.append(summary.nonlinearity_test("age").p < 0.05)
+        curve = summary.curve("age")
+        truth = 0.015 * (curve.x - 18)
+        covered.append(((curve.band_low - 1e-12 <= truth) & (truth <= curve.band_high + 1e-12)).all())
+        pointwise.append(((curve.low - 1e-12 <= truth) & (truth <= curve.high + 1e-12)).all())
+    most = stats.binom.isf(1e-6, count, 0.05)
+    assert sum(rejected) <= most
+    assert sum(bent_lines) <= most
+    assert count - sum(covered) <= most
+    assert sum(pointwise) < sum(covered)

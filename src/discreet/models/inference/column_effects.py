@@ -77,14 +77,17 @@ class ColumnEffects:
         True
         """
         tested = self._vocabulary.hypotheses(hypotheses, self.hidden.tolist())
-        return self._joint_test(tested.rows, tested.values + np.asarray(values, dtype=float), tested.left_out)
+        right = np.asarray(values, dtype=float)
+        if right.shape not in ((), (1,), (len(tested.rows),)) or not np.isfinite(right).all():
+            raise Unsupported(f"values is a finite number, or one for each of {len(tested.rows)} hypotheses")
+        return self._joint_test(tested.rows, tested.values + right, tested.left_out)
 
     def _joint_test(self, rows: Floats, values: Floats, left_out: tuple[str, ...] = ()) -> WaldTest:
         estimates = self.combinations.values(rows)
         if np.isnan(estimates).any():
             raise Unsupported("noise hides one of these combinations: test others, or raise epsilon")
         if not len(rows):
-            raise Unsupported("there is nothing to test: name at least one effect")
+            raise Unsupported("there is nothing to test: name at least one effect that is shown")
         if np.linalg.eigvalsh(_correlations(rows @ rows.T))[0] < DEPENDENT:
             raise Unsupported("these hypotheses repeat each other: leave out those that follow from the others")
         covariance = self.combinations.covariance(rows)
