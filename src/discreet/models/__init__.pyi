@@ -30,3 +30,5 @@ from discreet.models.table_encoder import SchemaEncoder as SchemaEncoder
 from discreet.models.table_encoder import coefficients as coefficients
 from discreet.models.table_encoder import make_private_pipeline as make_private_pipeline
 from discreet.models.table_model import TableModel as TableModel
+from discreet.models.term_effects import Explanation as Explanation
+from discreet.models.term_effects import TermEffect as TermEffect

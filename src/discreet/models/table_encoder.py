@@ -264,7 +264,7 @@ def coefficients_of(schema: Schema, model: Any, *, units: str = "original") -> l
     scales = np.array([feature.scale if original else 1.0 for feature in features])
     origins = np.array([feature.origin * feature.scale if original else 0.0 for feature in features])
     found = []
-    for k, output in enumerate(_outputs(model, len(rows))):
+    for k, output in enumerate(outputs_of(model)):
         noise = None if spreads is None else np.atleast_2d(spreads)[k] * scales
         for j, feature in enumerate(features):
             spread = None if noise is None else float(noise[j])
@@ -276,8 +276,9 @@ def coefficients_of(schema: Schema, model: Any, *, units: str = "original") -> l
     return found
 
 
-def _outputs(model: Any, count: int) -> list[str]:
+def outputs_of(model: Any) -> list[str]:
+    """Return the classes that a fitted model's coefficients speak for; one empty name for numbers."""
     classes = getattr(model, "classes_", None)
     if classes is None:
         return [""]
-    return [str(label) for label in (classes if count > 1 else classes[1:])]
+    return [str(label) for label in (classes if len(np.atleast_2d(model.coef_)) > 1 else classes[1:])]

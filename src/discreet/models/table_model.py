@@ -24,13 +24,14 @@ from discreet.models.registry import MODELS, default_model
 from discreet.models.scoring.table_scores import TableScores
 from discreet.models.shown import Shown
 from discreet.models.table_encoder import Coefficient, coefficients_of
+from discreet.models.term_effects import TermEffects
 from discreet.models.terms import TERMS, with_terms
 from discreet.parameters import OneOf, check_settings
 from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
 
-class TableModel(Shown, Exported, TableEffects, TableScores, BaseEstimator):
+class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEstimator):
     """Private linear model of a table: reads files or data frames by a schema, in blocks, and keeps names.
 
     Parameters

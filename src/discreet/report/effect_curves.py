@@ -11,6 +11,7 @@ from discreet.report.html import number, paragraphs, round_ticks
 
 if TYPE_CHECKING:
     from discreet.models.inference.summary import Summary
+    from discreet.models.term_effects import TermEffect
 
 WIDTH, HEIGHT = 400.0, 240.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 34.0, 44.0
@@ -18,6 +19,11 @@ FIRST = 8
 """Panels that are shown before the rest is folded away."""
 LONGEST = 36
 """Characters of a name in a panel's title."""
+NOISE_ONLY = (
+    "What each value of a column adds to the prediction, before its link, against the mean over the declared range. "
+    "The bands are for the privacy noise alone, as if that of each coefficient were independent of the others: mostly "
+    "they are too wide. They do not count the chance of which rows are in the table."
+)
 Point = tuple[float, float, float, float]
 """A value of the column, the effect there, and the ends of the band; NaN where noise hides it."""
 
@@ -58,6 +64,18 @@ def effect_curves(summary: "Summary") -> str:
     first, rest = panels[:FIRST], panels[FIRST:]
     more = f"<details><summary>{len(rest)} more curves</summary>{_group(rest)}</details>" if rest else ""
     return f"<h3>Curves</h3>\n{_group(first)}{more}\n{paragraphs([note], 'note')}"
+
+
+def noise_curves(effects: "Sequence[TermEffect]", deviations: float) -> str:
+    """A panel for each effect of a number, with a band of so many deviations of the privacy noise."""
+    panels, several = [], len({effect.output for effect in effects}) > 1
+    for effect in effects:
+        half = [0.0] * len(effect.values) if effect.noise is None else (deviations * effect.noise).tolist()
+        points = [(x, y, y - h, y + h) for x, y, h in zip(effect.values, effect.effect.tolist(), half, strict=True)]
+        panels.append(_panel(f"{effect.output}: {effect.column}" if several else effect.column, "", points, ""))
+    first, rest = panels[:FIRST], panels[FIRST:]
+    more = f"<details><summary>{len(rest)} more curves</summary>{_group(rest)}</details>" if rest else ""
+    return f"<h3>Curves</h3>\n{_group(first)}{more}\n{paragraphs([NOISE_ONLY], 'note')}" if panels else ""
 
 
 def _group(panels: Sequence[str]) -> str:

@@ -13,10 +13,12 @@ from discreet.accounting.certificate import Certificate
 from discreet.accounting.coverage import GIVEN
 from discreet.ledger.account import Spent
 from discreet.models.inference.summary import Summary
-from discreet.models.intervals import ALL_NOISE, all_noise, covers
+from discreet.models.intervals import ALL_NOISE, all_noise, covers, deviations
+from discreet.models.term_effects import TermEffect
 from discreet.report.budget_section import account_bar, plan_section, released
 from discreet.report.checks_section import checks_section
 from discreet.report.coefficients_section import Coefficient, coefficient_figure, coefficient_table
+from discreet.report.effect_curves import noise_curves
 from discreet.report.effects_section import effects_section
 from discreet.report.forecast_curves import curves_section
 from discreet.report.forecast_section import CostForecast, cost_forecast
@@ -86,6 +88,8 @@ class ModelReport:
     effects
         The summary of effects for a population, shown in place of the coefficients; why there is none; None without
         inference.
+    curves
+        The effects of numbers that may bend, drawn in place of their coefficients' marks.
     """
 
     title: str
@@ -99,6 +103,7 @@ class ModelReport:
     units: str = ""
     steps: Sequence[str] = ()
     effects: Summary | str | None = None
+    curves: Sequence[TermEffect] = ()
 
     def html(self) -> str:
         """The page."""
@@ -146,7 +151,7 @@ class ModelReport:
     def _coefficients(self) -> str:
         if not self.coefficients or isinstance(self.effects, Summary):  # one number per effect
             return ""
-        slopes = [c for c in self.coefficients if not c.is_intercept]
+        slopes, curved = [c for c in self.coefficients if not c.is_intercept], {curve.column for curve in self.curves}
         known = [(c.value, c.half_width) for c in slopes if c.half_width is not None]
         said = [self.units if self.units.endswith(".") or not self.units else f"In {self.units}."]
         if known:
@@ -160,8 +165,9 @@ class ModelReport:
             [
                 '<h2 id="coefficients">Coefficients</h2>',
                 paragraphs([" ".join(part for part in said if part), *warned]) if any(said) else "",
-                coefficient_figure(self.coefficients) if known else "",
+                coefficient_figure([c for c in self.coefficients if c.column not in curved]) if known else "",
                 paragraphs(notes, "note"),
+                noise_curves(self.curves, deviations(self.level, pure=self.certificate.delta == 0)),
                 f"<details><summary>The numbers of all {len(self.coefficients)}, as a table</summary>{shown}</details>",
             ]
         )

@@ -8,11 +8,13 @@ from discreet.errors import Unsupported
 from discreet.models.intervals import LEVEL, deviations
 from discreet.models.selection.search_price import facts_of
 from discreet.report.model_report import Coefficient, Fact, ModelReport, Score, cost_forecast
+from discreet.schema.columns import Number
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
     from discreet.models.inference.summary import Summary
     from discreet.models.table_model import TableModel
+    from discreet.models.term_effects import TermEffect
 
 _EXTRA = {ESTIMATED_RANGES: "noisy_counts", CHECKED: "noisy_checks"}
 """What reading a table releases next to the solver's plan, by the fact that it leaves in the certificate."""
@@ -40,7 +42,15 @@ def report_of(
         units=_units(model),
         steps=(*ahead.steps, *extra) if extra and ahead is not None else (),
         effects=_effects(model),
+        curves=_curves(model),
     )
+
+
+def _curves(model: "TableModel") -> "list[TermEffect]":
+    """The effects of numbers that may bend."""
+    kinds = model.schema_.columns.items()
+    bent = {name for name, kind in kinds if isinstance(kind, Number) and (kind.is_curve or kind.is_bent)}
+    return [effect for effect in model.term_effects() if effect.column in bent]
 
 
 def _effects(model: "TableModel") -> "Summary | str | None":

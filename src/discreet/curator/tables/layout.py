@@ -60,6 +60,11 @@ class Layout:
         )
 
     @property
+    def places(self) -> dict[str, slice]:
+        """Where each column's own features stand."""
+        return {name: place for name, (_, place) in self._parts.items()}
+
+    @property
     def factors(self) -> list[tuple[int, ...]]:
         """The columns' features that each feature is the product of, by place: itself alone, or several."""
         alone = len(self.features) - len(self._products)

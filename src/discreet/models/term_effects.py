@@ -1,0 +1,301 @@
+"""The terms of a fitted table model: the effect of each column over its declared values, and of each term on one row.
+
+The linear predictor of a row is a level plus one number per term, a term being a column or a product of columns. The
+effect of a column is against its mean over the declared range, all of it alike, or over the declared names; that of a
+product is as it is. All of this is computed from released coefficients and declared facts, and for one row from what
+the caller gives: nothing is read of the records of the fit.
+
+The noise of an effect is a sum over coefficients. Bands take their noises for independent; features of one column that
+overlap have noises that offset each other, so that bands are mostly too wide.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.curator import Layout
+from discreet.errors import Unsupported
+from discreet.models.export.sklearn_tables import encoded_cells
+from discreet.models.export.spellings import OTHER_TEXT
+from discreet.models.intervals import LEVEL, deviations
+from discreet.models.table_encoder import outputs_of
+from discreet.parameters import Share, checked
+from discreet.schema.columns import Boolean, Category, ColumnKind, Number
+from discreet.schema.schema import Schema
+from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+POINTS = 101
+"""Places of a number's range at which its effect is computed."""
+OTHER, MOST_NAMES = "(other)", 24
+"""How other names are shown, and the most names of a column that are written below its panel."""
+WIDTH, HEIGHT, ACROSS = 3.6, 2.7, 3
+"""Inches of a panel, and panels in a row of a figure."""
+
+
+@dataclass(frozen=True)
+class TermEffect:
+    """The effect of one column over its declared values, against its mean over them.
+
+    Parameters
+    ----------
+    column, output : str
+        The column, and the class that the effect speaks for; empty for numbers.
+    values : tuple
+        Numbers from the low to the high end of the range; or names, levels, False and True.
+    effect : ndarray
+        What each value adds to the linear predictor.
+    noise : ndarray or None
+        The standard deviation of what the privacy noise did to it, as if its coefficients' noises were independent;
+        None where that is not known.
+
+    Examples
+    --------
+    >>> from discreet.models import TermEffect
+    >>> TermEffect("age", "1", (0.0, 1.0), [-0.2, 0.2], None).values
+    (0.0, 1.0)
+    """
+
+    column: str
+    output: str
+    values: tuple[Any, ...]
+    effect: Floats
+    noise: Floats | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One prediction as a sum: a level, and what each term adds to it.
+
+    Parameters
+    ----------
+    outputs, terms : tuple of str
+        The classes that the numbers speak for (empty for a number), and the columns and products.
+    level : ndarray of shape (n_outputs,)
+        The linear predictor where every column is at its mean over what is declared.
+    contributions : ndarray of shape (n_outputs, n_terms)
+        What each term adds.
+
+    Examples
+    --------
+    >>> model.explain({"age": [80], "ward": ["a"]}).terms
+    ('age', 'ward')
+    """
+
+    outputs: tuple[str, ...]
+    terms: tuple[str, ...]
+    level: Floats
+    contributions: Floats
+
+    @property
+    def score(self) -> Floats:
+        """The linear predictor of the row: log odds, or the predicted number before its link."""
+        return np.asarray(self.level + self.contributions.sum(axis=1))
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in ("level", "score", *self.terms)) + 2
+        lines = []
+        for k, output in enumerate(self.outputs):
+            order = np.argsort(-np.abs(self.contributions[k]), kind="stable")
+            parts = [("level", self.level[k]), *((self.terms[j], self.contributions[k, j]) for j in order)]
+            lines += [f"for {output}"] if output else []
+            lines += [f"{name:<{width}}{value:+.4f}" for name, value in (*parts, ("score", self.score[k]))]
+        return "\n".join(lines)
+
+
+class TermEffects:
+    """What ``TableModel`` shows of its terms."""
+
+    _fitted: Any
+    schema_: Schema
+    _features: Any
+
+    def term_effects(self) -> list[TermEffect]:
+        """Return the effect of each column over its declared values, for each output. Free: of released values.
+
+        Returns
+        -------
+        list of TermEffect
+            In the schema's order.
+
+        Examples
+        --------
+        >>> [effect.column for effect in model.term_effects()]
+        ['age', 'ward']
+        """
+        fitted, schema = self._fitted, self.schema_
+        noises = getattr(fitted, "coef_noise_", None)
+        found = []
+        for name, place in Layout(schema).places.items():
+            values, features, mean = _declared(schema, name)
+            away = features - mean
+            for k, output in enumerate(outputs_of(fitted)):
+                effect = away @ np.atleast_2d(fitted.coef_)[k, place]
+                noise = None if noises is None else np.sqrt(away**2 @ np.atleast_2d(noises)[k, place] ** 2)
+                found.append(TermEffect(name, output, values, effect, noise))
+        return found
+
+    def explain(self, row: Any) -> Explanation:
+        """Return a prediction by its terms: what each column and each product adds to the linear predictor.
+
+        Parameters
+        ----------
+        row : data frame or dict of columns
+            One row with the declared columns.
+
+        Returns
+        -------
+        Explanation
+            Prints as a list, the largest contribution first.
+
+        Raises
+        ------
+        Unsupported
+            If there is more than one row, or none.
+
+        Examples
+        --------
+        >>> explained = model.explain({"age": [80], "ward": ["a"]})
+        >>> explained.score.shape, explained.contributions.shape
+        ((1,), (1, 2))
+        """
+        fitted, layout = self._fitted, Layout(self.schema_)
+        blocks = list(self._features(row))
+        if sum(map(len, blocks)) != 1:
+            raise Unsupported("an explanation is of one row: pass a table with a single one")
+        coef, features = np.atleast_2d(fitted.coef_), np.vstack(blocks)[0]
+        level, names, parts = np.atleast_1d(fitted.intercept_).astype(float), [], []
+        for name, place in layout.places.items():
+            mean = _declared(self.schema_, name)[2]
+            level = level + coef[:, place] @ mean
+            names.append(name)
+            parts.append(coef[:, place] @ (features[place] - mean))
+        products = [j for j, factors in enumerate(layout.factors) if len(factors) > 1]
+        for column in dict.fromkeys(layout.features[j].column for j in products):
+            own = [j for j in products if layout.features[j].column == column]
+            names.append(column)
+            parts.append(coef[:, own] @ features[own])
+        return Explanation(tuple(outputs_of(fitted)), tuple(names), level, np.array(parts).T)
+
+    @checked
+    def plot_effects(self, columns: Sequence[str] | None = None, *, level: Share = LEVEL) -> "Figure":
+        """Draw the effect of each column over its declared values, with a band for the privacy noise.
+
+        Bands count the privacy noise alone, as ``intervals`` do, and are no confidence bands for a population;
+        ``summary().plot(column)`` draws those, for fits with ``inference``.
+
+        Parameters
+        ----------
+        columns : list of str, default=None
+            Which ones; None: all.
+        level : float, default=0.95
+            Of the bands.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A panel per column.
+
+        Raises
+        ------
+        Unsupported
+            If a column is not declared, or matplotlib is not installed.
+
+        Examples
+        --------
+        >>> len(model.plot_effects(["age"]).axes)
+        1
+        """
+        chosen = list(self.schema_.columns) if columns is None else list(columns)
+        strange = [name for name in chosen if name not in self.schema_.columns]
+        if strange or not chosen:
+            raise Unsupported(
+                f"there is no column called {', '.join(map(str, strange))}" if strange else "name a column"
+            )
+        effects = [effect for effect in self.term_effects() if effect.column in chosen]
+        return _figure(chosen, effects, deviations(level, pure=self._fitted.certificate_.delta == 0))
+
+
+def _declared(schema: Schema, name: str) -> tuple[tuple[Any, ...], Floats, Floats]:
+    """Return the declared values of a column, their features, and the mean of these; other names are not in it."""
+    kind = schema.columns[name]
+    values = _values(kind)
+    features = encoded_cells(schema, name, values)
+    if isinstance(kind, Category) and kind.other:
+        more = encoded_cells(schema, name, [OTHER_TEXT])
+        return (*values, OTHER), np.vstack([features, more]), features.mean(axis=0)
+    return values, features, features.mean(axis=0)
+
+
+def _values(kind: ColumnKind) -> tuple[Any, ...]:
+    if isinstance(kind, Number):
+        low, high = kind.limits
+        shares = np.arange(POINTS) / (POINTS - 1)
+        return tuple((low * (1 - shares) + high * shares).tolist())
+    if isinstance(kind, Boolean):
+        return kind.false[0], kind.true[0]
+    return kind.categories if isinstance(kind, Category) else kind.levels
+
+
+def _figure(columns: Sequence[str], effects: Sequence[TermEffect], width: float) -> "Figure":
+    """Draw a panel per column, a line or marks per output."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise Unsupported('pictures need matplotlib: pip install "discreet[plot]"') from None
+    across = min(ACROSS, len(columns))
+    down = -(-len(columns) // across)
+    figure = Figure(figsize=(WIDTH * across, HEIGHT * down), layout="constrained")
+    FigureCanvasAgg(figure)
+    for j, column in enumerate(columns):
+        axes = figure.add_subplot(down, across, j + 1)
+        for k, effect in enumerate(effect for effect in effects if effect.column == column):
+            _draw(axes, effect, width, f"C{k % 10}")
+        axes.axhline(0.0, color="0.5", linewidth=0.8, zorder=1)
+        axes.set_title(
+            textwrap.shorten(column, 32, placeholder="\N{HORIZONTAL ELLIPSIS}"),
+            fontsize="medium",
+            loc="left",
+            parse_math=False,
+        )
+        axes.spines[["top", "right"]].set_visible(False)
+    outputs = list(dict.fromkeys(effect.output for effect in effects))
+    if len(outputs) > 1:
+        figure.axes[0].legend(outputs, frameon=False, fontsize="small")
+    figure.supylabel("added to the linear predictor", fontsize="small")
+    return figure
+
+
+def _draw(axes: Any, effect: TermEffect, width: float, color: str) -> None:
+    half = None if effect.noise is None else width * effect.noise
+    if isinstance(effect.values[0], float) and len(effect.values) == POINTS:
+        axes.plot(effect.values, effect.effect, color=color, linewidth=2.0, zorder=3, label=effect.output)
+        if half is not None:
+            band = effect.effect - half, effect.effect + half
+            axes.fill_between(effect.values, *band, color=color, alpha=0.18, linewidth=0, zorder=2)
+        return
+    places = np.arange(len(effect.values))
+    axes.errorbar(
+        places,
+        effect.effect,
+        yerr=half,
+        fmt="o",
+        color=color,
+        markersize=4,
+        linewidth=1.5,
+        zorder=3,
+        label=effect.output,
+    )
+    if len(places) > MOST_NAMES:
+        axes.set_xticks([])
+        axes.set_xlabel(f"{len(places)} names, in the schema's order", fontsize="small")
+        return
+    texts = [textwrap.shorten(str(value), 14, placeholder="\N{HORIZONTAL ELLIPSIS}") for value in effect.values]
+    tilted = {"rotation": 45, "ha": "right"} if len(texts) > 4 else {}
+    axes.set_xticks(places, texts, parse_math=False, **tilted)

@@ -1,0 +1,133 @@
+"""Effects of terms, their pictures, and predictions explained by them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
+from discreet.errors import Unsupported
+from discreet.models.term_effects import OTHER, POINTS
+from discreet.report.table_report import report_of
+from discreet.schema import Boolean, Category, Number, Ordinal, Target
+from tests.models.export.exports import SCHEMA, fitted_table, frame
+
+COLUMNS = {
+    "age": Number((0, 100), knots=6, missing="flag"),
+    "dose": Number((0, 10), term="linear"),
+    "ward": Category(("a", "b")),
+    "stage": Ordinal(("low", "mid", "high")),
+    "smoker": Boolean(),
+}
+
+
+def table(n=300, classes=2, seed=0):
+    random = np.random.default_rng(seed)
+    age = random.uniform(0, 100, n)
+    made = {"age": age, "dose": random.uniform(0, 10, n), "ward": random.choice(["a", "b", "c"], n)}
+    made |= {"stage": random.choice(["low", "mid", "high"], n), "smoker": random.choice(["yes", "no"], n)}
+    return made | {"ill": (age > 50).astype(int) + (classes > 2) * (age > 75)}
+
+
+def fitted(classes=2, epsilon=100.0, **settings):
+    schema = Schema(COLUMNS, Target("ill", classes=tuple(range(classes))), interactions=(("age", "ward"),))
+    return TableModel(schema, DPLogisticRegression(epsilon=epsilon, **settings)).fit(table(classes=classes))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("classes", [2, 3])
+def test_contributions_add_up_to_the_score(classes):
+    model, rows = fitted(classes), pd.DataFrame(table(8, classes, seed=1))
+    rows.loc[0, "age"], rows.loc[1, "ward"], rows.loc[2, "stage"] = np.nan, None, "none"
+    margins = np.concatenate(list(model.predictions(rows, "decision_function")))
+    for j in range(len(rows)):
+        explained = model.explain(rows.iloc[[j]])
+        assert explained.terms == (*COLUMNS, "age x ward")
+        assert np.allclose(explained.score, margins[j], atol=1e-12)
+        assert str(explained).count("score") == len(explained.outputs) == (1 if classes == 2 else 3)
+
+
+def test_every_kind_of_column_and_cell_is_explained():
+    model, rows = fitted_table(), frame(40, 3)
+    margins = np.concatenate(list(model.predictions(rows, "decision_function")))
+    scores = [model.explain(rows.iloc[[j]]).score[0] for j in range(len(rows))]
+    assert np.allclose(scores, margins, atol=1e-9)
+    assert set(model.explain(rows.iloc[:1]).terms) == {
+        *SCHEMA.columns,
+        *(" x ".join(group) for group in SCHEMA.interactions),
+    }
+
+
+def test_the_largest_contribution_is_printed_first():
+    text = str(fitted().explain({name: cells[:1] for name, cells in table(seed=2).items()})).splitlines()
+    sizes = [abs(float(line.split()[-1])) for line in text[2:-1]]
+    assert text[0] == "for 1"
+    assert text[1].startswith("level")
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_an_explanation_is_of_one_row(rows):
+    with pytest.raises(Unsupported, match="one row"):
+        fitted().explain(pd.DataFrame(table(rows)))
+
+
+def test_effects_are_against_their_mean_over_what_is_declared():
+    effects = {effect.column: effect for effect in fitted().term_effects()}
+    assert list(effects) == list(COLUMNS)
+    assert len(effects["age"].values) == POINTS
+    assert effects["age"].values[::100] == (0.0, 100.0)
+    assert effects["ward"].values == ("a", "b", OTHER)
+    assert effects["smoker"].values == ("false", "true")
+    for effect in effects.values():
+        declared = effect.effect[:2] if effect.column == "ward" else effect.effect
+        assert abs(declared.mean()) < 1e-9
+        assert effect.noise.shape == effect.effect.shape
+    age = effects["age"].effect
+    assert age[90] - age[10] > 2
+
+
+def test_a_numeric_target_has_one_output():
+    schema = Schema(COLUMNS, Target("ill", range=(0, 1)))
+    model = TableModel(schema, DPRidge(epsilon=100.0)).fit(table())
+    row = {name: cells[:1] for name, cells in table(seed=5).items()}
+    assert model.explain(row).outputs == ("",)
+    assert np.allclose(model.explain(row).score, model.predict(row))
+    assert {effect.output for effect in model.term_effects()} == {""}
+
+
+def test_noise_of_an_effect_is_not_understated():
+    """Over fits of the same rows: as if noises were independent is mostly too wide, and rarely too narrow."""
+    found = [fitted(epsilon=4.0).term_effects()[0] for _ in range(24)]
+    actual = np.std([effect.effect for effect in found], axis=0, ddof=1)
+    stated = np.mean([effect.noise for effect in found], axis=0)
+    assert np.median(stated / actual) > 0.9
+
+
+def test_pictures_have_a_panel_per_column():
+    pytest.importorskip("matplotlib")
+    model = fitted(3)
+    assert len(model.plot_effects().axes) == len(COLUMNS)
+    (axes,) = model.plot_effects(["age"], level=0.9).axes
+    assert len(axes.lines) == 3 + 1
+    assert len(axes.collections) == 3
+    for wrong in (["nothing"], []):
+        with pytest.raises(Unsupported, match="column"):
+            model.plot_effects(wrong)
+
+
+def test_many_names_are_counted():
+    pytest.importorskip("matplotlib")
+    schema = Schema({"code": Category(tuple(range(40)))}, Target("ill", classes=(0, 1)))
+    model = TableModel(schema).fit({"code": list(range(40)) * 5, "ill": [0, 1] * 100})
+    (axes,) = model.plot_effects().axes
+    assert axes.get_xlabel() == "41 names, in the schema's order"
+
+
+def test_the_report_draws_curves_in_place_of_bends():
+    page = report_of(fitted(), "A model").html()
+    assert 'aria-label="Effect of age' in page
+    assert "The bands are for the privacy noise alone" in page
+    assert "Effect of dose" not in page
+    figure = page[page.index("Dot and whisker") : page.index("<h3>Curves")]
+    assert "bend 1" not in figure
+    assert "bend 1" in page[page.index("as a table") :]
