@@ -16,7 +16,7 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Neighbors
 from discreet.curator import PrivateData
 from discreet.losses import Logistic
-from discreet.models import SchemaEncoder, TableSearch, make_private_pipeline
+from discreet.models import CurveFeatures, SchemaEncoder, TableSearch, make_private_pipeline
 from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.gd import GradientDescent
 from tests.surface.observing import RICH, WatchedLedger, account_name, masked
@@ -227,6 +227,31 @@ def _new_rows(name: str, method: str, task: Task) -> Any:
     return getattr(model, method)(*((task.table, task.y) if method == "score" else (task.table,)))
 
 
+def _additive(name: str, method: str, task: Task) -> Any:
+    alike = "DPLogisticRegression" if "Classifier" in name else "DPRidge"
+    model = getattr(discreet.models, name)(bounds=bounds_of(alike, task.n), **task.budget, **task.account)
+    return getattr(model, method)(task.table, task.y, task.groups)
+
+
+def _curves(method: str, task: Task) -> Any:
+    return getattr(CurveFeatures([(0.0, 1.0)] * len(MATRIX), knots=3), method)(task.table)
+
+
+def _additives() -> Iterator[Entry]:
+    for name in ("DPAdditiveClassifier", "DPAdditiveRegressor"):
+        for method in ("fit", "quote"):
+            run = partial(_additive, name, method)
+            yield Entry(f"{name}.{method}", (f"{name}.{method}",), matrix_cells, MATRIX, run, reads=method == "fit",
+                        every=ALIKE)  # fmt: skip
+    fit = partial(_additive, "DPAdditiveClassifier", "fit")
+    yield Entry("DPAdditiveClassifier.fit, persons", (), matrix_cells, MATRIX, fit, persons=True, every=ALIKE)
+    yield Entry("CurveFeatures.fit", ("CurveFeatures.fit",), matrix_cells, MATRIX, partial(_curves, "fit"), pays=False,
+                reads=False, every=ALIKE)  # fmt: skip
+    for method in ("transform", "fit_transform"):
+        yield Entry(f"CurveFeatures.{method}", (f"CurveFeatures.{method}",), matrix_cells, MATRIX,
+                    partial(_curves, method), pays=False, shows={"result": ROWS_SHOWN}, every=ALIKE)  # fmt: skip
+
+
 def _estimators() -> Iterator[Entry]:
     for name in (*CLASSIFIERS, *REGRESSORS):
         fit, quote = partial(_fit, name), partial(_quote, name)
@@ -372,4 +397,4 @@ def _tables() -> Iterator[Entry]:
 @cache
 def python_entries() -> tuple[Entry, ...]:
     """All of them."""
-    return (*_estimators(), *_tables())
+    return (*_estimators(), *_additives(), *_tables())

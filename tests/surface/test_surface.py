@@ -45,6 +45,7 @@ DECLARED = {
 }
 """Parameters of any type that hold what is declared or released, and never records."""
 
+ADDITIVE = ("DPAdditiveClassifier", "DPAdditiveRegressor")
 SHOWS_ROWS = "scikit-learn's own methods, on rows that the caller may see: they follow its contract"
 EXEMPT = {
     **{
@@ -61,6 +62,8 @@ EXEMPT = {
         )
     },
     "Neighbors": "an enumeration of words",
+    **{f"{name}.explain": "shows one row that the caller gives, as predict does" for name in ("TableModel", *ADDITIVE)},
+    **{f"{name}.plot_effects": "takes the names of columns" for name in ADDITIVE},
     "cluster": "takes an address, or a client that is connected: fits inside of it read the records",
     "TableModel.predict_interval": "reads rows as TableModel.predict does; tables as small as these have no effects",
     "PrivateData.recognize": "for the ledger's owner, after a charge: fits call it",

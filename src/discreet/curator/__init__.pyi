@@ -38,6 +38,7 @@ from discreet.curator.queries.sampling import LEAST_ACCEPTANCE as LEAST_ACCEPTAN
 from discreet.curator.queries.sampling import expected_acceptance as expected_acceptance
 from discreet.curator.records.containers import container_of as container_of
 from discreet.curator.records.containers import is_dask as is_dask
+from discreet.curator.records.containers import one_dimensional as one_dimensional
 from discreet.curator.records.containers import two_dimensional as two_dimensional
 from discreet.curator.records.dask_rows import NO_PERSONS as NO_PERSONS
 from discreet.curator.records.dask_rows import DaskRows as DaskRows

@@ -1,5 +1,8 @@
+from discreet.models.additive import DPAdditiveClassifier as DPAdditiveClassifier
+from discreet.models.additive import DPAdditiveRegressor as DPAdditiveRegressor
 from discreet.models.classification import DPLinearSVC as DPLinearSVC
 from discreet.models.classification import DPLogisticRegression as DPLogisticRegression
+from discreet.models.curve_features import CurveFeatures as CurveFeatures
 from discreet.models.export.mlflow_log import log_to_mlflow as log_to_mlflow
 from discreet.models.forecast.effects import EffectsForecast as EffectsForecast
 from discreet.models.forecast.forecast_result import Forecast as Forecast

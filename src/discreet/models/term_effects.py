@@ -83,8 +83,10 @@ class Explanation:
 
     Examples
     --------
-    >>> model.explain({"age": [80], "ward": ["a"]}).terms
-    ('age', 'ward')
+    >>> import numpy as np
+    >>> from discreet.models import Explanation
+    >>> Explanation(("1",), ("age", "ward"), np.array([0.5]), np.array([[1.0, -0.25]])).score
+    array([1.25])
     """
 
     outputs: tuple[str, ...]

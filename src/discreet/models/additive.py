@@ -1,0 +1,523 @@
+"""Private additive models of arrays and data frames: what ``TableModel`` is of a table whose columns are numbers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.accounting.certificate import Certificate
+from discreet.bounds import Bounds
+from discreet.curator import one_dimensional
+from discreet.errors import MissingBounds, Unsupported
+from discreet.models.classification import DPLogisticRegression
+from discreet.models.curve_features import columns_of, schema_of
+from discreet.models.exposure import warn_of_exact_score
+from discreet.models.fitting import Quote, declared
+from discreet.models.regression import DPRidge
+from discreet.models.shown import Shown
+from discreet.models.table_model import TableModel
+from discreet.models.term_effects import Explanation, TermEffect
+from discreet.models.terms import TERMS
+from discreet.parameters import OneOf, Share, check_settings
+from discreet.schema.columns import Target
+from discreet.schema.schema import Schema
+from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TARGET, PERSON = "(target)", "(person)"
+"""Columns next to those of X: no feature may have these names."""
+_PASSED_ON = ("epsilon", "delta", "solver", "neighbors", "fit_intercept", "ledger", "dataset", "verbose")
+
+
+class _Additive(Shown, BaseEstimator):
+    """A table model of the columns of an array."""
+
+    model_: TableModel
+    bounds: Any
+    terms: str
+
+    def _schema(self, names: list[str], groups: Any) -> Schema:
+        raise NotImplementedError
+
+    def _estimator(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What may be claimed of the model."""
+        check_is_fitted(self, "model_")
+        return self.model_.certificate_
+
+    def quote(self, X: Any, y: Any = None, groups: Any = None) -> Quote:
+        """Return what a fit of these records would release and cost. Only their containers are looked at.
+
+        Parameters
+        ----------
+        X, y, groups : array-like
+            As in ``fit``.
+
+        Returns
+        -------
+        Quote
+            The plan, its noise and its price.
+
+        Examples
+        --------
+        >>> model.quote(X, y).price.epsilon <= 1.0
+        True
+        """
+        unfitted, table = self._table(X, y, groups)
+        return unfitted.quote(table)
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
+        """Fit privately; the charge comes before the first record is read.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Records. Values outside of the declared ranges are clipped; missing ones stand in the middle.
+        y : array-like of shape (n_samples,)
+            Targets. A record whose target is not among what is declared counts as null.
+        groups : array-like of shape (n_samples,), default=None
+            The person behind each row, where a person has several: the guarantee is then for persons.
+        charge_id : str, default=None
+            A name for this fit in the ledger: asked again, it is charged once and gives the same model.
+
+        Returns
+        -------
+        estimator
+            Itself, fitted.
+
+        Raises
+        ------
+        MissingBounds
+            If ranges, classes or the target's range are not declared.
+        BudgetExceeded
+            If the data set's budget in the ledger does not suffice.
+
+        Examples
+        --------
+        >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
+        'person'
+        """
+        unfitted, table = self._table(X, y, groups)
+        self.model_ = unfitted.fit(table, charge_id=charge_id)
+        names = list(self.model_.schema_.columns)
+        self.n_features_in_ = len(names)
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the prediction for each record.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Records that the caller may see.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Classes, or numbers in the target's units.
+
+        Examples
+        --------
+        >>> model.predict(X[:3]).shape
+        (3,)
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.predict(self._columns(X))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model to a new folder, which ``TableModel.load`` reads.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A place where there is nothing yet.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from discreet import TableModel
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     same = TableModel.load(model.save(f"{folder}/model"))
+        >>> same.certificate_ == model.certificate_
+        True
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.save(folder)
+
+    def term_effects(self) -> list[TermEffect]:
+        """Return the effect of each column over its declared range. Free: computed from released values.
+
+        Returns
+        -------
+        list of TermEffect
+            As ``TableModel.term_effects`` returns them.
+
+        Examples
+        --------
+        >>> [effect.column for effect in model.fit(X, y).term_effects()]
+        ['x0', 'x1', 'x2']
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.term_effects()
+
+    def plot_effects(self, columns: Any = None, *, level: Share = 0.95) -> "Figure":
+        """Draw the effect of each column with a band for the privacy noise, as ``TableModel.plot_effects`` does.
+
+        Parameters
+        ----------
+        columns : list of str, default=None
+            Which ones; None: all.
+        level : float, default=0.95
+            Of the bands.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A panel per column.
+
+        Examples
+        --------
+        >>> len(model.plot_effects().axes)
+        3
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.plot_effects(columns, level=level)
+
+    def explain(self, X: Any) -> Explanation:
+        """Return the prediction for one record as a sum of what each column adds.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (1, n_features)
+            The record.
+
+        Returns
+        -------
+        Explanation
+            Prints as a list, the largest contribution first.
+
+        Examples
+        --------
+        >>> model.explain(X[:1]).terms
+        ('x0', 'x1', 'x2')
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.explain(self._columns(X))
+
+    def _columns(self, X: Any) -> dict[str, Any]:
+        columns, names = columns_of(X), list(self.model_.schema_.columns)
+        if len(columns) != len(names):
+            expects = f"{type(self).__name__} is expecting {len(names)} features as input"  # scikit-learn's words
+            raise Unsupported(f"X has {len(columns)} features, but {expects}")
+        return columns if hasattr(X, "columns") else dict(zip(names, columns.values(), strict=True))
+
+    def _table(self, X: Any, y: Any, groups: Any) -> tuple[TableModel, dict[str, Any]]:
+        """Return the unfitted model of the table that these make, and the table."""
+        check_settings(self)
+        if y is None:
+            raise Unsupported("requires y to be passed, but the target y is None")
+        columns = columns_of(X)
+        schema = self._schema(list(columns), groups)
+        given = {TARGET: y} if groups is None else {TARGET: y, PERSON: groups}
+        extra = {name: one_dimensional(values) for name, values in given.items()}
+        if any(len(values) != len(next(iter(columns.values()))) for values in extra.values()):
+            raise Unsupported("y and groups must have one entry per row of X")
+        model = TableModel(schema, self._estimator(), terms=self.terms, checks=False)
+        return model, {**columns, **extra}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan, tags.non_deterministic = True, True
+        return tags
+
+    def _account(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _PASSED_ON}
+
+    def _declared(self, names: list[str], groups: Any, target: Target, bounds: Bounds) -> Schema:
+        if {TARGET, PERSON} & set(names):
+            raise Unsupported(f"no column of X may be called {TARGET} or {PERSON}: rename it")
+        schema = schema_of(bounds, names, None, target=target)
+        return schema if groups is None else Schema(schema.columns, target, person=PERSON, rows=schema.rows)
+
+
+class DPAdditiveClassifier(ClassifierMixin, _Additive):
+    """Private additive model of classes: a smooth curve of each column, on the scale of log odds.
+
+    Curves are cubic splines of the declared ranges, as in a table: they need no look at the data and no budget. Where
+    the signal does not suffice for them, effects are linear.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The budget: smaller is more private.
+    delta : float, default=None
+        The slack; None: 1/n^2, and at most 1e-6.
+    bounds : Bounds, or ranges
+        The declared range of each column, from what is publicly known.
+    classes : tuple, default=None
+        The labels, where ``bounds`` does not have them.
+    terms : {"auto", "linear", "curves"}, default="auto"
+        As in ``TableModel``.
+    solver, neighbors : str
+        As in ``DPLogisticRegression``.
+    fit_intercept : bool, default=True
+        Whether there is a constant.
+    ledger, dataset : Ledger or str
+        Where the fit is charged, as in ``DPLogisticRegression``.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    model_ : TableModel
+        The fitted model: exports, files and private scores are its methods.
+    classes_ : ndarray
+        The labels.
+    certificate_ : Certificate
+        What may be claimed of the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.models import DPAdditiveClassifier
+    >>> X, y = np.linspace(-1, 1, 600).reshape(200, 3), np.arange(200) // 100
+    >>> model = DPAdditiveClassifier(bounds=1.0, classes=(0, 1)).fit(X, y)
+    >>> model.certificate_.epsilon
+    1.0
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        terms: Annotated[str, OneOf(*TERMS)] = "auto",
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.terms = terms
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
+        self.verbose = verbose
+
+    def _schema(self, names: list[str], groups: Any) -> Schema:
+        bounds = declared(self.bounds, classes=self.classes)
+        if bounds.classes is None:
+            raise MissingBounds(
+                "the classes are not declared: pass classes=(0, 1), from what is publicly known, not from the data"
+            )
+        return self._declared(names, groups, Target(TARGET, classes=bounds.classes), bounds)
+
+    def _estimator(self) -> DPLogisticRegression:
+        return DPLogisticRegression(**self._account())
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels."""
+        check_is_fitted(self, "model_")
+        found: NDArray[Any] = self.model_.estimator_.classes_
+        return found
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class for each record.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Records that the caller may see.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+
+        Examples
+        --------
+        >>> model.predict_proba(X[:3]).shape
+        (3, 2)
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.predict_proba(self._columns(X))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score for two classes, one score per class for more.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Records that the caller may see.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores.
+
+        Examples
+        --------
+        >>> model.decision_function(X[:3]).shape
+        (3,)
+        """
+        check_is_fitted(self, "model_")
+        return np.concatenate([*self.model_.predictions(self._columns(X), "decision_function")] or [np.empty(0)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the exact accuracy on *public* rows; of private rows it releases without noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Public records.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records.
+
+        Returns
+        -------
+        float
+            Accuracy.
+
+        Examples
+        --------
+        >>> 0 <= model.score(X, y) <= 1
+        True
+        """
+        warn_of_exact_score()
+        return float(super().score(X, y, sample_weight))
+
+
+class DPAdditiveRegressor(RegressorMixin, _Additive):
+    """Private additive model of numbers: a smooth curve of each column, in the target's unit.
+
+    Curves are cubic splines of the declared ranges, as in a table: they need no look at the data and no budget. Where
+    the signal does not suffice for them, effects are linear.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The budget: smaller is more private.
+    delta : float, default=None
+        The slack; None: 1/n^2, and at most 1e-6.
+    bounds : Bounds, or ranges
+        The declared range of each column, from what is publicly known.
+    target : tuple of float, default=None
+        The target's range, where ``bounds`` does not have it.
+    terms : {"auto", "linear", "curves"}, default="auto"
+        As in ``TableModel``.
+    solver, neighbors : str
+        As in ``DPRidge``.
+    fit_intercept : bool, default=True
+        Whether there is a constant.
+    ledger, dataset : Ledger or str
+        Where the fit is charged, as in ``DPRidge``.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    model_ : TableModel
+        The fitted model: exports, files and private scores are its methods.
+    certificate_ : Certificate
+        What may be claimed of the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.models import DPAdditiveRegressor
+    >>> X, y = np.linspace(-1, 1, 600).reshape(200, 3), np.linspace(0, 1, 200) ** 2
+    >>> model = DPAdditiveRegressor(bounds=1.0, target=(0, 1)).fit(X, y)
+    >>> model.predict(X).shape
+    (200,)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        target: Any = None,
+        terms: Annotated[str, OneOf(*TERMS)] = "auto",
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        fit_intercept: bool = True,
+        ledger: Any = None,
+        dataset: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target = target
+        self.terms = terms
+        self.solver = solver
+        self.neighbors = neighbors
+        self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
+        self.verbose = verbose
+
+    def _schema(self, names: list[str], groups: Any) -> Schema:
+        bounds = declared(self.bounds, target=self.target)
+        if bounds.target is None:
+            raise MissingBounds(
+                "the target's range is not declared: pass target=(low, high), from what is publicly known, not from "
+                "the data"
+            )
+        return self._declared(names, groups, Target(TARGET, range=bounds.target), bounds)
+
+    def _estimator(self) -> DPRidge:
+        return DPRidge(**self._account())
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the exact R^2 on *public* rows; of private rows it releases without noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Public records.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records.
+
+        Returns
+        -------
+        float
+            R^2.
+
+        Examples
+        --------
+        >>> model.score(X, y) <= 1
+        True
+        """
+        warn_of_exact_score()
+        return float(super().score(X, y, sample_weight))

@@ -1,0 +1,132 @@
+"""Additive models of arrays and frames, and curves as features in pipelines."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from discreet import Bounds, DPLogisticRegression, TableModel
+from discreet.curator import SeededEntropy, use_entropy
+from discreet.errors import MissingBounds, PrivacyWarning, Unsupported
+from discreet.models import CurveFeatures, DPAdditiveClassifier, DPAdditiveRegressor
+from discreet.models.additive import TARGET
+from discreet.schema import Number, Schema, Target
+
+RANGES = [(-3.0, 3.0), (0.0, 10.0)]
+
+
+def records(n=4000, seed=0):
+    """Return rows whose target has a wave and a line."""
+    random = np.random.default_rng(seed)
+    X = np.column_stack([random.uniform(-3, 3, n), random.uniform(0, 10, n)])
+    score = 2 * np.sin(1.5 * X[:, 0]) + 0.3 * (X[:, 1] - 5)
+    return X, score, (random.random(n) < 1 / (1 + np.exp(-2 * score))).astype(int)
+
+
+def seeded(model, *data):
+    with use_entropy(SeededEntropy(3)):
+        return model.fit(*data)
+
+
+def test_a_classifier_learns_what_a_linear_model_does_not():
+    X, _, y = records()
+    test, _, labels = records(seed=1)
+    additive = seeded(DPAdditiveClassifier(bounds=RANGES, classes=(0, 1)), X, y)
+    linear = seeded(DPLogisticRegression(bounds=RANGES, classes=(0, 1)), X, y)
+    assert np.mean(additive.predict(test) == labels) > np.mean(linear.predict(test) == labels) + 0.1
+    assert additive.predict_proba(test).shape == (len(test), 2)
+    assert additive.decision_function(test).shape == (len(test),)
+    assert additive.classes_.tolist() == [0, 1]
+    with pytest.warns(PrivacyWarning):
+        assert additive.score(test, labels) > 0.75
+
+
+def test_a_regressor_learns_curves():
+    X, score, _ = records()
+    model = seeded(DPAdditiveRegressor(bounds=Bounds(RANGES, target=(-5, 5)), epsilon=4.0), X, score)
+    test, wanted, _ = records(seed=1)
+    with pytest.warns(PrivacyWarning):
+        assert model.score(test, wanted) > 0.9
+    effects = {effect.column: effect for effect in model.term_effects()}
+    wave = 2 * np.sin(1.5 * np.array(effects["x0"].values))
+    assert np.corrcoef(effects["x0"].effect, wave)[0, 1] > 0.97
+
+
+def test_it_is_the_model_of_the_same_table():
+    X, _, y = records(500)
+    additive = seeded(DPAdditiveClassifier(bounds=RANGES, classes=(0, 1)), X, y)
+    schema = Schema({f"x{j}": Number(ends) for j, ends in enumerate(RANGES)}, Target(TARGET, classes=(0, 1)))
+    table = {"x0": X[:, 0], "x1": X[:, 1], TARGET: y}
+    same = seeded(TableModel(schema, DPLogisticRegression(), checks=False), table)
+    assert np.array_equal(additive.model_.estimator_.coef_, same.estimator_.coef_)
+
+
+def test_frames_keep_their_names_and_take_named_bounds():
+    X, _, y = records(500)
+    frame = pd.DataFrame(X, columns=["wave", "line"])
+    model = DPAdditiveClassifier(bounds={"line": (0, 10), "wave": (-3, 3)}, classes=(0, 1)).fit(frame, y)
+    assert model.feature_names_in_.tolist() == ["wave", "line"]
+    assert np.array_equal(model.predict(frame), model.predict(frame[["line", "wave"]]))
+    assert model.explain(frame[:1]).terms == ("wave", "line")
+
+
+def test_parameters_are_kept_and_facts_are_needed():
+    X, _, y = records(50)
+    model = DPAdditiveClassifier(2.0, bounds=RANGES, classes=(0, 1), terms="linear")
+    assert clone(model).get_params() == model.get_params()
+    with pytest.raises(MissingBounds, match="classes"):
+        DPAdditiveClassifier(bounds=RANGES).fit(X, y)
+    with pytest.raises(MissingBounds, match="target"):
+        DPAdditiveRegressor(bounds=RANGES).fit(X, y)
+    with pytest.raises(MissingBounds, match="ranges"):
+        DPAdditiveRegressor(target=(0, 1)).fit(X, y)
+    with pytest.raises(ValueError, match="terms"):
+        DPAdditiveClassifier(bounds=RANGES, classes=(0, 1), terms="all").fit(X, y)
+    with pytest.raises(Unsupported, match="y and groups"):
+        model.fit(X, y[:-1])
+    with pytest.raises(Unsupported, match="features"):
+        model.fit(X, y).predict(X[:, :1])
+    assert model.model_.schema_.columns["x0"].knots == ()
+
+
+def test_persons_are_protected_where_they_are_named():
+    X, _, y = records(100)
+    model = DPAdditiveClassifier(bounds=RANGES, classes=(0, 1)).fit(X, y, groups=np.arange(100) // 2)
+    assert model.certificate_.unit == "person"
+    assert model.certificate_.assumed_public["n"] == 50
+
+
+def test_curves_compose_in_a_pipeline():
+    X, _, y = records()
+    curves = CurveFeatures(Bounds(RANGES, classes=(0, 1)), knots=6)
+    pipeline = seeded(make_pipeline(curves, DPLogisticRegression(bounds=curves.output_bounds)), X, y)
+    test, _, labels = records(seed=1)
+    assert np.mean(pipeline.predict(test) == labels) > 0.75
+    assert pipeline[:-1].get_feature_names_out().tolist() == [
+        *("x0", *(f"x0 bend {j}" for j in range(1, 7))),
+        *("x1", *(f"x1 bend {j}" for j in range(1, 7))),
+    ]
+
+
+def test_features_of_curves_are_within_their_bounds():
+    curves = CurveFeatures(RANGES, knots=5)
+    rows = np.array([[-1e9, 1e9], [np.nan, np.inf], [0.3, 7.7]])
+    features, bounds = curves.transform(rows), curves.output_bounds
+    assert np.isfinite(features).all()
+    assert (np.abs(features) <= 1).all()
+    assert (np.linalg.norm(features, axis=1) <= bounds.row_norm).all()
+    assert len(bounds.features) == features.shape[1] == 12
+    assert np.array_equal(curves.transform(rows[2:]), features[2:])
+    with pytest.raises(Unsupported, match="fit first"):
+        CurveFeatures(1.0).get_feature_names_out()
+    assert CurveFeatures(1.0, knots=2).fit(rows).get_feature_names_out().shape == (6,)
+
+
+def test_a_target_that_is_an_array_is_a_null_record_and_no_error():
+    """Whether a fit is refused follows from containers, never from what one cell holds."""
+    X, _, y = records(60)
+    hostile = [np.array([1, 2]), *y[1:].tolist()]
+    for groups in (None, [np.array([1, 2]), *range(59)]):
+        model = DPAdditiveClassifier(bounds=RANGES, classes=(0, 1)).fit(X.tolist(), hostile, groups)
+        assert model.certificate_.unit == ("record" if groups is None else "person")
