@@ -23,6 +23,7 @@ from discreet.models import SchemaEncoder, TableSearch, make_private_pipeline
 from discreet.models.registry import MODELS
 from discreet.schema import Number, Target
 from tests.public_names import callables
+from tests.report.samples import bent_effects, effects
 
 PACKAGES = (
     "discreet",
@@ -37,6 +38,7 @@ PACKAGES = (
 OUTSIDE = {
     **dict.fromkeys(("Certificate", "Coefficient", "EffectsForecast", "Forecast", "Intervals"), "made by a fit"),
     **dict.fromkeys(("MeanInterval", "PrivateScore", "ScorePart", "Summary", "WaldTest"), "made by a fit"),
+    "EffectsTable": "made by etable",
     **dict.fromkeys(("Curator", "Problem", "Recoding"), "for authors of solvers: asked after the charge"),
     **dict.fromkeys(("register", "register_loss", "register_model", "register_penalty"), "take a class"),
     **dict.fromkeys(("Loss", "Penalty"), "take no parameters"),
@@ -298,7 +300,31 @@ def _compared(account: Words, words: Words) -> Any:
     return solvers.compare_bounds(**given)
 
 
+def _side_by_side(account: Words, words: Words) -> Any:
+    return discreet.etable(**{"models": effects(), **words})
+
+
+SUMMARY = {
+    "wald_test": {"hypotheses": "age"},
+    "contrast": {"combinations": "age at 40"},
+    "nonlinearity_test": {"column": "age"},
+    "curve": {"column": "age"},
+    "tidy": {},
+    "epsilon_for": {"effect": "age at 40", "standard_error": 1.0},
+    "conf_int": {},
+    "ratios": {},
+}
+"""Methods of a summary with what they need."""
+
+
+def _summary(method: str, account: Words, words: Words) -> Any:
+    return getattr(bent_effects(), method)(**{**SUMMARY[method], **words})
+
+
 def _others() -> Iterator[Entry]:
+    yield Entry("etable", names_of(discreet.etable), _side_by_side)
+    for method in SUMMARY:
+        yield Entry(f"Summary.{method}", names_of(getattr(models.Summary, method)), partial(_summary, method))
     for name in ("DPLogisticRegression", "DPRidge"):
         yield Entry(f"Bounds in {name}", names_of(discreet.Bounds), partial(_bounds, name))
         yield Entry(f"private_score of {name}", names_of(discreet.private_score), partial(_private_score, name))

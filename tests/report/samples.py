@@ -83,7 +83,8 @@ def bent_effects(ratio="odds ratio", groups=("",), hidden=()):
     blocks = tuple((group, name) for group in groups for name in names) if several else ()
     named = tuple(f"{group}: {name}" for group, name in blocks) if several else names
     values, structure = np.resize([0.4, 1.2, -0.05, 0.3], size), Structure(terms, shapes).repeated(len(groups))
-    return Summary(named, values, known, {"target": "the population"}, ratio, blocks=blocks, structure=structure)
+    about = {"blocks": blocks, "structure": structure, "certificate": certificate()}
+    return Summary(named, values, known, {"target": "the population"}, ratio, **about)
 
 
 def plain(**changes):

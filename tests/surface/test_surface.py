@@ -41,7 +41,7 @@ def place():
 
 DECLARED = {
     *("bounds", "candidates", "classes", "clips", "coordinates", "deep", "estimator", "input_features", "ledger"),
-    *("loss", "model", "offsets", "penalty", "sample_weight", "smoothness", "solver", "steps", "target"),
+    *("loss", "model", "models", "offsets", "penalty", "sample_weight", "smoothness", "solver", "steps", "target"),
 }
 """Parameters of any type that hold what is declared or released, and never records."""
 

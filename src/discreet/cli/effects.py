@@ -102,7 +102,7 @@ def _texts(
     first = summaries[0]
     table: Any = first
     if len(summaries) > 1 or ratios or show is not None:
-        table = etable(summaries, ratios=ratios, show=None if show is None else str(show))
+        table = etable(summaries, ratios=ratios, show=None if show is None else show.value)
     writers: dict[Format, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
         Format.TEXT: (str, lambda rows: "\n".join(plain_lines(rows))),
         Format.MARKDOWN: (lambda shown: shown.to_markdown(), markdown_table),

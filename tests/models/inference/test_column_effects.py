@@ -120,7 +120,7 @@ def test_a_curve_goes_through_its_places():
     np.testing.assert_allclose(moved.effect, [-1, 0, 3])
     assert moved.se[1] == 0
     assert len(summary.curve("age")) > 60
-    for wrong in ({"at": [17]}, {"reference": 111}, {"at": [math.nan]}):
+    for wrong in ({"at": [17]}, {"reference": 111}, {"at": np.array([math.nan])}):
         with pytest.raises(Unsupported, match="between 18 and 110"):
             summary.curve("age", **wrong)
     with pytest.raises(Unsupported, match="no column called height"):

@@ -8,9 +8,10 @@ import numpy as np
 
 from discreet.errors import Unsupported
 from discreet.models.inference.combinations import Combinations
-from discreet.models.inference.hypotheses import Blocks, Vocabulary
+from discreet.models.inference.hypotheses import Blocks, Vocabulary, numbers_of
 from discreet.models.inference.quantiles import WaldTest, band_quantile, checked_level, joint_p_value
 from discreet.models.inference.structure import Curve, Structure, curves_of
+from discreet.parameters import Finite, Share, checked
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class ColumnEffects:
         True
         """
         tested = self._vocabulary.hypotheses(hypotheses, self.hidden.tolist())
-        right = np.asarray(values, dtype=float)
+        right = numbers_of(values, "values")
         if right.shape not in ((), (1,), (len(tested.rows),)) or not np.isfinite(right).all():
             raise Unsupported(f"values is a finite number, or one for each of {len(tested.rows)} hypotheses")
         return self._joint_test(tested.rows, tested.values + right, tested.left_out)
@@ -122,7 +123,8 @@ class ColumnEffects:
                 tests[column] = None
         return tests
 
-    def contrast(self, combinations: str | Sequence[str], level: float | None = None) -> "pd.DataFrame":
+    @checked
+    def contrast(self, combinations: str | Sequence[str], level: Share | None = None) -> "pd.DataFrame":
         """Return combinations of effects, such as differences, with standard errors and intervals.
 
         Parameters
@@ -155,6 +157,7 @@ class ColumnEffects:
         level = checked_level(self.level if level is None else level)
         return pd.DataFrame(self.combinations.columns(rows, level), index=pd.Index(texts, name="contrast"))
 
+    @checked
     def nonlinearity_test(self, column: str) -> WaldTest:
         """Test whether the effect of a column with knots is a straight line, in every class and every product.
 
@@ -182,13 +185,14 @@ class ColumnEffects:
         rows = np.vstack([curve.bends(len(self.names)) for curve in self._curves(column)])
         return self._joint_test(rows, np.zeros(len(rows)))
 
+    @checked
     def curve(
         self,
         column: str,
         *,
-        at: Sequence[float] | Floats | None = None,
-        reference: float | None = None,
-        level: float | None = None,
+        at: Sequence[Finite] | Floats | None = None,
+        reference: Finite | None = None,
+        level: Share | None = None,
     ) -> "pd.DataFrame":
         """Return the effect of a column with knots over its range, with a band for the whole curve.
 
@@ -232,13 +236,14 @@ class ColumnEffects:
         ]
         return pd.concat(parts).set_index("class") if self.blocks else parts[0]
 
+    @checked
     def curve_columns(
         self,
         column: str,
         *,
-        at: Sequence[float] | Floats | None = None,
-        reference: float | None = None,
-        level: float | None = None,
+        at: Sequence[Finite] | Floats | None = None,
+        reference: Finite | None = None,
+        level: Share | None = None,
     ) -> dict[str, dict[str, Floats]]:
         """Return the curve of a column as arrays; ``curve`` has it as a data frame.
 
@@ -264,7 +269,7 @@ class ColumnEffects:
             if curve.partners:
                 continue
             low, high = curve.shape.range
-            x = _grid(curve, POINTS) if at is None else np.ravel(np.asarray(at, dtype=float))
+            x = _grid(curve, POINTS) if at is None else np.ravel(numbers_of(at, "at"))
             origin = self._reference(curve) if reference is None else float(reference)
             if not all(low <= value <= high for value in (*x, origin)):
                 raise Unsupported(f"values of {column} lie between {low:g} and {high:g}, as declared")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from discreet.errors import Unsupported
 from discreet.models.inference.grid import html_table, latex_table, markdown_table, plain_lines
 from discreet.models.inference.summary import Summary
 from discreet.models.inference.text import DASH, HIDDEN, notes_lines, number_text
+from discreet.parameters import Share, checked
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = ("se", "interval", "p")
 TOGETHER = "budgets of fits on the same records add up: a ledger has their total"
 
 
@@ -112,13 +112,14 @@ class EffectsTable:
         return html_table(self.rows, "; ".join(f"{name}: {text}" for name, text in self.notes.items()), self.foot)
 
 
+@checked
 def etable(
-    models: Sequence[Any] | Any,
+    models: Any,
     *,
     labels: Sequence[str] | None = None,
     ratios: bool = False,
-    show: str | None = None,
-    level: float | None = None,
+    show: Literal["se", "interval", "p"] | None = None,
+    level: Share | None = None,
 ) -> EffectsTable:
     """Return the effects of several models side by side.
 
@@ -157,22 +158,24 @@ def etable(
     >>> print(etable([model, model], labels=["all", "again"]).to_markdown().splitlines()[0])
     |  | all | again |
     """
-    listed = [models] if isinstance(models, Summary) or hasattr(models, "summary") else list(models)
+    listed = list(models) if isinstance(models, Sequence) and not isinstance(models, str) else [models]
+    if not all(isinstance(model, Summary) or callable(getattr(model, "summary", None)) for model in listed):
+        raise Unsupported("etable needs fitted models, or their summaries")
     summaries = [model if isinstance(model, Summary) else model.summary() for model in listed]
     names = [f"({k})" for k in range(1, len(summaries) + 1)] if labels is None else [str(label) for label in labels]
-    show = ("interval" if ratios else "se") if show is None else show
+    below = show or ("interval" if ratios else "se")
     if not summaries or len(names) != len(summaries):
         raise Unsupported("etable needs at least one model, and one label for each")
-    if show not in SHOWN or (ratios and show == "se"):
-        raise Unsupported("show is one of se, interval and p; ratios have no standard errors: show intervals")
+    if ratios and show == "se":
+        raise Unsupported("ratios have no standard errors: show intervals, or p")
     if ratios and not all(summary.ratio for summary in summaries):
         raise Unsupported("a model's effects are differences, not ratios: leave ratios out")
-    parts = [_cells(summary, show, level, ratios=ratios) for summary in summaries]
+    parts = [_cells(summary, below, level, ratios=ratios) for summary in summaries]
     rows = [(name, *cells) for name, *cells in _aligned(parts)]
     about = [_about(summary) for summary in summaries]
     foot = [(key, *(facts.get(key, "") for facts in about)) for key in about[0]]
     head = ("", *names)
-    return EffectsTable((head, *rows, *foot), len(foot), _notes(summaries, show, level, ratios=ratios))
+    return EffectsTable((head, *rows, *foot), len(foot), _notes(summaries, below, level, ratios=ratios))
 
 
 def _cells(summary: Summary, show: str, level: float | None, *, ratios: bool) -> dict[str, tuple[str, str]]:

@@ -45,6 +45,14 @@ def index_of(names: Sequence[str], blocks: Blocks) -> "pd.Index":
     return pd.Index(names, name="feature")
 
 
+def numbers_of(values: object, name: str) -> Floats:
+    """Return numbers as an array; refuse what is none."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise Unsupported(f"{name} must be numbers, of no more than double precision") from None
+
+
 class Hypotheses(NamedTuple):
     """Linear hypotheses: rows of coefficients' weights, what they are equal to, and effects that are left out."""
 
@@ -68,7 +76,7 @@ class Vocabulary:
         if isinstance(texts, str):
             texts = [texts]
         if not (isinstance(texts, Sequence) and all(isinstance(text, str) for text in texts)):
-            return self._matrix(np.atleast_2d(np.asarray(texts, dtype=float)))
+            return self._matrix(np.atleast_2d(numbers_of(texts, "hypotheses that are no texts")))
         if not texts:
             raise Unsupported(f"name at least one effect to test: {self._some()}")
         parts = [self._hypothesis(str(text), hidden) for text in texts]

@@ -1,6 +1,7 @@
 """Quantiles and p-values of effects whose variance is itself noisy: Student's law with Satterthwaite's freedom."""
 
 import math
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -109,6 +110,6 @@ def band_quantile(level: float, path: float, pieces: int, dimension: int, degree
 
 def checked_level(level: float) -> float:
     """Return a level that is a probability."""
-    if not 0 < level < 1:
+    if not isinstance(level, Real) or not 0 < level < 1:
         raise Unsupported("level is a probability between 0 and 1, such as 0.95")
     return level

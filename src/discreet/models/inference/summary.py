@@ -17,6 +17,7 @@ from discreet.models.inference.quantiles import checked_level
 from discreet.models.inference.structure import Structure
 from discreet.models.inference.text import TableText
 from discreet.models.inference.units import INTERCEPT
+from discreet.parameters import Positive, Share, checked
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
@@ -233,7 +234,8 @@ class Summary(ColumnEffects):
         made = {name: self.effects.mean_curvature * found[source][slopes] for name, source in shown.items()}
         return pd.DataFrame(made, index=pd.Index([self.names[j] for j in slopes], name="feature"))
 
-    def tidy(self, *, exponentiate: bool = False, level: float | None = None) -> "pd.DataFrame":
+    @checked
+    def tidy(self, *, exponentiate: bool = False, level: Share | None = None) -> "pd.DataFrame":
         """Return one row per effect, with the column names of R's broom.
 
         Parameters
@@ -279,7 +281,8 @@ class Summary(ColumnEffects):
         """
         return glance(self)
 
-    def epsilon_for(self, effect: str, *, standard_error: float) -> float:
+    @checked
+    def epsilon_for(self, effect: str, *, standard_error: Positive) -> float:
         """Return about the epsilon at which a fit of as many rows, with the same delta, has this standard error.
 
         Sampling error stays, and privacy noise falls as the budget grows. Limits on far-out rows widen with the budget,
@@ -310,6 +313,7 @@ class Summary(ColumnEffects):
         """
         return epsilon_for(self, effect, standard_error)
 
+    @checked
     def combination(self, effect: str) -> Floats:
         """Return an effect or a combination such as ``"a - b"`` as weights of the coefficients.
 
