@@ -57,6 +57,20 @@ def certificate(place, name="new"):
 # --- what it makes ----------------------------------------------------------------------------------
 
 
+def test_terms_and_a_formula_are_taken(ok, refused, place):
+    name = next(name for name, kind in Schema.from_toml(SCHEMA).columns.items() if kind.kind == "number")
+    target = Schema.from_toml(SCHEMA).target.column
+    words = (*FIT, "--public", "--no-report", "--epsilon", "1")
+    ok(*words, "--out", "a", "--formula", f"{target} ~ s({name}, knots=3)")
+    assert list(Schema.load(place / "a" / "schema.toml").columns) == [name]
+    assert Schema.load(place / "a" / "schema.toml").columns[name].knots == 3
+    ok(*words, "--out", "b", "--terms", "curves")
+    assert Schema.load(place / "b" / "schema.toml").columns[name].knots == 8
+    assert "write s(" in refused(*words, "--out", "c", "--formula", f"{target} ~ bs({name})")
+    assert "terms" in refused(*words, "--out", "c", "--terms", "bends")
+    assert not (place / "c").exists()
+
+
 def test_a_model_a_report_and_what_comes_next(ok, place):
     told = ok(*FIT, "--out", "deep/new", *LEDGER)
     assert {path.name for path in (place / "deep" / "new").iterdir()} == FILES

@@ -21,6 +21,7 @@ from discreet.cli.options import (
     CovType,
     Dataset,
     Delta,
+    FormulaText,
     Inference,
     LedgerAddress,
     Memory,
@@ -71,6 +72,7 @@ def fit(
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
     start: Start = None,
+    formula: FormulaText = None,
     terms: Terms = "auto",
     inference: Inference = None,
     cov_type: CovType = None,
@@ -136,7 +138,7 @@ def fit(
         raise Refused("give a table and --schema (see discreet schema new), or --remote and --dataset")
     refuse_both(public, ledger, dataset)
     reach(command, cluster)
-    declared, source = _declared(schema, table)
+    declared, source = _declared(schema, table, formula)
     check_budget(epsilon, delta, neighbors, declared.rows)
     charge = account(ledger, dataset, str(neighbors), _unit(declared), charged=not (public or dry_run))
     if charge_id is not None and not charge["ledger"] and not dry_run:
@@ -194,11 +196,12 @@ def _configured(chosen: "TableModel", checks: bool, start: Path | None, terms: s
     return chosen
 
 
-def _declared(schema: Path, table: list[Path]) -> tuple["Schema", Any]:
+def _declared(schema: Path, table: list[Path], formula: str | None) -> tuple["Schema", Any]:
     from discreet.curator import source_of
     from discreet.schema.schema import Schema
 
     declared = Schema.load(schema)
+    declared = declared if formula is None else Schema.from_formula(formula, declared)
     source = source_of(list(table), declared.separator)
     declared.check(source.names)
     return declared, source

@@ -72,6 +72,10 @@ Terms = Annotated[
         help="Effects of numbers: linear, curves, or auto (curves where they are expected to predict better)."
     ),
 ]
+FormulaText = Annotated[
+    str | None,
+    typer.Option("--formula", help="Columns and forms of effects: 'y ~ s(age) * sex + C(ward)'; others are ignored."),
+]
 Inference = Annotated[
     str | None,
     typer.Option(help="sandwich: reserve a part of the budget for standard errors and confidence intervals."),

@@ -7,6 +7,7 @@ and a forecast from public facts. It never sees a record.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
 from discreet.accounting.cell_counts import CHECKED
 from discreet.accounting.certificate import Certificate
@@ -14,7 +15,6 @@ from discreet.accounting.coverage import GIVEN
 from discreet.ledger.account import Spent
 from discreet.models.inference.summary import Summary
 from discreet.models.intervals import ALL_NOISE, all_noise, covers, deviations
-from discreet.models.term_effects import TermEffect
 from discreet.report.budget_section import account_bar, plan_section, released
 from discreet.report.checks_section import checks_section
 from discreet.report.coefficients_section import Coefficient, coefficient_figure, coefficient_table
@@ -27,6 +27,9 @@ from discreet.report.hazards_section import hazards_section
 from discreet.report.html import isolated, number, paragraphs, percent, table
 from discreet.report.page import certificate_in, certificate_section, document, heading, trace_section
 from discreet.report.scores_section import Score, scores_section
+
+if TYPE_CHECKING:
+    from discreet.models.term_effects import TermEffect
 
 __all__ = ["Coefficient", "CostForecast", "Fact", "ModelReport", "Score", "certificate_in", "cost_forecast"]
 
@@ -103,7 +106,7 @@ class ModelReport:
     units: str = ""
     steps: Sequence[str] = ()
     effects: Summary | str | None = None
-    curves: Sequence[TermEffect] = ()
+    curves: "Sequence[TermEffect]" = ()
 
     def html(self) -> str:
         """The page."""

@@ -299,6 +299,40 @@ class Schema:
         return cls(columns, target, open_target=open_target, **given)
 
     @classmethod
+    def from_formula(cls, formula: str, codebook: Any) -> "Schema":
+        """Make a schema of the columns that a formula names, as they are declared in a codebook.
+
+        ``s(age)`` is a curve, ``age`` a line, ``C(ward)`` categories, ``a * b`` both columns and their product. Nothing
+        is evaluated and no data is read; transforms that would read them are refused.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"readmitted ~ s(age) * sex + C(ward)"``.
+        codebook : Schema, dict, str or Path
+            What is declared of the columns: a schema, a dictionary of columns, or the file of a schema or codebook.
+
+        Returns
+        -------
+        Schema
+            The schema; declared columns that the formula leaves out are ignored.
+
+        Raises
+        ------
+        SchemaError
+            If a column is not declared, or a part of the formula is no term of a schema.
+
+        Examples
+        --------
+        >>> made = Schema.from_formula("back ~ s(age, knots=6)", schema)
+        >>> made.columns["age"].knots, made.target.column
+        (6, 'back')
+        """
+        from discreet.schema.formula import from_formula
+
+        return from_formula(formula, codebook)
+
+    @classmethod
     def from_toml(cls, text: str) -> "Schema":
         """Make a schema from TOML.
 
