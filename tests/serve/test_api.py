@@ -4,11 +4,14 @@ import json
 import random
 import time
 
+import numpy as np
 import pytest
 
-from discreet import Ledger
+from discreet import DPLogisticRegression, Ledger, Schema, TableModel
 from discreet.models.model_folder import FILES
+from discreet.schema import Category, Number, Target
 from discreet.serve.api import OPERATIONS, document
+from discreet.testing import seeded
 from tests.serve.services import town_of, write_files
 
 
@@ -33,6 +36,26 @@ def test_a_fit_from_the_price_to_the_result(town):
     assert [one.charge_id for one in charges(town)] == [f"anna/{job}"]
     assert town.ask("ada", "/api/verify").json == {"entries": 2, "audit_lines": 8, "certificates": 1}
     assert town.ask("anna", f"/api/jobs/{job}/summary").json["coefficients"]
+
+
+def test_hidden_effects_have_no_number(town, monkeypatch):
+    """A fit with standard errors shows effects in place of coefficients."""
+    rng, n = np.random.default_rng(0), 12_000
+    table = {"age": rng.uniform(18, 90, n), "ward": rng.choice(["a", "b"], n)}
+    table["back"] = (rng.random(n) < 1 / (1 + np.exp(-0.03 * (table["age"] - 50)))).astype(int)
+    columns = {"age": Number((18, 90)), "ward": Category(("a", "b", "nobody"), other=False)}
+    with seeded(3):
+        estimator = DPLogisticRegression(2.0, 1e-8, inference="sandwich", ledger=False)
+        model = TableModel(Schema(columns, Target("back", classes=(0, 1))), estimator).fit(table)
+    job = town.submit().json["id"]
+    town.work()
+    monkeypatch.setattr(town.service, "model", lambda person, job: model)
+    shown = town.ask("anna", f"/api/jobs/{job}/summary").json
+    place = shown["effects"]["feature"].index("ward = nobody")
+    assert {column[place] for name, column in shown["effects"].items() if name != "feature"} == {None}
+    assert shown["coefficients"] is None
+    monkeypatch.setattr(town.service, "model", lambda person, job: TableModel(model.schema).fit(table))
+    assert town.ask("anna", f"/api/jobs/{job}/summary").json["effects"] is None
 
 
 def test_the_same_charge_id_is_one_job_and_one_charge(town):

@@ -145,12 +145,11 @@ def _listed(summary: "Summary", tests: Sequence[str], contrasts: Sequence[str]) 
     def finite(values: Any) -> list[float | None]:
         return [float(value) if math.isfinite(value) else None for value in values]
 
-    columns = {name: finite(values) for name, values in summary.columns().items()}
     contrasted = {text: summary.combinations.columns(summary.combination(text), summary.level) for text in contrasts}
     return {
         "facts": summary.facts,
         "level": summary.level,
-        "effects": {"feature": list(summary.names), **columns},
+        "effects": summary.to_dict(),
         "contrasts": {
             text: {name: finite(values)[0] for name, values in row.items()} for text, row in contrasted.items()
         },

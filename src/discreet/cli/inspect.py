@@ -1,7 +1,6 @@
 """``discreet inspect``: what is in a saved model."""
 
 import json
-import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,6 @@ from discreet.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
     from discreet.cli.inputs import Contents
-    from discreet.models.inference.summary import Summary
 
 
 class Units(StrEnum):
@@ -42,11 +40,13 @@ def inspect(
     This does not check the price: see `discreet verify`.
     """
     from discreet.cli.inputs import read
+    from discreet.models.inference.shown_effects import shown_effects
     from discreet.models.intervals import LEVEL, covers
 
     contents = read(file)
     coefficients = _coefficients(contents, str(units)) if contents.model is not None else None
-    summary, missing = _summary(contents)
+    effects = shown_effects(contents.table or contents.model)
+    summary, missing = (None, effects) if isinstance(effects, str) else (effects, None)
     if as_json:
         made = contents.certificate
         shown = {
@@ -58,9 +58,8 @@ def inspect(
             "intervals": covers(),
         }
         if summary is not None:
-            listed = {name: values.tolist() for name, values in summary.columns().items()}
             shown["coefficients"] = None  # one number per effect, and none for hidden ones
-            shown["effects"] = {"feature": list(summary.names), **_finite(listed)}
+            shown["effects"] = summary.to_dict()
         if missing is not None:
             shown["no_effects"] = missing
         echo_json(shown)
@@ -72,25 +71,6 @@ def inspect(
         _print_table(coefficients)
         if missing is not None:
             typer.echo(f"\n{missing.rstrip('.')}.\nHow far noise moved each coefficient is not known, either.")
-
-
-def _summary(contents: "Contents") -> "tuple[Summary | None, str | None]":
-    """The effects for a population, where a part of the budget was reserved for them; else why there are none."""
-    from discreet.errors import Unsupported
-
-    if getattr(contents.model, "effects_", None) is None:
-        return None, None
-    try:
-        model: Any = contents.table or contents.model
-        summary: Summary = model.summary()
-    except Unsupported as error:
-        return None, str(error)
-    return summary, None
-
-
-def _finite(columns: dict[str, list[float]]) -> dict[str, list[float | None]]:
-    """Columns as JSON has them: no NaN."""
-    return {name: [value if math.isfinite(value) else None for value in values] for name, values in columns.items()}
 
 
 def _coefficients(contents: "Contents", units: str) -> dict[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from discreet.accounting.cell_counts import CHECKED, ESTIMATED_RANGES
-from discreet.errors import Unsupported
+from discreet.models.inference.shown_effects import shown_effects
 from discreet.models.intervals import LEVEL, deviations
 from discreet.models.selection.search_price import facts_of
 from discreet.report.model_report import Coefficient, Fact, ModelReport, Score, cost_forecast
@@ -12,7 +12,6 @@ from discreet.schema.columns import Number
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
-    from discreet.models.inference.summary import Summary
     from discreet.models.table_model import TableModel
     from discreet.models.term_effects import TermEffect
 
@@ -41,7 +40,7 @@ def report_of(
         scores=scores,
         units=_units(model),
         steps=(*ahead.steps, *extra) if extra and ahead is not None else (),
-        effects=_effects(model),
+        effects=shown_effects(model),
         curves=_curves(model),
     )
 
@@ -51,16 +50,6 @@ def _curves(model: "TableModel") -> "list[TermEffect]":
     kinds = model.schema_.columns.items()
     bent = {name for name, kind in kinds if isinstance(kind, Number) and (kind.is_curve or kind.is_bent)}
     return [effect for effect in model.term_effects() if effect.column in bent]
-
-
-def _effects(model: "TableModel") -> "Summary | str | None":
-    """Effects for a population, or why there are none; None where the fit reserved nothing for them."""
-    if getattr(model.estimator_, "effects_", None) is None:
-        return None
-    try:
-        return model.summary()
-    except Unsupported as reason:
-        return str(reason)
 
 
 def _units(model: "TableModel") -> str:

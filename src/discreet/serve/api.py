@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from discreet import __version__
+from discreet.models.inference.shown_effects import shown_effects
 from discreet.serve.accounts import shown_time
 from discreet.serve.jobs import Job
 from discreet.serve.settings import Forbidden, NotFound, ServiceError
@@ -92,8 +93,13 @@ def _file(call: Call) -> Response:
 
 def _summary(call: Call) -> Response:
     model = call.service.model(call.person, call.path["job"])
-    coefficients = [vars(one) for one in model.coefficients()]
-    return JSONResponse({"certificate": model.certificate_.summary(), "coefficients": coefficients})
+    effects = shown_effects(model)
+    shown: dict[str, Any] = {"certificate": model.certificate_.summary(), "coefficients": None, "effects": None}
+    if effects is None or isinstance(effects, str):
+        shown |= {"coefficients": [vars(one) for one in model.coefficients()], "no_effects": effects}
+    else:  # one number per effect, and none for those that noise hides
+        shown["effects"] = effects.to_dict()
+    return JSONResponse(shown)
 
 
 def _report(call: Call) -> Response:
@@ -159,7 +165,13 @@ OPERATIONS = (
     Operation("GET", "/api/jobs", _list_jobs, "List your jobs", _ALL),
     Operation("GET", "/api/jobs/{job}", _job, "Look at a job: queued, running, done, refused, failed", _ALL),
     Operation("GET", "/api/jobs/{job}/files/{file}", _file, "Fetch a file of the result's folder", _ALL),
-    Operation("GET", "/api/jobs/{job}/summary", _summary, "Read the certificate and coefficients", "owner, analyst"),
+    Operation(
+        "GET",
+        "/api/jobs/{job}/summary",
+        _summary,
+        "Read the certificate, and coefficients or effects",
+        "owner, analyst",
+    ),
     Operation("GET", "/api/jobs/{job}/report", _report, "Fetch the report", "owner, analyst"),
     Operation("POST", "/api/jobs/{job}/{decision}", _decide, "Approve or decline a job that waits", "owner"),
     Operation("GET", "/api/history", _history, "Read entries of the ledger", _ALL),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
+from types import NoneType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from discreet.models.inference.shown_effects import shown_effects
 from discreet.models.registry import MODELS
 from discreet.schema.description import describe
 from discreet.serve.accounts import SESSION_SECONDS, Person
@@ -125,7 +127,8 @@ def _job(call: Call) -> Response:
     job = call.service.job(call.person, call.path["job"])
     model = call.service.model(call.person, job.id) if job.is_done and call.person.role != "auditor" else None
     certificate = model.certificate_.summary() if model else ""
-    coefficients = model.coefficients() if model else []
+    has_effects = model is not None and not isinstance(shown_effects(model), (str, NoneType))  # the report has them
+    coefficients = [] if model is None or has_effects else model.coefficients()
     return _page(call, "job.html", job=job, certificate=certificate, coefficients=coefficients)
 
 

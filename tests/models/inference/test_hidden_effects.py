@@ -77,6 +77,9 @@ def numbers_in(view, at=HIDDEN):
         view = view[:, :3] if view.ndim == 2 and view.shape[1] == 4 else view  # draws, and their standard errors
         parts = [view[at]] if view.ndim == 1 else [view[at], view[:, at]] if view.shape == (3, 3) else [view[:, at]]
         return [] if view.dtype == bool else [x for part in parts for x in np.ravel(part) if np.isfinite(x)]
+    if isinstance(view, dict) and "feature" in view:
+        place = view["feature"].index(NAME)
+        return [x for name, column in view.items() if name != "feature" for x in [column[place]] if x is not None]
     if isinstance(view, dict):
         return [x for value in view.values() for x in numbers_in(value)]
     if isinstance(view, str):

@@ -1,7 +1,8 @@
 """``Summary``: a model's effects with standard errors, as statsmodels and R show them. Post-processing of releases."""
 
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -263,6 +264,23 @@ class Summary(ColumnEffects):
         ['x0', 'x1', 'intercept']
         """
         return tidy(self, level, exponentiate=exponentiate)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the table as plain lists, for JSON; None for hidden effects.
+
+        Returns
+        -------
+        dict
+            ``feature``, and the columns of ``frame``.
+
+        Examples
+        --------
+        >>> summary.to_dict()["feature"]
+        ['x0', 'x1', 'intercept']
+        """
+        columns = {name: values.tolist() for name, values in self.columns().items()}
+        finite = {name: [x if math.isfinite(x) else None for x in values] for name, values in columns.items()}
+        return {"feature": list(self.names), **finite}
 
     def glance(self) -> "pd.DataFrame":
         """Return one row about the model: rows, budget, and a test of all shown effects at once.
