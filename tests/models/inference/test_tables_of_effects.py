@@ -186,3 +186,13 @@ def test_persons_are_counted_and_an_absent_intercept_is_not_shown():
     assert etable(model).frame.loc["rows"].tolist() == ["5,000 persons"]
     assert summary.contrast("a + b", level=0.999).loc["a + b", ["low", "high"]].between(-1, 2).all()
     assert set(summary.column_tests()) == {"a", "b"}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("view", ["frame", "conf_int", "cov_params", "ratios", "tidy", "glance", "contrast", "curve"])
+def test_without_pandas_the_remedy_is_named(view, monkeypatch):
+    summary = samples.bent_effects()
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    given = {"contrast": ("age at 40",), "curve": ("age",)}
+    with pytest.raises(Unsupported, match=r"discreet\[tables\]"):
+        getattr(summary, view)(*given.get(view, ()))

@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.errors import Unsupported
 from discreet.models.inference.combinations import Combinations
+from discreet.models.inference.grid import data_frames
 from discreet.models.inference.hypotheses import Blocks, Vocabulary, numbers_of
 from discreet.models.inference.quantiles import WaldTest, band_quantile, checked_level, joint_p_value
 from discreet.models.inference.structure import Curve, Structure, curves_of
@@ -150,7 +151,7 @@ class ColumnEffects:
         >>> list(summary.contrast("x0 - x1").index)
         ['x0 - x1']
         """
-        import pandas as pd
+        pd = data_frames()
 
         texts = [combinations] if isinstance(combinations, str) else list(combinations)
         rows = np.array([self._vocabulary.combination(text) for text in texts]).reshape(-1, len(self.names))
@@ -228,7 +229,7 @@ class ColumnEffects:
         Traceback (most recent call last):
         discreet.errors.Unsupported: x0 has no knots: only columns with knots in the schema have a curve
         """
-        import pandas as pd
+        pd = data_frames()
 
         parts = [
             pd.DataFrame(columns).assign(**{"class": group} if self.blocks else {})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from discreet.errors import Unsupported
-from discreet.models.inference.grid import html_table, latex_table, markdown_table, plain_lines
+from discreet.models.inference.grid import data_frames, html_table, latex_table, markdown_table, plain_lines
 from discreet.models.inference.summary import Summary
 from discreet.models.inference.text import DASH, HIDDEN, notes_lines, number_text
 from discreet.parameters import Share, checked
@@ -48,7 +48,7 @@ class EffectsTable:
     @property
     def frame(self) -> "pd.DataFrame":
         """The texts as a data frame."""
-        import pandas as pd
+        pd = data_frames()
 
         head, *rows = self.rows
         return pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=list(head[1:]))

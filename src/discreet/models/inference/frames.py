@@ -7,6 +7,7 @@ import numpy as np
 
 from discreet.accounting.gaussian import epsilon_of, mu_of
 from discreet.errors import Unsupported
+from discreet.models.inference.grid import data_frames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ BROOM = {
 
 def tidy(summary: "Summary", level: float | None, *, exponentiate: bool) -> "pd.DataFrame":
     """Return one row per effect, with broom's names."""
-    import pandas as pd
+    pd = data_frames()
 
     if exponentiate and not summary.ratio:
         raise Unsupported("this model's effects are differences, not ratios: leave exponentiate out")
@@ -44,7 +45,7 @@ def tidy(summary: "Summary", level: float | None, *, exponentiate: bool) -> "pd.
 
 def glance(summary: "Summary") -> "pd.DataFrame":
     """Return one row about the model, with broom's names where it has some."""
-    import pandas as pd
+    pd = data_frames()
 
     certificate, slopes = summary.certificate, summary.structure.slopes
     hidden = summary.hidden

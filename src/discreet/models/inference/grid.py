@@ -3,6 +3,9 @@
 import html
 import re
 from collections.abc import Sequence
+from typing import Any
+
+from discreet.errors import Unsupported
 
 DASH = "\N{EN DASH}"
 """Stands for every number of an effect that noise hides."""
@@ -12,6 +15,15 @@ _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{"
           "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": r"$<$", ">": r"$>$", "|": r"$|$",
           DASH: "--"}  # fmt: skip
 _MARKDOWN = re.compile(r"([\\`*<\[\]|]|(?<!\w)_|_(?!\w))")
+
+
+def data_frames() -> Any:
+    """Return pandas; where it is not installed, say what needs it."""
+    try:
+        import pandas
+    except ImportError:
+        raise Unsupported("a data frame needs pandas: install discreet[tables]; columns() needs nothing") from None
+    return pandas
 
 
 def one_line(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from discreet.errors import Unsupported
+from discreet.models.inference.grid import data_frames
 from discreet.models.inference.structure import Structure
 from discreet.typing import Floats
 
@@ -38,7 +39,7 @@ _SIGNS = {"+": 1.0, "-": -1.0, "\N{MINUS SIGN}": -1.0}
 
 def index_of(names: Sequence[str], blocks: Blocks) -> "pd.Index":
     """Return the index of a table of effects: by feature, or by class and feature."""
-    import pandas as pd
+    pd = data_frames()
 
     if blocks:
         return pd.MultiIndex.from_tuples(blocks, names=["class", "feature"])

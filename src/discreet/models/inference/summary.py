@@ -12,6 +12,7 @@ from discreet.models.inference.column_effects import ColumnEffects
 from discreet.models.inference.combinations import COLUMNS as COLUMNS
 from discreet.models.inference.combinations import Combinations
 from discreet.models.inference.frames import epsilon_for, glance, tidy
+from discreet.models.inference.grid import data_frames
 from discreet.models.inference.hypotheses import Blocks, index_of
 from discreet.models.inference.pictures import curve_picture, forest
 from discreet.models.inference.quantiles import checked_level
@@ -97,10 +98,7 @@ class Summary(ColumnEffects):
     @property
     def frame(self) -> "pd.DataFrame":
         """The table: coef, se, se_privacy, z, p, low, high, inflation; by feature, or by class and feature."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise Unsupported("a data frame needs pandas: install discreet[tables]; columns() needs nothing") from None
+        pd = data_frames()
         return pd.DataFrame(self.columns(), index=index_of(self.names, self.blocks))
 
     def columns(self, level: float | None = None) -> dict[str, Floats]:
@@ -141,7 +139,7 @@ class Summary(ColumnEffects):
         >>> list(summary.conf_int(0.9).columns)
         ['low', 'high']
         """
-        import pandas as pd
+        pd = data_frames()
 
         found = self.columns(level)
         return pd.DataFrame({end: found[end] for end in ("low", "high")}, index=index_of(self.names, self.blocks))
@@ -159,7 +157,7 @@ class Summary(ColumnEffects):
         >>> summary.cov_params().shape
         (3, 3)
         """
-        import pandas as pd
+        pd = data_frames()
 
         named = index_of(self.names, self.blocks) if self.blocks else list(self.names)
         return pd.DataFrame(self.effects.covariance, index=named, columns=named)
@@ -188,7 +186,7 @@ class Summary(ColumnEffects):
         Traceback (most recent call last):
         discreet.errors.Unsupported: this model's effects are differences, not ratios: see frame
         """
-        import pandas as pd
+        pd = data_frames()
 
         if not self.ratio:
             raise Unsupported("this model's effects are differences, not ratios: see frame")
@@ -224,7 +222,7 @@ class Summary(ColumnEffects):
         Traceback (most recent call last):
         discreet.errors.Unsupported: average marginal effects are of logistic models: coefficients are effects here
         """
-        import pandas as pd
+        pd = data_frames()
 
         if self.blocks:
             raise Unsupported("average marginal effects are of logistic models of two classes: see ratios()")
