@@ -70,9 +70,9 @@ def test_models_stand_side_by_side():
     one, other = made(("age", "rare", "intercept"), hidden=[1]), made(("age", "sex", "intercept"))
     table = etable([one, other], labels=["small", "large"])
     frame = table.frame
-    assert frame.index.tolist()[:8] == ["age", "", "rare", "", "intercept", "", "sex", ""]
-    assert frame["small"].tolist()[:8] == ["1", "(0.1)", DASH, "", "-1", "(0.1732)", "", ""]
-    assert frame["large"].tolist()[:8] == ["1", "(0.1)", "", "", "-1", "(0.1732)", "0", "(0.1414)"]
+    assert frame.index.tolist()[:8] == ["age", "", "rare", "", "sex", "", "intercept", ""]
+    assert frame["small"].tolist()[:8] == ["1", "(0.1)", DASH, "", "", "", "-1", "(0.1732)"]
+    assert frame["large"].tolist()[:8] == ["1", "(0.1)", "", "", "0", "(0.1414)", "-1", "(0.1732)"]
     assert frame.loc["model", "small"] == "DPLogisticRegression"
     text = str(table)
     assert "noise hides" in text

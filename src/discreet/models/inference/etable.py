@@ -171,7 +171,9 @@ def etable(
     if ratios and not all(summary.ratio for summary in summaries):
         raise Unsupported("a model's effects are differences, not ratios: leave ratios out")
     parts = [_cells(summary, below, level, ratios=ratios) for summary in summaries]
-    rows = [(name, *cells) for name, *cells in _aligned(parts)]
+    pairs = [pair for summary in summaries for pair in zip(summary.names, summary.structure.terms, strict=True)]
+    intercepts = {name for name, factors in pairs if not factors}
+    rows = [(name, *cells) for name, *cells in _aligned(parts, intercepts)]
     about = [_about(summary) for summary in summaries]
     foot = [(key, *(facts.get(key, "") for facts in about)) for key in about[0]]
     head = ("", *names)
@@ -190,9 +192,9 @@ def _cells(summary: Summary, show: str, level: float | None, *, ratios: bool) ->
     return cells
 
 
-def _aligned(parts: list[dict[str, tuple[str, str]]]) -> list[list[str]]:
+def _aligned(parts: list[dict[str, tuple[str, str]]], intercepts: set[str]) -> list[list[str]]:
     """Return two rows per effect, in the order in which effects come, intercepts last."""
-    names = list(dict.fromkeys(name for part in parts for name in part))
+    names = sorted(dict.fromkeys(name for part in parts for name in part), key=intercepts.__contains__)
     rows = []
     for name in names:
         cells = [part.get(name, ("", "")) for part in parts]
