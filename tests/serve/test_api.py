@@ -320,3 +320,13 @@ def test_the_document_lists_every_operation(town):
     page = town.send("GET", "/docs").text
     assert all(one.summary.replace("'", "&#39;") in page for one in OPERATIONS)
     assert "http" not in page.replace("http-equiv", "").partition("<main")[0].replace("https://", "")
+
+
+def test_a_damaged_result_shows_no_path(town):
+    job = town.submit().json["id"]
+    town.work()
+    (town.service.settings.results / job / "schema.toml").unlink()
+    for path in ("summary", "report", "files/schema.toml"):
+        answer = town.ask("anna", f"/api/jobs/{job}/{path}")
+        assert answer.status in (404, 500)
+        assert str(town.service.settings.folder) not in answer.text

@@ -230,3 +230,27 @@ def test_fifty_analysts_and_a_thousand_requests(tmp_path):
     assert len(jobs) + len(refused) == 500
     assert set(refused) <= {409}
     assert granted < 500  # the cap refused the others, when they were sent or when their turn came
+
+
+def test_a_service_that_is_stopped_goes_on_after_the_next_start(tmp_path):
+    """Asked to end while a worker runs: the worker is ended, and its job is neither failed nor lost."""
+    from discreet.serve.dispatcher import Dispatcher
+
+    town = town_of(write_files(tmp_path))
+    town.close()
+    job = town.submit().json["id"]
+    dispatcher = Dispatcher(town.service.settings, town.service.jobs)
+    dispatcher.start()
+    end = time.monotonic() + 60
+    while town.service.jobs.find(job).state == "queued" and time.monotonic() < end:
+        time.sleep(0.005)
+    started = time.monotonic()
+    dispatcher.stop()
+    assert time.monotonic() - started < 5
+    assert town.service.jobs.find(job).state in ("running", "done")
+    again = Service(town.service.settings)
+    again.dispatcher.take_over()
+    again.dispatcher.run_one(inline(again.settings))
+    assert again.jobs.find(job).state == "done"
+    assert sum(one.kind == "charge" for one in again.ledger.entries()) == 1
+    again.dispatcher.stop()

@@ -73,6 +73,11 @@ class Worker:
         with suppress(ServiceError):
             self._started()
 
+    def kill(self) -> None:
+        """End the process from another thread; a run that waits for it has failed then."""
+        if (process := self._process) is not None:
+            process.kill()
+
     def end(self) -> None:
         """End the process, and nothing else."""
         if self._process is not None:
@@ -104,6 +109,7 @@ class Dispatcher:
         self._settings, self._jobs, self._run = settings, jobs, run
         self._stop, self._wake = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
+        self._workers: list[Worker] = []
         self._lock: int | None = None
 
     def start(self) -> None:
@@ -120,12 +126,14 @@ class Dispatcher:
         (self._settings.folder / "scratch").mkdir(exist_ok=True)
         self._settings.results.mkdir(exist_ok=True)
         for job in self._jobs.recover():
-            self._settle(job, Outcome("failed", FAILED))
+            self._settle(job, Outcome("failed", FAILED), holds=False)
 
     def stop(self) -> None:
         """Take no more jobs; a run that is under way is ended, and goes on after the next start."""
         self._stop.set()
         self._wake.set()
+        for worker in self._workers:
+            worker.kill()
         for thread in self._threads:
             thread.join(timeout=10)
         if self._lock is not None:
@@ -150,6 +158,7 @@ class Dispatcher:
     def _serve(self) -> None:
         assert self._settings.path is not None
         worker = Worker(self._settings.path)
+        self._workers.append(worker)
         run = self._run or (lambda job: worker.run(job, 60 * self._settings.limits.minutes))
         if self._run is None:
             worker.start()
@@ -166,7 +175,7 @@ class Dispatcher:
         finally:
             worker.end()
 
-    def _settle(self, job: Job, outcome: Outcome) -> None:
+    def _settle(self, job: Job, outcome: Outcome, *, holds: bool = True) -> None:
         """Record an outcome for the next time of the grid, and keep the place until then (proof in ``jobs.py``)."""
         if self._stop.is_set():
             return  # the worker was ended with the service: the job goes on after the next start
@@ -178,7 +187,8 @@ class Dispatcher:
                 outcome = Outcome("refused", UNSERVED)
         shown = next_release(time.time(), self._settings.limits.release_grid)
         self._jobs.finish(job, outcome, shown)
-        self._stop.wait(max(0.0, shown - time.time()))
+        if holds:
+            self._stop.wait(max(0.0, shown - time.time()))
         if outcome.state == "queued":
             self._stop.wait(RETRY_PAUSE)
 

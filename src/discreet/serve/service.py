@@ -23,6 +23,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.ledger.privacy_filters import FREE, Amounts
 from discreet.models.fitting import Quote
 from discreet.models.model_folder import CERTIFICATE, FILES
+from discreet.models.persistence import UnreadableModel
 from discreet.models.table_model import TableModel
 from discreet.serve.accounts import Accounts, Person, allocations
 from discreet.serve.dispatcher import Dispatcher
@@ -204,7 +205,10 @@ class Service:
         """The released model of a finished job."""
         if person.role == "auditor":
             raise Forbidden("auditors read entries and certificates")
-        return TableModel.load(self.settings.results / self._finished(person, job).id)
+        try:
+            return TableModel.load(self.settings.results / self._finished(person, job).id)
+        except UnreadableModel:
+            raise NotFound("the result cannot be read, or is not what was written: ask the owner") from None
 
     def report(self, person: Person, job: str) -> str:
         """The page about a finished job; it is made once, from what was released."""
