@@ -14,11 +14,13 @@ from urllib.parse import quote as in_url
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from discreet.accounting.certificate import Certificate
 from discreet.errors import AccountingError, BudgetExceeded, DiscreetError, Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.forecast.sample_rows import sample_rows
 from discreet.models.model_folder import FILES
 from discreet.models.registry import MODELS
+from discreet.models.scoring.result import PrivateScore, ScorePart
 from discreet.models.table_model import TableModel
 from discreet.schema.schema import Schema
 
@@ -105,6 +107,15 @@ class RemoteService:
 
     def result(self, job: str, *, seconds: float = math.inf, poll: float = 1.0) -> TableModel:
         """Wait for a job, and return its model, whose certificate was verified on arrival."""
+        found = self._finished(job, seconds, poll)
+        with tempfile.TemporaryDirectory() as place:
+            for name in FILES:
+                (Path(place) / name).write_bytes(self._sent("GET", f"/api/jobs/{found['id']}/files/{name}"))
+            model = TableModel.load(place)
+        self._verify(model.certificate_, found)
+        return model
+
+    def _finished(self, job: str, seconds: float, poll: float) -> dict[str, Any]:
         end = time.monotonic() + seconds
         while (found := self.ask(f"/api/jobs/{in_url(job, safe='')}"))["state"] in ("waiting", "queued", "running"):
             if time.monotonic() > end:
@@ -114,7 +125,17 @@ class RemoteService:
             raise (
                 BudgetExceeded(found["reason"]) if found["state"] == "refused" else ServiceRefused(409, found["reason"])
             )
-        return self._fetched(found)
+        return found
+
+    def score(self, job: str, *, seconds: float = math.inf, poll: float = 1.0) -> PrivateScore:
+        """Wait for the job of a private score, and return the score, whose certificate was verified on arrival."""
+        found = self._finished(job, seconds, poll)
+        stored = json.loads(self._sent("GET", f"/api/jobs/{found['id']}/files/score.json"))
+        certificate = Certificate.from_json(json.dumps(stored.pop("certificate")))
+        self._verify(certificate, found)
+        parts = tuple(ScorePart(**_numbers(part)) for part in stored.pop("parts"))
+        del stored["rows"]
+        return PrivateScore(**_numbers(stored), certificate=certificate, parts=parts)
 
     def save(self, job: str, folder: str | Path) -> Path:
         """Write a finished job's folder, as `discreet fit` writes it, with its report."""
@@ -125,18 +146,13 @@ class RemoteService:
             write(model, made, {REPORT: page})
         return Path(folder)
 
-    def _fetched(self, job: Mapping[str, Any]) -> TableModel:
-        with tempfile.TemporaryDirectory() as place:
-            for name in FILES:
-                (Path(place) / name).write_bytes(self._sent("GET", f"/api/jobs/{job['id']}/files/{name}"))
-            model = TableModel.load(place)
-        certificate = model.certificate_
+    @staticmethod
+    def _verify(certificate: Certificate, job: Mapping[str, Any]) -> None:
         verified, charged = certificate.verify(), certificate.ledger or {}
         if not verified.is_private or verified.epsilon > float(job["settings"]["epsilon"]) * (1 + 1e-9):
-            raise AccountingError("the certificate does not promise what was asked for: do not rely on the model")
+            raise AccountingError("the certificate does not promise what was asked for: do not rely on the result")
         if charged.get("dataset") != job["dataset"]:
-            raise AccountingError("the certificate is of another data set: do not rely on the model")
-        return model
+            raise AccountingError("the certificate is of another data set: do not rely on the result")
 
     def ask(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return an answer of the API; ``body`` is sent as JSON."""
@@ -208,6 +224,31 @@ class RemoteDataset:
         The same ``charge_id`` again is the same fit, charged once.
         """
         return self._service.result(self.submit(estimator, charge_id=charge_id, checks=checks))
+
+    def score(
+        self,
+        job: str,
+        *,
+        epsilon: float,
+        metric: str = "auto",
+        delta: float | None = None,
+        level: float = 0.95,
+        charge_id: str | None = None,
+    ) -> PrivateScore:
+        """Score the model of a fit that is done on the rows of this data set, with noise, at a price of its own.
+
+        Use rows that were not in the fit; if they were, the two prices add up for them.
+        """
+        settings = {"job": job, "epsilon": epsilon, "metric": metric, "delta": delta, "level": level}
+        named = {} if charge_id is None else {"charge_id": charge_id}
+        body = {"kind": "score", "settings": settings, **named}
+        return self._service.score(self._service.ask(f"{self._path}/jobs", body)["id"])
+
+
+def _numbers(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of a score, whose numbers are null where they are not known."""
+    kept = ("n", "population_low", "population_high") if "name" in stored else ("n",)
+    return {key: math.nan if value is None and key not in kept else value for key, value in stored.items()}
 
 
 def settings_of(estimator: DPLinearModel, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ OUTSIDE = {
     **dict.fromkeys(("Curator", "Problem", "Recoding"), "for authors of solvers: asked after the charge"),
     **dict.fromkeys(("register", "register_loss", "register_model", "register_penalty"), "take a class"),
     **dict.fromkeys(("Loss", "Penalty"), "take no parameters"),
-    **dict.fromkeys(("Ledger", "load"), "take an address"),
+    **dict.fromkeys(("Ledger", "load", "remote"), "take an address"),
     "log_to_mlflow": "needs a tracking server",
 }
 SEEN = ("X", "y", "sample_weight")

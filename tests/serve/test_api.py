@@ -144,6 +144,31 @@ def test_outcomes_appear_on_the_grid(tmp_path, monkeypatch):
     town.close()
 
 
+def test_a_private_score_of_a_fit(town):
+    fit = town.submit(charge_id="fit").json["id"]
+    asked = {"kind": "score", "settings": {"job": fit, "epsilon": 0.3, "metric": "auc"}, "charge_id": "score"}
+    path = "/api/datasets/patients/jobs"
+    assert town.ask("anna", path, asked).status == 404  # it is not done yet
+    town.work()
+    assert town.ask("ben", path, asked).status == 404
+    job = town.ask("anna", path, asked)
+    assert job.status == 202
+    assert town.ask("anna", path, asked).json["id"] == job.json["id"]
+    town.work()
+    score = town.ask("anna", f"/api/jobs/{job.json['id']}/files/score.json").json
+    assert (score["metric"], score["certificate"]["epsilon"]) == ("auc", 0.3)
+    assert len(charges(town)) == 2
+    assert town.ask("ada", "/api/verify").json["certificates"] == 2
+    assert town.ask("anna", f"/api/jobs/{job.json['id']}/files/model.discreet").status == 404
+    assert town.ask("anna", f"/api/jobs/{job.json['id']}/summary").status == 404
+    for wrong in ({"job": job.json["id"], "epsilon": 0.1}, {"job": fit}, {"job": fit, "epsilon": 0.1, "level": 7}, 3):
+        assert town.ask("anna", path, {"kind": "score", "settings": wrong}).status == 422
+    assert town.ask("anna", path, {"kind": "search", "settings": {"epsilon": 1.0}}).status == 422
+    page = town.enter("anna").get(f"/jobs/{job.json['id']}").text
+    assert "auc" in page
+    assert ">done<" in page
+
+
 # --- who may not --------------------------------------------------------------------------------------
 
 
@@ -238,8 +263,39 @@ BODIES = (
     *(b'{"settings": {"epsilon": 1e999}}', b'{"settings": {"epsilon": %s}}' % (b"9" * 4000), b'{"settings": 3}'),
     b'{"settings": {"epsilon": "\\ud800"}}',
 )
-VALUES = (None, True, -1, 0, 1e-320, 1e308, 2**70, "", "a" * 200, "\x00", "../../etc/passwd", [], {}, "sgd", "<script>")
-KEYS = ("epsilon", "delta", "solver", "alpha", "model", "penalty", "fit_intercept", "inference", "cov_type", "checks")
+VALUES = (
+    None,
+    True,
+    -1,
+    0,
+    1e-320,
+    1e308,
+    2**70,
+    "",
+    "a" * 200,
+    "\x00",
+    "../../etc/passwd",
+    [],
+    {},
+    "sgd",
+    "score",
+    "<script>",
+)
+KEYS = (
+    "epsilon",
+    "job",
+    "metric",
+    "level",
+    "delta",
+    "solver",
+    "alpha",
+    "model",
+    "penalty",
+    "fit_intercept",
+    "inference",
+    "cov_type",
+    "checks",
+)
 KEYS += (
     "bounds",
     "ledger",
@@ -272,7 +328,7 @@ def malformed(chance):
     settings = {"epsilon": 0.01, **{chance.choice(KEYS): chance.choice(VALUES) for _ in range(chance.randrange(1, 4))}}
     body = {
         "settings": settings,
-        **({chance.choice(["charge_id", "more"]): chance.choice(VALUES)} if kind == 4 else {}),
+        **({chance.choice(["charge_id", "more", "kind"]): chance.choice(VALUES)} if kind == 4 else {}),
     }
     path = f"/api/datasets/patients/{chance.choice(['quote', 'jobs'])}"
     return "POST", path, headers, json.dumps(body).encode()

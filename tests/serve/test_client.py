@@ -45,10 +45,23 @@ def test_a_fit_is_the_model_that_a_local_fit_returns(place, tmp_path):
     assert model.predict(dataset.sample(5)).shape == (5,)
     again = dataset.fit(estimator, charge_id="one")
     assert np.array_equal(again.estimator_.coef_, model.estimator_.coef_)
-    assert dataset.budget()["fits"] == 1
+    assert dataset.budget()["fits"] == 1  # of this module's first fit
     saved = service.save(service.jobs()[0]["id"], tmp_path / "model")
     assert (saved / "report.html").is_file()
     discreet.Ledger(path.parent / "budget.db").verify(TableModel.load(saved).certificate_)
+
+
+def test_a_private_score(place):
+    _, url, token = place
+    service = discreet.remote(url, token=token)
+    dataset = service.dataset("patients")
+    job = dataset.submit(DPLogisticRegression(epsilon=0.5), charge_id="scored")
+    service.result(job)
+    score = dataset.score(job, epsilon=0.5, metric="calibration", charge_id="its score")
+    assert score.is_private
+    assert score.certificate.epsilon == 0.5
+    assert len(score.parts) == 10
+    assert dataset.score(job, epsilon=0.5, metric="calibration", charge_id="its score").text() == score.text()
 
 
 def test_refusals_have_the_service_words(place):

@@ -105,6 +105,12 @@ def _conversation(town: Town) -> Iterator[tuple[str, Answer]]:
     yield "price", visit.post("/datasets/people/price", epsilon=str(EPSILON), solver="gd", delta=str(DELTA))
     yield "approve", town.ask("olga", f"/api/jobs/{job}/approve", {})
     town.work()
+    scored = {"kind": "score", "settings": {"job": job, "epsilon": EPSILON / 2, "delta": DELTA}, "charge_id": "tuesday"}
+    score = town.ask("anna", "/api/datasets/people/jobs", scored)
+    yield "score", score
+    town.work()
+    for file in ("score.json", "certificate.json"):
+        yield f"score {file}", town.ask("anna", f"/api/jobs/{score.json.get('id', '0' * 24)}/files/{file}")
     visits = {name: town.enter(name) for name in ("anna", "ben", "ada", "olga")}
     for name, inside in visits.items():
         for label, path in _paths(job, "0" * 16):

@@ -44,7 +44,7 @@ def cell(dataset):
 
 def a_cell_in_a_reason(monkeypatch):
     monkeypatch.setattr(
-        worker, "_fitted", lambda job, dataset, ledger: (_ for _ in ()).throw(LookupError(cell(dataset)))
+        worker, "_fitted", lambda settings, job, dataset, ledger: (_ for _ in ()).throw(LookupError(cell(dataset)))
     )
     monkeypatch.setattr(worker, "is_charged", lambda *_: True)
     honest = worker.carry_out

@@ -13,7 +13,7 @@ from discreet.models.inference.shown_effects import shown_effects
 from discreet.serve.accounts import shown_time
 from discreet.serve.jobs import Job
 from discreet.serve.settings import Forbidden, NotFound, ServiceError
-from discreet.serve.specification import Specification
+from discreet.serve.specification import ScoreSpecification, Specification
 from discreet.serve.web import Call, Gate, Handler, Problem, bearer
 
 _SETTINGS = {
@@ -30,11 +30,23 @@ _SETTINGS = {
     },
     "description": "Plain parameters of the model, as `discreet fit` takes them.",
 }
+_SCORE = {
+    "type": "object",
+    "required": ["job", "epsilon"],
+    "properties": {
+        "job": {"type": "string", "description": "A fit of yours that is done."},
+        "epsilon": {"type": "number", "exclusiveMinimum": 0},
+        "delta": {"type": ["number", "null"]},
+        "metric": {"type": "string", "default": "auto"},
+        "level": {"type": "number", "default": 0.95},
+    },
+}
 _ASKED = {"type": "object", "required": ["settings"], "properties": {"settings": _SETTINGS}}
 _SUBMITTED = {
     **_ASKED,
     "properties": {
-        "settings": _SETTINGS,
+        "settings": {"anyOf": [_SETTINGS, _SCORE]},
+        "kind": {"enum": ["fit", "score"], "default": "fit"},
         "charge_id": {
             "type": "string",
             "description": "A name of yours: sent again, it is the same job, charged once.",
@@ -73,8 +85,21 @@ def _forecast(call: Call) -> Response:
 
 
 def _submit(call: Call) -> Response:
-    name, asked, body = _asked(call, "charge_id")
+    if call.json.get("kind", "fit") == "score":
+        return _submit_score(call)
+    name, asked, body = _asked(call, "charge_id", "kind")
+    if body.get("kind", "fit") != "fit":
+        raise ServiceError("the kind of a job is fit or score")
     job, new = call.service.submit(call.person, name, asked, body.get("charge_id"))
+    return JSONResponse(job_dict(job), 202 if new else 200, {"Location": f"/api/jobs/{job.id}"})
+
+
+def _submit_score(call: Call) -> Response:
+    body = call.json
+    if set(body) - {"kind", "settings", "charge_id"}:
+        raise ServiceError("the body has kind, settings and perhaps charge_id, and nothing else")
+    asked = ScoreSpecification.of(body.get("settings"))
+    job, new = call.service.submit_score(call.person, call.path["dataset"], asked, body.get("charge_id"))
     return JSONResponse(job_dict(job), 202 if new else 200, {"Location": f"/api/jobs/{job.id}"})
 
 
@@ -161,7 +186,9 @@ OPERATIONS = (
     Operation(
         "POST", "/api/datasets/{dataset}/forecast", _forecast, "Simulate what privacy will cost. Free", _ALL, _ASKED
     ),
-    Operation("POST", "/api/datasets/{dataset}/jobs", _submit, "Submit a fit", "analyst", _SUBMITTED),
+    Operation(
+        "POST", "/api/datasets/{dataset}/jobs", _submit, "Submit a fit or a private score", "analyst", _SUBMITTED
+    ),
     Operation("GET", "/api/jobs", _list_jobs, "List your jobs", _ALL),
     Operation("GET", "/api/jobs/{job}", _job, "Look at a job: queued, running, done, refused, failed", _ALL),
     Operation("GET", "/api/jobs/{job}/files/{file}", _file, "Fetch a file of the result's folder", _ALL),

@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from discreet.curator import METRICS
 from discreet.models.inference.shown_effects import shown_effects
 from discreet.models.registry import MODELS
 from discreet.schema.description import describe
@@ -28,7 +29,7 @@ from discreet.serve.accounts import SESSION_SECONDS, Person
 from discreet.serve.api import OPERATIONS, document
 from discreet.serve.picture import spending_picture
 from discreet.serve.settings import Forbidden, NotFound, ServiceError
-from discreet.serve.specification import Specification
+from discreet.serve.specification import ScoreSpecification, Specification
 from discreet.serve.web import COOKIE, REPORT_POLICY, Call, Gate, Problem
 from discreet.solvers.registry import SOLVERS
 
@@ -119,17 +120,32 @@ def _submit(call: Call) -> Response:
     return _to(f"/jobs/{job.id}")
 
 
+def _submit_score(call: Call) -> Response:
+    form: dict[str, Any] = {key: call.form.get(key, "") for key in ("job", "epsilon", "metric")}
+    try:
+        form["epsilon"] = float(form["epsilon"])
+    except ValueError:
+        raise ServiceError("epsilon is a number, such as 0.1") from None
+    dataset = call.form.get("dataset", "")
+    job, _ = call.service.submit_score(call.person, dataset, ScoreSpecification.of(form), None)
+    return _to(f"/jobs/{job.id}")
+
+
 def _jobs(call: Call) -> Response:
     return _page(call, "jobs.html", jobs=call.service.listed(call.person))
 
 
 def _job(call: Call) -> Response:
     job = call.service.job(call.person, call.path["job"])
-    model = call.service.model(call.person, job.id) if job.is_done and call.person.role != "auditor" else None
+    looks = job.is_done and call.person.role != "auditor"
+    score = call.service.score(call.person, job.id) if looks and job.kind == "score" else None
+    model = call.service.model(call.person, job.id) if looks and job.kind == "fit" else None
     certificate = model.certificate_.summary() if model else ""
     has_effects = model is not None and not isinstance(shown_effects(model), (str, NoneType))  # the report has them
     coefficients = [] if model is None or has_effects else model.coefficients()
-    return _page(call, "job.html", job=job, certificate=certificate, coefficients=coefficients)
+    datasets = [one.name for one in call.service.visible(call.person)]
+    shown = {"certificate": certificate, "coefficients": coefficients, "score": score, "datasets": datasets}
+    return _page(call, "job.html", 200, job=job, metrics=tuple(METRICS), **shown)
 
 
 def _state(call: Call) -> Response:
@@ -238,6 +254,7 @@ PAGES: tuple[tuple[str, str, Callable[[Call], Response]], ...] = (
     ("GET", "/datasets/{dataset}", _dataset),
     ("POST", "/datasets/{dataset}/price", _price),
     ("POST", "/datasets/{dataset}/jobs", _submit),
+    ("POST", "/scores", _submit_score),
     ("GET", "/jobs", _jobs),
     ("GET", "/jobs/{job}", _job),
     ("GET", "/jobs/{job}/state", _state),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.atomic_files import passing, sync
 from discreet.cli.choices import quoted
 from discreet.errors import LedgerError
@@ -29,9 +30,9 @@ from discreet.serve.accounts import Accounts, Person, allocations
 from discreet.serve.dispatcher import Dispatcher
 from discreet.serve.jobs import Job, Jobs, Outcome, Request
 from discreet.serve.settings import Conflict, DataSet, Forbidden, NotFound, ServiceError, Settings
-from discreet.serve.specification import Facts, Specification
+from discreet.serve.specification import Facts, ScoreSpecification, Specification
 from discreet.serve.store import Store
-from discreet.serve.worker import table_of
+from discreet.serve.worker import SCORE, table_of
 
 _NO_JOB = "there is no such job"
 
@@ -129,12 +130,36 @@ class Service:
 
     def submit(self, person: Person, name: str, asked: Specification, charge_id: str | None) -> tuple[Job, bool]:
         """Record a fit; the same charge id again is the same job. Refused where the budget is spent already."""
+        self._allow(person, name)
+        return self._submit(person, name, "fit", asked, self._quote(name, asked.text).priced, charge_id)
+
+    def submit_score(
+        self, person: Person, name: str, asked: ScoreSpecification, charge_id: str | None
+    ) -> tuple[Job, bool]:
+        """Record a private score of the model of one's own finished fit."""
+        self._allow(person, name)
+        if self.job(person, asked.job).kind != "fit":
+            raise ServiceError("a score is of a model: name the job of a fit")
+        priced = asked.priced(self.model(person, asked.job), self._facts[name])
+        return self._submit(person, name, "score", asked, priced, charge_id)
+
+    def _allow(self, person: Person, name: str) -> None:
         if person.role != "analyst":
-            raise Forbidden("fits are submitted by analysts: use a token of that role")
-        dataset, charge_id = self.dataset(person, name), charge_id or secrets.token_hex(8)
+            raise Forbidden("jobs are submitted by analysts: use a token of that role")
+        self.dataset(person, name)
+
+    def _submit(
+        self,
+        person: Person,
+        name: str,
+        kind: str,
+        asked: Specification | ScoreSpecification,
+        priced: PricedPlan,
+        charge_id: str | None,
+    ) -> tuple[Job, bool]:
+        charge_id = secrets.token_hex(8) if charge_id is None else charge_id
         if not (isinstance(charge_id, str) and 0 < len(charge_id) <= 100 and charge_id.isprintable()):
             raise ServiceError("charge_id is a short, printable text")
-        priced = self._quote(name, asked.text).priced
         account = self.ledger.account(name)
         charge, limit = account.charge(priced), self.settings.limits.approve_above
 
@@ -147,9 +172,9 @@ class Service:
 
         request = Request(
             name=person.name,
-            dataset=dataset.name,
+            dataset=name,
             charge_id=charge_id,
-            kind="fit",
+            kind=kind,
             settings=asked.with_delta(priced.budget.delta).to_dict(),
             epsilon=priced.budget.epsilon,
             amounts=tuple(charge),
@@ -197,9 +222,17 @@ class Service:
     def result(self, person: Person, job: str, file: str) -> bytes:
         """A file of a finished job's folder."""
         found = self._finished(person, job)
-        if file not in FILES or (person.role == "auditor" and file != CERTIFICATE):
+        if file not in (*FILES, SCORE) or (person.role == "auditor" and file != CERTIFICATE):
             raise NotFound("there is no such file for you in a result")
-        return (self.settings.results / found.id / file).read_bytes()
+        place = self.settings.results / found.id / file
+        if not place.is_file():
+            raise NotFound("there is no such file for you in a result")
+        return place.read_bytes()
+
+    def score(self, person: Person, job: str) -> dict[str, Any]:
+        """The released score of a finished job."""
+        found: dict[str, Any] = json.loads(self.result(person, job, SCORE))
+        return found
 
     def model(self, person: Person, job: str) -> TableModel:
         """The released model of a finished job."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.curator import DeclaredSource, Layout, Source
 from discreet.errors import Unsupported
 from discreet.ledger.account import Account
@@ -16,7 +17,9 @@ from discreet.models.fitting import Quote
 from discreet.models.forecast.forecast import forecast
 from discreet.models.forecast.forecast_result import Forecast
 from discreet.models.registry import MODELS, default_model
+from discreet.models.scoring.private import priced_score
 from discreet.models.table_model import TableModel
+from discreet.parameters import Share, conforms
 from discreet.schema.limits import SchemaError, parsed
 from discreet.schema.schema import Schema
 from discreet.serve.settings import ServiceError
@@ -25,6 +28,7 @@ OWN = ("bounds", "classes", "target", "ledger", "dataset", "verbose", "start", "
 """Parameters that are the service's, or the schema's, to set."""
 LARGEST_EPSILON = 1000.0
 LONGEST_TEXT = 100
+_SCORE = ("epsilon", "delta", "metric", "level")
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,7 @@ class Specification:
         for key, value in given.items():
             if not (value is None or _is_plain(value)):
                 raise ServiceError(f"{key} is a name, a finite number, or true or false")
-        epsilon = given.get("epsilon")
-        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon <= LARGEST_EPSILON:
+        if not _is_epsilon(given.get("epsilon")):
             raise ServiceError(f"epsilon must be positive, such as 0.5, and at most {LARGEST_EPSILON:g}")
         return cls(name, given, checks)
 
@@ -90,6 +93,48 @@ class Specification:
     def text(self) -> str:
         """One text for one request."""
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+
+
+@dataclass(frozen=True)
+class ScoreSpecification:
+    """A private score as an analyst describes it: of the model of an earlier job, on the rows of a data set."""
+
+    job: str
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, given: Any) -> "ScoreSpecification":
+        """Read a request, and refuse what is no plain setting of a score."""
+        if not isinstance(given, Mapping) or not isinstance(given.get("job"), str):
+            raise ServiceError(
+                "the settings of a score are a table with job, the id of a fit that is done, and epsilon"
+            )
+        unknown = sorted(str(key)[:LONGEST_TEXT] for key in set(given) - {"job", *_SCORE})
+        if unknown:
+            raise ServiceError(f"a score takes job, {', '.join(_SCORE)}, and not {', '.join(unknown[:5])}")
+        settings = {key: value for key, value in given.items() if key != "job" and value is not None}
+        if not all(map(_is_plain, settings.values())) or not isinstance(settings.get("metric", ""), str):
+            raise ServiceError("the settings of a score are finite numbers, and metric is a name")
+        if not conforms(settings.get("level", 0.95), Share) or not conforms(settings.get("delta", 0.0), float):
+            raise ServiceError("level is a number between 0 and 1, such as 0.95, and delta one such as 1e-6")
+        if not _is_epsilon(settings.get("epsilon")):
+            raise ServiceError(f"epsilon must be positive, such as 0.1, and at most {LARGEST_EPSILON:g}")
+        return cls(given["job"], settings)
+
+    def priced(self, model: TableModel, facts: "Facts") -> PricedPlan:
+        """What the score would release, at its price; no record is read."""
+        if (model.schema_.person is None) != (facts.schema.person is None):
+            raise ServiceError("the model protects another unit than this data set: one of them has a person column")
+        words = {**self.settings, "neighbors": str(facts.account.neighbors)}
+        return priced_score(model.estimator_, model.rows(facts.source), **words)
+
+    def with_delta(self, delta: float) -> "ScoreSpecification":
+        """With the delta that was priced, so that a later run asks for exactly the same."""
+        return ScoreSpecification(self.job, {**self.settings, "delta": delta})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as ``of`` reads them."""
+        return {"job": self.job, **self.settings}
 
 
 @dataclass(frozen=True)
@@ -133,6 +178,10 @@ class Facts:
         estimator = asked.model_of(self.schema, self.account).estimator.set_params(bounds=layout.bounds)
         grid: dict[str, Any] = {"seeds": 3, "epsilons": [], "n_grid": []}
         return forecast(estimator, self.rows, None, indicators=layout.indicators, **grid)
+
+
+def _is_epsilon(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and 0 < value <= LARGEST_EPSILON
 
 
 def _is_plain(value: Any) -> bool:

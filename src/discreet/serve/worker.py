@@ -4,23 +4,27 @@
 refusal, which follows from the cap and earlier charges.
 """
 
+import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from discreet.curator import Source, limited, source_of
 from discreet.errors import BudgetExceeded
 from discreet.ledger.ledger import Ledger
-from discreet.models.model_folder import is_folder, new_folder, write
+from discreet.models.model_folder import CERTIFICATE, MANIFEST, is_folder, new_folder, write
+from discreet.models.scoring.result import PrivateScore
 from discreet.models.table_model import TableModel
 from discreet.serve.jobs import Job, Outcome
 from discreet.serve.settings import DataSet, Settings
-from discreet.serve.specification import Specification
+from discreet.serve.specification import ScoreSpecification, Specification
 
+SCORE = "score.json"
 FAILED = "the run failed after it was charged, and the charge stays: ask the owner, or submit another job"
 UNSERVED = "the service could not run this job, and nothing was charged: ask the owner whether the table can be read"
 UNSTORED = "the result could not be stored"
@@ -28,31 +32,50 @@ TOO_LONG = "the run took longer than the service allows, and its charge stays: a
 
 
 def carry_out(settings: Settings, job: Job) -> Outcome:
-    """Fit under the job's charge, and write its folder. Nothing else leaves this function."""
+    """Fit or score under the job's charge, and write its folder. Nothing else leaves this function."""
     place = settings.results / job.id
     if is_folder(place):
         return Outcome("done")
     ledger, dataset = Ledger(settings.ledger), settings.datasets[job.dataset]
     try:
         with limited(settings.limits.memory, settings.folder / "scratch"):
-            model = _fitted(job, dataset, ledger)
+            files = (_scored if job.kind == "score" else _fitted)(settings, job, dataset, ledger)
     except BudgetExceeded as refusal:
         return Outcome("refused", str(refusal))
     except Exception:
         return Outcome("failed", FAILED) if is_charged(ledger, job) else Outcome("refused", UNSERVED)
     try:
         with new_folder(place) as folder:
-            write(model, folder)
+            files(folder)
     except Exception:
         if not is_folder(place):  # unless another run of the same job was first
             return Outcome("queued", UNSTORED)
     return Outcome("done")
 
 
-def _fitted(job: Job, dataset: DataSet, ledger: Ledger) -> TableModel:
+def _fitted(settings: Settings, job: Job, dataset: DataSet, ledger: Ledger) -> Callable[[Path], None]:
+    """Fit, and return what writes the model's files."""
     asked, account = Specification.of(job.settings, dataset.schema), ledger.account(dataset.name)
     model = asked.model_of(dataset.schema, account, ledger=ledger, dataset=dataset.name)
-    return model.fit(table_of(dataset), charge_id=job.ledger_id)
+    return partial(write, model.fit(table_of(dataset), charge_id=job.ledger_id))
+
+
+def _scored(settings: Settings, job: Job, dataset: DataSet, ledger: Ledger) -> Callable[[Path], None]:
+    """Score, and return what writes the score's files."""
+    asked, account = ScoreSpecification.of(job.settings), ledger.account(dataset.name)
+    model = TableModel.load(settings.results / asked.job)
+    words: dict[str, Any] = {**asked.settings, "neighbors": str(account.neighbors), "charge_id": job.ledger_id}
+    score = model.private_score(table_of(dataset), ledger=ledger, dataset=dataset.name, **words)
+    return partial(_write_score, score)
+
+
+def _write_score(score: PrivateScore, folder: Path) -> None:
+    assert score.certificate is not None
+    texts = {SCORE: json.dumps(score.to_dict(), indent=1), CERTIFICATE: score.certificate.to_json() + "\n"}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in texts}
+    (folder / MANIFEST).write_text(json.dumps({"format": 1, "sha256": sums}), encoding="utf-8")
 
 
 def table_of(dataset: DataSet) -> Source:

@@ -539,3 +539,23 @@ def test_what_public_facts_tell_of_r2_is_said():
     assert outlook(model_of("ridge"), 3_613_000, epsilon=0.5, **facts) is None
     assert outlook(model_of("ridge"), 3613, epsilon=0.05, **{**facts, "metric": "rmse"}) is None
     assert outlook(model_of("logistic"), 3613, epsilon=0.05, **facts) is None
+
+
+def test_a_score_under_a_charge_id_is_charged_and_released_once(tmp_path):
+    from discreet.datasets import hospital
+    from discreet.errors import LedgerError
+
+    stays = hospital(600)
+    model = DPLogisticRegression(bounds=stays.bounds, ledger=False).fit(stays.X[:300], stays.y[:300])
+    ledger = Ledger.create(tmp_path / "budget.db")
+    ledger.grant("held out", 3.0, 1e-6)
+    asked = {"epsilon": 0.5, "delta": 1e-7, "ledger": ledger, "dataset": "held out", "charge_id": "monday"}
+    first = private_score(model, stays.X[300:], stays.y[300:], metric="calibration", **asked)
+    again = private_score(model, stays.X[300:], stays.y[300:], metric="calibration", **asked)
+    assert again.to_text() == first.to_text()
+    assert ledger.spent("held out").fits == 1
+    with pytest.raises(LedgerError, match="something else"):
+        private_score(model, stays.X[300:], stays.y[300:], metric="accuracy", **asked)
+    model.coef_ = model.coef_ + 1  # another model
+    with pytest.raises(LedgerError, match="something else"):
+        private_score(model, stays.X[300:], stays.y[300:], metric="calibration", **asked)

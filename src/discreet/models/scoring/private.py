@@ -1,14 +1,17 @@
 """``private_score``: declare, plan, price, reserve, open, answer, certify."""
 
+import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.budget import Budget
 from discreet.curator import (
     METRICS,
     Claim,
+    Groups,
     Measured,
     Metric,
     NoisySums,
@@ -21,8 +24,8 @@ from discreet.curator import (
     measure_private,
     plan_of,
 )
-from discreet.errors import MissingBounds, Unsupported
-from discreet.ledger.reservation import Reservation
+from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
+from discreet.ledger.reservation import Reservation, noted
 from discreet.models.fitting import budget_of
 from discreet.models.lifecycle import Certify, Priced
 from discreet.models.scoring.released import groups_of, released
@@ -49,6 +52,7 @@ def private_score(
     level: Share = 0.95,
     ledger: Any = None,
     dataset: str | None = None,
+    charge_id: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PrivateScore:
     """Score a released model on private rows that it was not fitted on, with noise, for a budget of its own.
@@ -84,6 +88,8 @@ def private_score(
         Where the score is charged before a row is read, as in the estimators.
     dataset : str, default=None
         The registered name of the rows in the ledger.
+    charge_id : str, default=None
+        A name for this score in the ledger: asked again, it is charged once and gives the same score.
     progress : callable, default=None
         Called with the number of releases made, and planned.
 
@@ -109,7 +115,78 @@ def private_score(
     >>> score.metric, score.low <= score.value <= score.high
     ('accuracy', True)
     """
+    asked = {"metric": metric, "by": by, "epsilon": epsilon, "delta": delta, "neighbors": neighbors}
+    asked |= {"allow_large_delta": allow_large_delta, "level": level, "ledger": ledger, "dataset": dataset}
     X = container_of(X)
+    ready = _prepared(model, X, y, groups, **asked)
+    claim = ready.claim
+
+    def answer(reservation: Reservation | None) -> tuple[Measured, Claim, Certify]:
+        if not is_stream(X):
+            ready.data.recognize(reservation)
+        noisy = NoisySums(ready.priced, groups, progress)
+        how: dict[str, Any] = {"level": level, "groups": ready.parts}
+        found = measure_private(ready.name, ready.known, X, y, noisy, reservation=reservation, **how)
+        return found, claim, noisy.issued
+
+    words = {"label": claim.model} if charge_id is None else {"label": claim.model, "charge_id": charge_id}
+    if charge_id is not None:
+        words["about"] = ready.about(level)
+    whole = Priced(ready.data, ready.known.loss, ready.priced, opens=False)
+    try:
+        found, certificate, reservation = whole.carry_out([claim], answer, **words)
+    except AlreadyReleased as answered:
+        return PrivateScore.from_text(answered.release)
+    score = scored(ready.name, found, level, certificate, ready.n, ready.kind.sampling)
+    if reservation is None or charge_id is None:
+        return score
+    with noted(reservation):
+        return PrivateScore.from_text(reservation.settle(score.to_text()))
+
+
+def priced_score(model: Any, X: Any, **asked: Any) -> PricedPlan:
+    """Return what ``private_score`` would release of these rows, at its price: X is a stream that is not read."""
+    usual = {"metric": "auto", "by": None, "delta": None, "neighbors": "replace_one", "allow_large_delta": False}
+    return _prepared(model, X, None, None, **{**usual, "level": 0.95, "ledger": False, "dataset": None, **asked}).priced
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A score before anything is charged or read."""
+
+    data: PrivateData
+    known: Released
+    kind: Metric
+    name: str
+    parts: Groups | None
+    priced: PricedPlan
+    n: int | None
+    claim: Claim
+
+    def about(self, level: float) -> str:
+        """What tells one score from another: the model's numbers, the settings, the declared facts."""
+        known, arrays = self.known, (self.known.coef, self.known.intercept)
+        facts = (self.claim, level, known.name, known.bounds, known.loss, [one.tolist() for one in arrays])
+        return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _prepared(
+    model: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    *,
+    metric: str,
+    by: Any,
+    epsilon: float,
+    delta: float | None,
+    neighbors: str,
+    allow_large_delta: bool,
+    level: float,
+    ledger: Any,
+    dataset: str | None,
+) -> _Prepared:
+    """Declare, plan and price: everything about a score that is known without its rows."""
     known = released(model, X)
     kind, name = metric_of(known, metric)
     parts = None if by is None else groups_of(model, known, by, kind)
@@ -131,16 +208,7 @@ def private_score(
     facts = {"unit": data.unit, "n": n, **{key: declared.get(key) for key in ("features", "target", "classes")}}
     settings: dict[str, Any] = {"metric": name} if parts is None else {"metric": name, "by": list(parts.names)}
     claim = Claim(f"{name} of {known.name}", settings, (_RELEASED_BEFORE,), facts)
-
-    def answer(reservation: Reservation | None) -> tuple[Measured, Claim, Certify]:
-        if not is_stream(X):
-            data.recognize(reservation)
-        noisy = NoisySums(priced, groups, progress)
-        found = measure_private(name, known, X, y, noisy, level=level, reservation=reservation, groups=parts)
-        return found, claim, noisy.issued
-
-    found, certificate, _ = Priced(data, known.loss, priced, opens=False).carry_out([claim], answer, label=claim.model)
-    return scored(name, found, level, certificate, n, kind.sampling)
+    return _Prepared(data, known, kind, name, parts, priced, n, claim)
 
 
 def outlook(

@@ -127,6 +127,19 @@ class PrivateScore:
             "certificate": None if self.certificate is None else json.loads(self.certificate.to_json()),
         }
 
+    def to_text(self) -> str:
+        """Return all of it as a text, numbers to the last bit: what a ledger keeps under a charge's id."""
+        certificate = None if self.certificate is None else self.certificate.to_json()
+        return json.dumps({**vars(self), "certificate": certificate, "parts": [vars(part) for part in self.parts]})
+
+    @classmethod
+    def from_text(cls, text: str) -> "PrivateScore":
+        """Return the score of a text that ``to_text`` made."""
+        stored = json.loads(text)
+        claim = stored["certificate"]
+        stored["certificate"] = None if claim is None else Certificate.from_json(claim)
+        return cls(**{**stored, "parts": tuple(ScorePart(**part) for part in stored["parts"])})
+
     def __str__(self) -> str:
         return self.text()
 
