@@ -35,13 +35,27 @@ from discreet.cli.options import (
     refuse_both,
     told,
 )
-from discreet.cli.outputs import free
+from discreet.cli.remote_fit import fit_remotely
 
 if TYPE_CHECKING:
     from discreet.ledger.account import Spent
     from discreet.models.table_model import TableModel
     from discreet.schema.schema import Schema
 
+Table = Annotated[
+    list[Path] | None, typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")
+]
+SchemaFile = Annotated[
+    Path | None, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model and its report.")]
+LossName = Annotated[
+    str | None, typer.Option(help="With --model classifier or regressor: a registered loss, by its name.")
+]
+Remote = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Fit on a service that keeps the table: give --dataset, and no table."),
+]
 WithReport = Annotated[
     bool, typer.Option("--report/--no-report", help="Also write an HTML report (takes a few seconds).")
 ]
@@ -52,24 +66,16 @@ Explain = Annotated[
 
 def fit(
     command: typer.Context,
-    table: Annotated[
-        list[Path] | None, typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")
-    ] = None,
-    schema: Annotated[
-        Path | None, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")
-    ] = None,
+    table: Table = None,
+    schema: SchemaFile = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The budget: smaller is more private.")] = 1.0,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model and its report.")] = Path(
-        "model"
-    ),
+    out: Out = Path("model"),
     delta: Delta = None,
     neighbors: Relation = Neighbors.REPLACE_ONE,
     allow_large_delta: AllowLargeDelta = False,
     model: ModelName = "auto",
     solver: SolverName = "auto",
-    loss: Annotated[
-        str | None, typer.Option(help="With --model classifier or regressor: a registered loss, by its name.")
-    ] = None,
+    loss: LossName = None,
     alpha: Annotated[float | None, typer.Option(help="The penalty's strength, where the model has one.")] = None,
     start: Start = None,
     formula: FormulaText = None,
@@ -84,17 +90,11 @@ def fit(
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     report: WithReport = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its price; read no row.")] = False,
-    explain: Annotated[
-        bool,
-        typer.Option("--explain", help="With --dry-run: say why this solver, and what privacy will probably cost."),
-    ] = False,
+    explain: Explain = False,
     memory: Memory = None,
     scratch: Scratch = None,
     cluster: Cluster = None,
-    remote: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Fit on a service that keeps the table: give --dataset, and no table."),
-    ] = None,
+    remote: Remote = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -132,8 +132,9 @@ def fit(
     settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
                 "loss": loss, "allow_large_delta": allow_large_delta, **told(inference, cov_type)}  # fmt: skip
     if remote is not None:
-        theirs = (table, schema, ledger, public, start, memory, scratch, cluster, explain)
-        return _remote(remote, dataset, model, settings, theirs, out, charge_id, checks, dry_run, as_json)
+        theirs = (table, schema, ledger, public, start, memory, scratch, cluster, explain, terms != "auto")
+        found = fit_remotely(remote, dataset, model, settings, theirs, None if dry_run else out, charge_id, checks)
+        return echo_json(found) if isinstance(found, dict) else _show(found, out, as_json)
     if not table or schema is None:
         raise Refused("give a table and --schema (see discreet schema new), or --remote and --dataset")
     refuse_both(public, ledger, dataset)
@@ -153,35 +154,6 @@ def fit(
             check_memory(needs)
         page = (title or _title(chosen, table)) if report else ""
         _show(_fitted(chosen, source, out, charge_id, page), out, as_json)
-
-
-def _remote(
-    url: str,
-    dataset: str | None,
-    model: str,
-    settings: dict[str, Any],
-    theirs: tuple[Any, ...],
-    out: Path,
-    charge_id: str | None,
-    checks: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Fit on a service; the folder is written as that of a fit on this machine."""
-    from discreet.cli.choices import estimator_named
-    from discreet.models.table_model import TableModel
-    from discreet.service_client import remote
-
-    if dataset is None or any(theirs):
-        raise Refused("--remote takes --dataset and the model's settings: table, schema and ledger are the service's")
-    service = remote(url)
-    there = service.dataset(dataset)
-    estimator = estimator_named(there.schema, model, settings)
-    if dry_run:
-        return echo_json(there.quote(estimator))
-    free(out)
-    service.save(there.submit(estimator, charge_id=charge_id, checks=checks), out)
-    _show(TableModel.load(out), out, as_json)
 
 
 def _unit(declared: "Schema") -> str:

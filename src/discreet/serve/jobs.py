@@ -6,9 +6,9 @@
 
 *What is charged, and released, once.* A job is one request under one charge id, ``NAME/JOB``, which is fixed when the
 job is recorded and never used for another job. Its run (``worker.carry_out``) calls ``fit`` or ``private_score`` with
-it, then writes a folder. Claim: whenever the service, or any of its processes, is killed (SIGKILL, power), and however often,
-(a) the job is charged at most once, and (b) at most one output of its mechanism is ever seen outside of the process
-that computed it.
+it, then writes a folder. Claim: whenever the service, or any of its processes, is killed (SIGKILL, power), and however
+often, (a) the job is charged at most once, and (b) at most one output of its mechanism is ever seen outside of the
+process that computed it.
 
 (a) The ledger has at most one entry per charge id (``Ledger.reserve`` looks for it in the transaction that would add
     it). The job is on disk with its id before any run, since ``claim`` finds it there.
