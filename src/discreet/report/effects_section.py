@@ -99,7 +99,8 @@ def _columns(summary: "Summary") -> str:
     rows = []
     for column, test in summary.column_tests().items():
         if len(summary.structure.of_column(column)) > 1:
-            more = f" of {test.df + len(test.left_out)}" if test is not None and test.left_out else ""
+            every = max(len(summary.structure.of_column(column)), 0 if test is None else test.df)
+            more = f" of {every}" if test is not None and test.left_out else ""
             cells = (DASH, DASH) if test is None else (f"{test.df}{more}", _p(test.p))
             rows.append(
                 f'<tr><th scope="row">{isolated(column)}</th><td class="number" data-label="effects tested">{cells[0]}'

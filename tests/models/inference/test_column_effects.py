@@ -11,7 +11,7 @@ from discreet import DPLinearRegression, DPLogisticRegression, Schema, TableMode
 from discreet.errors import Unsupported
 from discreet.models import Summary
 from discreet.models.inference.quantiles import band_quantile
-from discreet.models.inference.structure import BentShape, Structure, curves_of
+from discreet.models.inference.structure import BentShape, SmoothShape, Structure, curves_of
 from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.base import Effects
 from discreet.testing import seeded
@@ -290,6 +290,31 @@ def test_smooth_curves_are_those_of_the_model_and_their_band_covers_them():
     paths = np.abs(rng.multivariate_normal(np.zeros(len(summary.names)), summary.effects.covariance, count) @ rows.T)
     width = (curve.band_high - curve.effect).to_numpy()
     assert 0.95 - 5 * math.sqrt(0.05 * 0.95 / count) < (paths <= width + 1e-12).all(axis=1).mean() < 0.985
+
+
+def test_a_smooth_curve_with_hidden_coefficients_is_tested_by_its_values():
+    """Its single coefficients mean nothing: where one is hidden, values at knots that are shown are tested."""
+    names = ("age", "age bend 1", "age bend 2", "age bend 3", "intercept")
+    shape = SmoothShape(names[:4], (0.0, 10.0), (-1.0, 0.0, 1.0))
+    structure = Structure((*((("age", name),) for name in names[:4]), ()), {"age": shape})
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 8))
+    covariance = root @ root.T / 100
+    blind = np.diag([0.0, 0.0, 1.0, 0.0, 0.0])
+    metric = np.diag([100.0, 100.0, 1.0, 100.0, 1.0])
+    effects = Effects(covariance, covariance / 4, metric, blind, np.eye(5))
+    values = np.array([0.3, -0.2, 5.0, 0.1, 1.0])
+    summary = Summary(names, values, effects, structure=structure)
+    assert summary.hidden.tolist() == [False, False, True, False, False]
+    found = summary.wald_test("age")
+    curve = summary.curve("age", at=[0, 5, 10]).set_index("x")
+    others = [x for x in (0.0, 5.0, 10.0) if x != curve.reference.iloc[0]]
+    basis = np.column_stack([shape.basis(np.array([*others, curve.reference.iloc[0]])), np.zeros(3)])
+    rows = basis[:2] - basis[2]
+    np.testing.assert_allclose(rows @ values, curve.effect[others])
+    assert found.statistic == pytest.approx(rows @ values @ np.linalg.solve(rows @ covariance @ rows.T, rows @ values))
+    assert (found.df, found.left_out) == (2, ("age bend 2",))
+    assert summary.column_tests()["age"] == found
 
 
 @pytest.mark.thorough

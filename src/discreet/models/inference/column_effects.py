@@ -64,7 +64,7 @@ class ColumnEffects:
         -------
         WaldTest
             The statistic, its degrees of freedom and its p-value; of a whole column ``left_out`` lists the effects that
-            noise hides, which are not tested.
+            noise hides, which are not tested (of a smooth curve, its values at the knots that are shown are).
 
         Raises
         ------
@@ -82,22 +82,27 @@ class ColumnEffects:
         right = numbers_of(values, "values")
         if right.shape not in ((), (1,), (len(tested.rows),)) or not np.isfinite(right).all():
             raise Unsupported(f"values is a finite number, or one for each of {len(tested.rows)} hypotheses")
+        if isinstance(hypotheses, str) and tested.left_out and self._is_smooth(hypotheses) and not right.any():
+            return self._curve_test(hypotheses, tested.left_out)
         return self._joint_test(tested.rows, tested.values + right, tested.left_out)
 
-    def _joint_test(self, rows: Floats, values: Floats, left_out: tuple[str, ...] = ()) -> WaldTest:
-        estimates = self.combinations.values(rows)
+    def _joint_test(
+        self, rows: Floats, values: Floats, left_out: tuple[str, ...] = (), judged: Combinations | None = None
+    ) -> WaldTest:
+        combinations = judged or self.combinations
+        estimates = combinations.values(rows)
         if np.isnan(estimates).any():
             raise Unsupported("noise hides one of these combinations: test others, or raise epsilon")
         if not len(rows):
             raise Unsupported("there is nothing to test: name at least one effect that is shown")
         if np.linalg.eigvalsh(_correlations(rows @ rows.T))[0] < DEPENDENT:
             raise Unsupported("these hypotheses repeat each other: leave out those that follow from the others")
-        covariance = self.combinations.covariance(rows)
+        covariance = combinations.covariance(rows)
         if np.linalg.eigvalsh(_correlations(covariance))[0] < DEPENDENT:
             raise Unsupported("noise hides a combination of these effects: test fewer at once, or raise epsilon")
         gap = estimates - np.broadcast_to(values, len(rows))
         statistic = float(gap @ np.linalg.solve(covariance, gap))
-        degrees = min(self.combinations.freedom(row) for row in rows)
+        degrees = min(combinations.freedom(row) for row in rows)
         return WaldTest(statistic, len(rows), joint_p_value(statistic, len(rows), degrees), left_out)
 
     def column_tests(self) -> dict[str, WaldTest | None]:
@@ -119,10 +124,27 @@ class ColumnEffects:
             shown = [j for j in self.structure.of_column(column) if not hidden[j]]
             left_out = tuple(self.names[j] for j in self.structure.of_column(column) if hidden[j])
             try:
-                tests[column] = self._joint_test(np.eye(len(self.names))[shown], np.zeros(len(shown)), left_out)
+                if left_out and self._is_smooth(column):
+                    tests[column] = self._curve_test(column, left_out)
+                else:
+                    tests[column] = self._joint_test(np.eye(len(self.names))[shown], np.zeros(len(shown)), left_out)
             except Unsupported:
                 tests[column] = None
         return tests
+
+    def _is_smooth(self, column: str) -> bool:
+        return column in self.structure.shapes and self.structure.shapes[column].is_smooth
+
+    def _curve_test(self, column: str, left_out: tuple[str, ...]) -> WaldTest:
+        """Test a smooth curve some of whose coefficients noise hides by its values at those knots that are shown."""
+        count, rows = len(self.names), []
+        for curve in self._curves(column):
+            if not curve.partners:
+                values = curve.rows(np.array(curve.shape.references), count)
+                values = values - curve.rows(np.array([self._reference(curve)]), count)
+                shown = np.any(values != 0, axis=1) & ~self.combinations.jointly.hidden(values)
+                rows.append(values[shown])
+        return self._joint_test(np.vstack(rows), np.zeros(sum(map(len, rows))), left_out, self.combinations.jointly)
 
     @checked
     def contrast(self, combinations: str | Sequence[str], level: Share | None = None) -> "pd.DataFrame":
