@@ -37,7 +37,7 @@ TESTS = Tiny("-n 0 tests/test_scalars.py")
 
 NOT_RUN = {
     r"\bpip install\b|-m venv\b": "installs from the network",
-    r"peers\.py (diffprivlib|opacus) ": "needs a library that is installed by hand, in an environment of its own",
+    r"peers\.py (diffprivlib|opacus|dp_ebm) ": "needs a library that is installed by hand, in its own environment",
 }
 TARGETS_NOT_RUN = {
     "venv": "installs from the network; the environment that runs these tests is what it makes",
@@ -96,7 +96,7 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "python -m benchmarks accuracy --data data --solver auto --widen 3"
         " --page docs/experiments.md --compared docs/compared.md": POINT,
         "python -m benchmarks accuracy --data data --solver auto --widen 3 --peers build/diffprivlib.json"
-        " --peers build/opacus.json --peers build/adassp.json --peers build/ihm.json"
+        " --peers build/opacus.json --peers build/dp_ebm.json --peers build/adassp.json --peers build/ihm.json"
         " --page docs/experiments.md --compared docs/compared.md": Tiny(
             instead="python -m benchmarks accuracy --solver auto --peers build/adassp.json --peers build/ihm.json"
             " --jobs 1 --seeds 1"

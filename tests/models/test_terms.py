@@ -5,7 +5,7 @@ import pytest
 
 from discreet import DPLasso, DPLogisticRegression, DPPoissonRegressor, DPRidge, Schema, TableModel
 from discreet.curator import Layout, SeededEntropy, use_entropy
-from discreet.default.table import CURVES, KNOTS, Facts, knots_for
+from discreet.default.table import CURVES, Facts, knots_for
 from discreet.models import DPRandomizedSearch, TableSearch
 from discreet.schema import Boolean, Category, Number, Target
 
@@ -28,7 +28,7 @@ def fitted(terms="auto", n=4000, epsilon=2.0, schema=SCHEMA, **settings):
 
 def test_curves_are_the_default_where_the_signal_suffices():
     model = fitted()
-    assert model.schema_.columns["age"].knots == KNOTS[0]
+    assert model.schema_.columns["age"].knots == 8
     assert model.schema_.columns["dose"] == COLUMNS["dose"]
     assert "curves with 8 knots" in model.certificate_.notes[-1]
     assert model.certificate_.assumed_public["schema"]["columns"]["age"]["knots"] == 8
@@ -134,7 +134,7 @@ def test_the_rule_counts_bends_among_the_coefficients():
     fit = estimator._told(*estimator._declared())
     _, domain, budget = fit.declare(stream, None, None)
     facts = Facts(domain, fit.loss, fit.penalty, budget)
-    most = facts.signal.total / CURVES.classes
+    most = facts.signal.total / CURVES[0].classes
     assert knots_for(facts, lambda knots: int(most) - 1)[0] == 8
     assert knots_for(facts, lambda knots: int(most) + 1)[0] is None
     assert knots_for(facts, lambda knots: int(most) + (1 if knots == 8 else -1))[0] == 4

@@ -233,14 +233,12 @@ def value_of(row: Setting, facts: Facts, signal: Signal) -> float:
 
 # --- terms of a table ----------------------------------------------------------------------------------
 
-CURVES = Setting(
-    "curves",
-    6.0,
-    8.0,
-    "the signal per coefficient, bends counted, from which on bends gain more than their noise costs",
+CURVES = (
+    Setting("8", 6.0, 8.0, "rough bends gain more than their noise costs"),
+    Setting("4", 6.0, 6.0, "smooth bends gain more than their noise costs"),
 )
-KNOTS = (8, 4)
-"""Knots of a column's curve, the most that have this signal; lines where none have it."""
+"""Knots of the curves of a table's numbers, and the signal per coefficient, those of bends counted, from which on: the
+first that holds, and lines where none does."""
 
 
 def knots_for(facts: Facts, features: Callable[[int], int]) -> tuple[int | None, str]:
@@ -256,9 +254,13 @@ def knots_for(facts: Facts, features: Callable[[int], int]) -> tuple[int | None,
     served = facts.is_recipe and facts.penalty.ridge and not facts.budget.is_pure and facts.domain.moments is None
     if not served or facts.domain.start is not None:
         return None, "numbers have linear effects: curves are the default only where auto's own algorithm serves"
-    needed = value_of(CURVES, facts, facts.signal)
-    for knots in KNOTS:
+    needed = 0.0
+    for row in CURVES:
+        knots, needed = int(row.name), value_of(row, facts, facts.signal)
         signal = replace(facts.signal, columns=features(knots) + facts.domain.intercept)
         if signal.per_coefficient >= needed:
-            return knots, f"numbers have curves with {knots} knots: a signal of {needed:g} per coefficient is enough"
+            return (
+                knots,
+                f"numbers have curves with {knots} knots: a signal of {needed:g} per coefficient is enough",
+            )
     return None, f"numbers have linear effects: curves need a signal of {needed:g} per coefficient"
