@@ -6,7 +6,7 @@ import pytest
 from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
-from discreet.curator import Curator, PrivateData, Problem, session
+from discreet.curator import Curator, Edges, PrivateData, Problem, session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
 from tests.replaying import window
@@ -87,6 +87,7 @@ ASKED = {
     "noisy_curvature": lambda c, w: c.noisy_curvature(w, clip=0.5, reach=9.0),
     "noisy_score_covariance": lambda c, w: c.noisy_score_covariance(w, clip=0.05, reach=9.0),
     "noisy_squared_slopes": lambda c, w: c.noisy_squared_slopes(w, clip=0.5),
+    "noisy_shells": lambda c, w: c.noisy_shells(w, edges=Edges(*(np.array([0.5]) for _ in range(4))), reach=9.0),
     "noisy_minimizer": lambda c, w: c.noisy_minimizer(STEEP),
     "noisy_descent": lambda c, w: c.noisy_descent(STEEP, n_steps=3, step_size=0.05),
 }

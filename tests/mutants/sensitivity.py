@@ -291,6 +291,13 @@ MUTANTS = (
         "a compiled kernel disagrees with its source",
     ),
     Mutant(
+        "a row in several shells counts in full in each",
+        "Counts of rows by length, slope, Hessian and score forget that a row is in one shell of each kind.",
+        (Edit("curator/queries/shells.py", "one = math.isqrt(unit.bound**2 // kinds)", "one = unit.bound"),),
+        ("tests/curator/queries/test_shells.py::test_no_point_breaks_the_bound[w2]",),
+        "assert ratio_squared(vector, [0] * len(vector), found) * found.factor**2 <= 1",
+    ),
+    Mutant(
         "factor one for curvatures and scores",
         "Exchanging a record moves a sum of positive semidefinite matrices by no more than adding one.",
         (

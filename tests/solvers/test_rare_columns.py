@@ -44,12 +44,12 @@ def fitted(name, X, y, epsilon, relation="zero_out", seed=0):
         return model.fit(X, y)
 
 
-def assert_near_least_squares(name, n, epsilon, relation):
-    X, y, _ = rare(name, n)
+def assert_near_least_squares(name, n, epsilon, relation, seed=4):
+    X, y, _ = rare(name, n, seed=seed)
     plain = np.linalg.lstsq(np.column_stack([X, np.ones(n)]), y, rcond=None)[0]
-    found = fitted(name, X, y, epsilon, relation).summary().columns()
+    found = fitted(name, X, y, epsilon, relation, seed).summary().columns()
     assert np.all(np.abs(found["coef"] - plain) < 2 * found["se"])
-    assert found["se"][0] < 2.5, "wide enough to cover anything"
+    assert found["se"][0] < 0.6, "wide enough to cover anything"
     return found
 
 
@@ -103,14 +103,12 @@ def test_a_column_far_narrower_than_its_range_is_right_or_hidden(name, deviation
     assert deviation < 0.1 or not np.isnan(gap).any()
 
 
-def test_limited_steps_speed_up_turn_back_and_say_what_is_unsettled():
+def test_limited_steps_speed_up_and_turn_back():
     """Along one axis a far root, along another a chord that overshoots, along the third noise alone."""
-    steps = LimitedSteps(np.eye(3), np.eye(3), np.full(3, 1.0), np.array([0.01, 0.01, 5.0]))
+    steps = LimitedSteps(np.eye(3), np.eye(3), np.full(3, 1.0))
+    steps.noise = np.array([0.01, 0.01, 5.0])
     taken = np.array([steps.along(np.array(g)) for g in ([90.0, 8.0, 4.0], [80.0, -9.0, -3.0], [70.0, 9.0, 2.0])])
     np.testing.assert_array_equal(taken, [[1, 1, 1], [2, -2, -1], [4, 1, 1]])
-    assert not steps.unsettled.any()
-    steps.along(np.array([60.0, 0.2, -9.0]), settled=True)
-    np.testing.assert_array_equal(steps.unsettled, [True, False, False])
 
 
 @pytest.mark.few(3)

@@ -14,8 +14,10 @@ from discreet.curator.known_answers.moments import check_moment_kernels
 from discreet.curator.queries import candidates, counts, gradients, greedy, minimizers, moments, sampling, scores
 from discreet.curator.queries import coordinates as coordinate_queries
 from discreet.curator.queries import effects as effect_queries
+from discreet.curator.queries import shells as shell_queries
 from discreet.curator.queries.coordinates import CoordinateRun
 from discreet.curator.queries.minimizers import Problem
+from discreet.curator.queries.shells import Edges, Shells
 from discreet.curator.records.machine import within_memory
 from discreet.curator.records.recoding import Recoding, placement
 from discreet.curator.session import Session
@@ -300,6 +302,15 @@ class Curator:
         Gaussian noise on a sum of at most ``clip`` per record. Proof: ``queries.effects.noisy_squared_slopes``.
         """
         return self._ask(effect_queries.noisy_squared_slopes, w, clip=clip)
+
+    def noisy_shells(self, w: Floats, *, edges: Edges, reach: float, slack: float = 1.0) -> Shells:
+        """Return how many records are in each shell of lengths, slopes, Hessians and scores at ``w``, plus noise.
+
+        Privacy
+        -------
+        Gaussian noise on counts; a record is in one shell of each kind. Proof: ``queries.shells.noisy_shells``.
+        """
+        return self._ask(shell_queries.noisy_shells, w, edges=edges, reach=reach, slack=slack)
 
     def noisy_minimizer(self, problem: Problem) -> Floats:
         """Return the minimizer of the mean loss + (regularization/2) ||w||^2, plus noise: output perturbation.

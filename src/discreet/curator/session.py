@@ -26,7 +26,13 @@ from discreet.typing import Integers
 
 _SAMPLED = ("noisy_gradient", "noisy_gradient_change")
 _NOISE = ("additive", "laplace")
-_IN_L2 = ("noisy_weighted_gradient", "noisy_curvature", "noisy_score_covariance", "noisy_squared_slopes")
+_IN_L2 = (
+    "noisy_weighted_gradient",
+    "noisy_curvature",
+    "noisy_score_covariance",
+    "noisy_squared_slopes",
+    "noisy_shells",
+)
 """Sums of contributions that are bounded in the L2 norm alone."""
 _ANSWERS = {
     "select_": ("exponential", "permute_and_flip", "noisy_max"),

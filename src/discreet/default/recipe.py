@@ -45,7 +45,7 @@ from discreet.blas_threads import on_one_thread
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.default.rows import LEAST_DIRECTION, Rows, declared_features, declared_rows, pulled, whitened
-from discreet.default.weighted import Weighted, columns, flat, inside, noises
+from discreet.default.weighted import Weighted, columns, flat, inside
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.parameters import Count, CountOrZero, OneOf, Positive, Weight, check_fields
@@ -66,6 +66,7 @@ from discreet.solvers.center_and_scale import (
     feature_releases,
     longer_in_l1,
     noise_of,
+    noises,
     shares_to_noise,
     target_releases,
 )

@@ -11,7 +11,7 @@ from discreet.curator import Recoding
 from discreet.default.rows import pulled
 from discreet.penalties.base import Penalty
 from discreet.penalties.metric_prox import metric_prox
-from discreet.solvers.center_and_scale import affine
+from discreet.solvers.center_and_scale import affine, noises
 from discreet.solvers.class_refinement import contrasts
 from discreet.solvers.gradient_loop import Momentum, Path, project
 from discreet.solvers.shrinkage import posterior_weights
@@ -152,13 +152,6 @@ def inside(penalty: Penalty, w: Floats, hessian: Floats, recoding: Recoding, adm
     """Return the minimizer of a separable penalty + the quadratic about w with this Hessian, in recoded coordinates."""
     back = np.linalg.inv(affine(recoding, admitted)[0] / recoding.target_scale)
     return metric_prox(w, back.T @ hessian @ back, np.ones(len(w)), penalty)
-
-
-def noises(curator: "Curator", query: str) -> list[float]:
-    """Return the deviation of the noise in each answer to a query, per unit of its clip, in the order of the plan."""
-    unit = float(curator.budget.neighbors.sum_factor) * curator.noise_multiplier
-    entries = (release for release in curator.plan.releases if release.query == query)
-    return [unit * release.relative_noise for release in entries for _ in range(release.count)]
 
 
 def columns(v: Floats) -> Floats:

@@ -29,6 +29,7 @@ QUERIES = {
     "noisy_curvature": "how sharply the effects are determined",
     "noisy_score_covariance": "how much the effects vary from sample to sample",
     "noisy_squared_slopes": "how large the residuals are",
+    "noisy_shells": "how many rows and residuals are far out",
     "noisy_target_moments": "how the columns go with the target",
     "noisy_share_within": "how many rows lie within a window",
     "noisy_squared_norms": "how large the columns are",

@@ -108,8 +108,8 @@ class Trace(Protocol):
         ...
 
 
-MATRICES = ("covariance", "privacy", "metric", "blind", "design", "bias")
-FIGURES = ("wobble", "mean_curvature", "steps", "deviation", "count", "reach")
+MATRICES = ("covariance", "privacy", "metric", "blind", "design", "bias", "doubt")
+FIGURES = ("wobble", "mean_curvature", "steps", "deviation", "count", "reach", "slope", "far", "cut")
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,9 @@ class Effects:
     the number of records as far as it is public.
     ``reach`` says beyond how many typical lengths rows count less, 0 where none do (declared ranges have no room);
     ``bias`` is the part of ``covariance`` that allows for what weights do to long columns where the model is wrong.
+    ``slope`` says at how many deviations slopes are cut, 0 where none can be; ``far`` and ``cut`` are the noisy shares
+    of rows beyond the reach and of slopes beyond that. ``doubt`` is the deviation of what the noise of the Hessian does
+    to each variance, for scores with the Hessian as their covariance.
     For K classes matrices are of K - 1 blocks: differences of a class's coefficients from the first class's.
     ``draws`` are errors of a parametric bootstrap, one row per simulated table, and in the last column its standard
     errors over the fit's own.
@@ -142,10 +145,15 @@ class Effects:
     draws: Floats | None = None
     reach: float = 0.0
     bias: Floats = None  # type: ignore[assignment]  # stands for zeros
+    doubt: Floats = None  # type: ignore[assignment]  # stands for zeros
+    slope: float = 0.0
+    far: float = 0.0
+    cut: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.bias is None:
-            object.__setattr__(self, "bias", np.zeros_like(self.covariance))
+        for name in ("bias", "doubt"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.zeros_like(self.covariance))
 
     def through(self, units: Floats) -> "Effects":
         """Return the same for coefficients that are multiplied by ``units``, or mapped by a matrix, in each block."""
@@ -158,7 +166,7 @@ class Effects:
     def blanked(self, hidden: "NDArray[np.bool_]") -> "Effects":
         """Return the same with NaN in place of the variances and draws of some coefficients."""
         either = hidden[:, None] | hidden
-        names = ("covariance", "privacy", "bias")
+        names = ("covariance", "privacy", "bias", "doubt")
         moved: dict[str, Any] = {name: np.where(either, np.nan, getattr(self, name)) for name in names}
         draws = None if self.draws is None else np.where(np.append(hidden, [False]), np.nan, self.draws)
         return replace(self, **moved, draws=draws)
@@ -170,9 +178,10 @@ class Effects:
     @classmethod
     def from_dict(cls, stored: Mapping[str, object]) -> "Effects":
         """Return what ``to_dict`` was made of."""
-        matrices: dict[str, Any] = {name: np.array(stored[name], dtype=np.float64) for name in MATRICES}
+        known = [name for name in MATRICES if name in stored]
+        matrices: dict[str, Any] = {name: np.array(stored[name], dtype=np.float64) for name in known}
         draws = None if stored.get("draws") is None else np.array(stored["draws"], dtype=np.float64)
-        figures: dict[str, Any] = {name: float(str(stored[name])) for name in FIGURES}
+        figures: dict[str, Any] = {name: float(str(stored[name])) for name in FIGURES if name in stored}
         return cls(**matrices, **figures, draws=draws)
 
 

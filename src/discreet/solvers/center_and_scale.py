@@ -70,6 +70,13 @@ def noise_of(curator: "Curator", query: str, clip: float, factor: float) -> floa
     return factor * clip * curator.noise_multiplier * planned(curator, query).relative_noise
 
 
+def noises(curator: "Curator", query: str) -> list[float]:
+    """Return the deviation of the noise in each answer to a query, per unit of its clip, in the order of the plan."""
+    unit = float(curator.budget.neighbors.sum_factor) * curator.noise_multiplier
+    entries = (release for release in curator.plan.releases if release.query == query)
+    return [unit * release.relative_noise for release in entries for _ in range(release.count)]
+
+
 def longer_in_l1(curator: "Curator", columns: int) -> float:
     """Return how many times longer than in L2 a row may be in the norm that its clip has: sqrt(p) in L1."""
     return math.sqrt(columns) if curator.budget.is_pure else 1.0

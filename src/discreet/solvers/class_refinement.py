@@ -16,7 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.solvers.refinement import Refinement
+from discreet.solvers.influence import Influence
+from discreet.solvers.refinement import Metric, Refinement
 from discreet.solvers.sandwich_rules import SLACK
 from discreet.typing import Floats
 
@@ -64,22 +65,31 @@ class ClassRefinement(Refinement):
     def _leading_step(self, v: Floats, last: Floats, gradient: Floats) -> Floats:
         return v - gradient / (STEEP * self.curator.loss.smoothness) + HEAVY_BALL * (v - last)
 
-    def _slopes(self, v: Floats) -> float:
-        return super()._slopes(self.coefficients(v))
+    def _point(self, v: Floats) -> Floats:
+        return self.coefficients(v)
 
-    def _gradient(self, v: Floats, clip: float) -> Floats:
-        return self.flat(super()._gradient(self.coefficients(v), clip))
+    @property
+    def _steepest(self) -> float:
+        return self.curator.loss.lipschitz
 
-    def _curvature(self, v: Floats) -> tuple[Floats, float]:
-        clip = COUPLED * self.reach**2
-        found = self.curator.noisy_curvature(self.coefficients(v), clip=clip, reach=self.reach, slack=SLACK)
-        outputs, p = len(self.basis), found.shape[1]
+    @property
+    def _sharpest(self) -> float:
+        return COUPLED
+
+    def _gradient(self, v: Floats, limits: Influence) -> Floats:
+        return self.flat(super()._gradient(self.coefficients(v), limits))
+
+    def _curvature(self, v: Floats, limits: Influence) -> Metric:
+        clip = limits.hessian
+        self._ask("noisy_curvature")
+        pairs = self.curator.noisy_curvature(self.coefficients(v), clip=clip, reach=limits.reach, slack=SLACK)
+        outputs, p = len(self.basis), pairs.shape[1]
         ends = [self.basis[k] - self.basis[other] for k in range(outputs) for other in range(k + 1, outputs)]
-        hessian = sum(np.kron(np.outer(end, end), one) for end, one in zip(ends, found, strict=True))
-        edge = 2.0 * self._noise("noisy_curvature", clip, positive=True) * math.sqrt(outputs * (p + 1.0))
-        return np.asarray(hessian), edge / math.sqrt(2.0 * len(v))
+        hessian = sum(np.kron(np.outer(end, end), pair) for end, pair in zip(ends, pairs, strict=True))
+        edge = 2.0 * self._noise("noisy_curvature") / self._root * clip * math.sqrt(outputs * (p + 1.0))
+        return Metric(*np.linalg.eigh(np.asarray(hessian)), edge / math.sqrt(2.0 * len(v)))
 
-    def _score_covariance(self, v: Floats, clip: float) -> Floats:
-        found = super()._score_covariance(self.coefficients(v), clip)
+    def _score_covariance(self, v: Floats, clip: float, reach: float) -> Floats:
+        found = super()._score_covariance(self.coefficients(v), clip, reach)
         project = np.kron(self.basis.T, np.eye(len(found) // len(self.basis)))
         return np.asarray(project @ found @ project.T)

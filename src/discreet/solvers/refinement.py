@@ -1,10 +1,10 @@
-"""Averaged chord steps in whitened coordinates, and the covariance of what they find: post-processing of answers.
+"""Chord steps in whitened coordinates, the root by their gradients, and its covariance: post-processing of answers.
 
-See ``sandwich`` for the algorithm. The last k steps have the lengths 1, 1/2, ..., 1/k: on a quadratic
-this is the mean of k whole steps from one point, so that the noise is averaged, and each gradient is asked for at a
-point that is less noisy than a whole step's end. With E = I - H^{-1} H_true, what is left of the start is about
-E (start - end) / k: the Hessian's noise enters by that term, whose size is known, and through the covariance's own
-H^{-1}, which ``wobble`` counts.
+See ``sandwich`` for the algorithm. The last k steps have the lengths 1, 1/2, ..., 1/k, so that a gradient is asked for
+at a point that is less noisy than a whole step's end. With H at the estimate, the mean of k points minus H^{-1} times
+their mean gradient is the root, up to the mean noise, to H's noise times how far the points were (``extra``), and to
+how H changes over that way (``_left``). H's noise also enters the covariance's own H^{-1}: ``doubt`` counts it, and
+what it leaves in doubt is not shown.
 
 Counts have an exponential mean, classes a sigmoid one. Where a gradient is asked for at a point with an error of
 variance s^2 in a margin, the root of its expectation is up to s^2 / 2 away (a slope's curvature is at most the slope);
@@ -21,10 +21,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.bounds import Domain
-from discreet.curator import Recoding
+from discreet.curator import Edges, Recoding, Shells
 from discreet.solvers.base import Effects
-from discreet.solvers.center_and_scale import Target, noise_of
-from discreet.solvers.sandwich_rules import COUNT_CURVATURE, LEAST_REACH, SLACK
+from discreet.solvers.center_and_scale import Target, noises
+from discreet.solvers.influence import (
+    Influence,
+    beyond,
+    chosen_norm,
+    chosen_reach,
+    edges_of,
+    lost_by_weights,
+    number_beyond,
+)
+from discreet.solvers.sandwich_rules import LEAST_REACH, LEAST_SETTLING, SLACK
 from discreet.solvers.stage import Estimate
 from discreet.typing import Floats
 
@@ -34,42 +43,36 @@ if TYPE_CHECKING:
 
 MOST_CORNERED = 12
 """Of more columns the corners are too many to look at."""
-FARTHEST = 1000.0
-"""Whitened rows longer than this do not count, so that 16 bits hold the others in steps of 1/32, whose rounding adds
-1e-4 to a variance. A column of two values has such rows only if it is rarer than about 1 in 40,000."""
+FARTHEST = 250.0
+"""Whitened rows longer than this do not count, so that 16 bits hold the others in steps of 1/128. A column of two
+values has such rows only if it is rarer than about 1 in 60,000."""
 VISIBLE = 1.5
-"""A direction is visible where the Hessian's eigenvalue is above this many edges of its noise. With 3, a rare cell of
-10,000 rows was hidden in 91 to 100 % of fits of numbers at epsilon 1; with 2 in none, and 96 % of intervals covered.
-On bank marketing (epsilon 1, ``replace_one``, a reach of 2.5) 2 hid 23 % of effects and 1.5, with .2 of mu^2 for the
-Hessian in place of .15, 11 %; 93 and 94 % of the others were covered."""
-STEADY = 0.2
-"""The scores' covariance is clipped as wide as keeps its noise below this part of a typical variance."""
-LEAST_SCORE = 3.0
-"""But not below this many deviations of a typical row's score."""
+"""A direction is visible where the Hessian's eigenvalue is above this many edges of its noise."""
+DOUBTFUL = 0.25
+"""An effect is not shown where the noise of the Hessian is this part of its information: it would mostly be shown when
+noise happens to make it look certain."""
+USUAL = 2.5
+"""Slopes of so many deviations are usual, also in few rows."""
+TWO_VALUED = 0.25
+"""A column with this part of the variance that its mean and range allow at most is taken for one of two values."""
+UNSETTLED = 0.5
+"""An effect is not shown where steps may have left it this part of a standard error from the root."""
 SPREAD = 4.0
 """The size of slopes is estimated with slopes of at most this many deviations of the target."""
-STEEPEST, STEEPEST_LOGISTIC = 0.3, 1.25
-"""Where one step's noise moves a margin by more than this, chords overshoot, and the effect is not shown: for counts,
-and for classes (beyond 1.5 only 87 % of intervals for rare cells covered their effects, 20,000 rows, 11 columns; one
-logistic slope, 500 rows at epsilon 3 under ``replace_one``: 89 % with 1.5, 93 % with 1.25). Over columns as far as rows
-count in full."""
+STEEPEST, STEEPEST_LOGISTIC = 0.6, 1.25
+"""Where one step's noise moves a margin by more than this in rows that count in full, chords overshoot, and the effect
+is not shown: for counts, and for classes."""
 STEEPEST_RANGE = 3.0
-"""The same for classes over a column's whole declared range, which all rows of a rare cell are at the end of. Such a
-cell's deviation may come out far too small, and rows seem to count in full only near 0: a cell of 2 % in 10,000 rows at
-epsilon 0.5 was shown in 19 of 200 fits, up to 7 off, and covered in 14."""
+"""The first chord step moves a logarithm of odds by at most this in rows that count in full."""
 LARGEST_STEP = 1.0
-"""The first chord step moves a logarithm of rates by at most this along an eigenvector (of odds: ``STEEPEST_RANGE``)
-over declared ranges: where the curvature at the start is far below that at the root, chords would overshoot farther
+"""The same for rates: where the curvature at the start is far below that at the root, chords would overshoot farther
 each time."""
 EVALUATED = 0.41
 """The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
 LONG = 1.5
 """Short steps divide by this many mean curvatures."""
 ALLOWED = 2.5
-"""Sampling deviations that are allowed for the bias of a column whose declared range goes far beyond the reach; less
-where it goes not so far. On bank marketing (epsilon 1, ``replace_one``) a call's duration is 2.3 of them off."""
-LOGISTIC_SLOPE = 0.4
-"""About the deviation of a logistic slope."""
+"""Sampling errors that are allowed at most for the bias of a column whose declared range goes far beyond the reach."""
 
 
 def whole_rows(estimate: Estimate, target: Target | None) -> tuple[Recoding, float]:
@@ -80,10 +83,41 @@ def whole_rows(estimate: Estimate, target: Target | None) -> tuple[Recoding, flo
     """
     recoding, spectrum = estimate.recoding, estimate.spectrum
     assert spectrum is not None
-    matrix, length = recoding.matrix, spectrum.length
     if target is not None:
         recoding = replace(recoding, target_center=target.center, target_scale=target.scale)
-    return replace(recoding, matrix=matrix, row_norm=math.inf, reach=FARTHEST, drop_longer=True), length
+    matrix = recoding.matrix if recoding.matrix is None else _unshrunk(recoding.matrix, len(recoding.center))
+    return replace(recoding, matrix=matrix, row_norm=math.inf, reach=FARTHEST, drop_longer=True), spectrum.length
+
+
+def _unshrunk(matrix: Floats, features: int) -> Floats:
+    """Return a whitening map for columns of one size, from one that was made of shrunk rows.
+
+    Columns come standardized, so that their second moments are alike; shrunk rows make those of rare values small, as
+    if they were rarer than they are.
+    """
+    second = np.linalg.pinv(matrix @ matrix.T)
+    sizes = np.diag(second)[:features]
+    factors = np.ones(len(second))
+    factors[:features] = np.sqrt(np.maximum(1.0, np.median(sizes) / np.maximum(sizes, 1e-300)))
+    values, vectors = np.linalg.eigh(second * np.outer(factors, factors))
+    return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-9 * float(values[-1])))) @ vectors.T)
+
+
+def length_of_rare_values(linear: Floats, domain: Domain) -> float:
+    """Return the length of whitened rows at the far end of the rarest column of two values; 0 where there is none.
+
+    Mean, variance and declared range tell such a column: its variance is about as large as they allow.
+    """
+    if domain.ranges is None or not domain.intercept:
+        return 0.0
+    second = np.linalg.pinv(linear @ linear.T)
+    mean = second[:-1, -1] / max(float(second[-1, -1]), 1e-300)
+    variance = np.diag(second)[:-1] / max(float(second[-1, -1]), 1e-300) - np.square(mean)
+    low, high = domain.ranges.T
+    mean = np.clip(mean, low, high)
+    two = (variance > TWO_VALUED * (mean - low) * (high - mean)) & (variance > 0)
+    ends = np.maximum(high - mean, mean - low) / np.sqrt(np.maximum(variance, 1e-300))
+    return float(np.max(ends[two], initial=0.0))
 
 
 def longest_row(linear: Floats, domain: Domain) -> float:
@@ -109,29 +143,61 @@ def longest_row(linear: Floats, domain: Domain) -> float:
 class LimitedSteps:
     """Chord steps, each limited along each eigenvector; a limit doubles while steps go on, and halves where they turn.
 
-    ``noise`` is the deviation of one step along each: a step that it explains changes no limit. ``unsettled`` are the
-    directions along which steps were still cut when they should have settled.
+    ``noise`` is the deviation of one step along each: a step that it explains changes no limit.
     """
 
-    def __init__(self, vectors: Floats, inverse: Floats, most: Floats, noise: Floats) -> None:
-        self._vectors, self._inverse, self._most, self._noise = vectors, inverse, most, noise
+    def __init__(self, vectors: Floats, inverse: Floats, most: Floats) -> None:
+        self._vectors, self._inverse, self._most = vectors, inverse, most
         self._last = np.zeros(len(most))
-        self.unsettled = np.zeros(len(most), dtype=bool)
+        self.noise = np.zeros(len(most))
 
-    def along(self, gradient: Floats, *, settled: bool = False) -> Floats:
+    def along(self, gradient: Floats) -> Floats:
         """Return the step for a gradient."""
         whole = self._vectors.T @ (self._inverse @ gradient)
-        cut, turned = np.abs(whole) > self._most + 3.0 * self._noise, whole * self._last < 0
+        cut, turned = np.abs(whole) > self._most + 3.0 * self.noise, whole * self._last < 0
         step = np.clip(whole, -self._most, self._most)
         self._most = np.where(cut, np.where(turned, self._most / 2.0, self._most * 2.0), self._most)
         self._last = step
-        self.unsettled |= cut & settled
         return np.asarray(self._vectors @ step)
 
 
 @dataclass(frozen=True)
+class Metric:
+    """A noisy Hessian by its eigenvalues, the deviation of its noise, and the edge of the noise's spectrum."""
+
+    values: Floats
+    vectors: Floats
+    spread: float
+
+    @property
+    def edge(self) -> float:
+        """The largest eigenvalue that noise alone has."""
+        return self.spread * math.sqrt(2.0 * len(self.values))
+
+    @property
+    def floored(self) -> Floats:
+        """The eigenvalues, at least the edge."""
+        return np.asarray(np.maximum(self.values, max(self.edge, 1e-9 * float(self.values[-1]), 1e-12)))
+
+    @property
+    def safe(self) -> Floats:
+        """The inverse that steps may take in every direction: of eigenvalues above what noise may have taken off."""
+        bent = np.maximum(self.values, 0.0) + max(self.edge, 1e-9 * float(self.values[-1]), 1e-12)
+        return np.asarray((self.vectors / bent) @ self.vectors.T)
+
+    @property
+    def inverse(self) -> Floats:
+        """The inverse, without directions below the noise level."""
+        kept = np.where(self.values > self.edge, 1.0 / self.floored, 0.0)
+        return np.asarray((self.vectors * kept) @ self.vectors.T)
+
+
+@dataclass(frozen=True)
 class Refinement:
-    """One run: what was planned, who answers, a typical row's length and the longest; ``counts``: a count's law."""
+    """One run: what was planned, who answers, a typical row's length and the longest; ``counts``: a count's law.
+
+    ``sure`` is a length that rows have for sure (``length_of_rare_values``): counts may not see so few.
+    """
 
     plan: "Sandwich"
     curator: "Curator"
@@ -140,17 +206,27 @@ class Refinement:
     longest: float = math.inf
     counts: Target | None = None
     bounds: Floats = field(default_factory=lambda: np.ones(1))
+    sure: float = 0.0
+    _asked: dict[str, int] = field(default_factory=dict)
 
     @property
     def reach(self) -> float:
-        """The length up to which rows count in full."""
+        """The longest rows that may count in full, whatever is in the records."""
         assert self.plan.limits is not None
         return min(self.plan.limits.reach * self.length, self.longest, self.curator.domain.row_norm)
 
-    def _noise(self, query: str, clip: float, *, positive: bool = False) -> float:
-        """Return the deviation of an answer's noise; sums of positive semidefinite matrices move by less."""
-        factor = float(self.curator.budget.neighbors.sum_factor)
-        return noise_of(self.curator, query, clip, math.sqrt(factor) if positive else factor)
+    def _noise(self, query: str) -> float:
+        """Return the deviation of the noise in the last answer to a query, per unit of its clip."""
+        return noises(self.curator, query)[self._asked[query]]
+
+    def _ask(self, query: str) -> None:
+        """Count an answer, so that its noise is known."""
+        self._asked[query] = self._asked.get(query, -1) + 1
+
+    @property
+    def _root(self) -> float:
+        """What a sum of positive semidefinite matrices moves by less than another, under ``replace_one``."""
+        return math.sqrt(self.curator.budget.neighbors.sum_factor)
 
     def _typical(self) -> float:
         """Return a slope's deviation before it is estimated, in the units that slopes have here."""
@@ -158,15 +234,29 @@ class Refinement:
             return max(self.counts.scale, math.sqrt(max(self.counts.center, 0.0)), 1e-3)
         return 1.0
 
-    def _lead(self, v: Floats, clip: float) -> Floats:
+    @property
+    def _steepest(self) -> float:
+        """The largest slope that the loss and declared ranges allow."""
+        return min(self.curator.loss.lipschitz, 2.0 * self.curator.domain.target_bound)
+
+    @property
+    def _sharpest(self) -> float:
+        """The largest curvature that they allow."""
+        top = self.curator.loss.smoothness
+        return top if self.counts is None else min(top, 2.0 * self.curator.domain.target_bound)
+
+    def _bend(self, deviation: float) -> float:
+        """Return about the mean curvature, given a slope's deviation: a likelihood's are alike."""
+        return 1.0 if self.curator.loss.movable_target else deviation**2
+
+    def _lead(self, v: Floats, limits: Influence) -> Floats:
         """Take the short steps that come before the Hessian: rows count less beyond ``LEAST_REACH`` there.
 
         A direction's curvature is then about the mean one or less, however far out its few rows are.
         """
-        near = replace(self, longest=min(self.longest, LEAST_REACH * self.length))
-        last, clip = v, clip * near.reach / self.reach
+        last, near = v, replace(limits, reach=min(limits.reach, LEAST_REACH * self.length))
         for _ in range(self.plan.n_leading or 0):
-            v, last = near._leading_step(v, last, near._gradient(v, clip) / self.n), v
+            v, last = self._leading_step(v, last, self._gradient(v, near) / self.n), v
         return v
 
     def _leading_step(self, v: Floats, last: Floats, gradient: Floats) -> Floats:
@@ -174,104 +264,222 @@ class Refinement:
         assert self.counts is not None, "only counts have a typical curvature"
         return v - gradient / (LONG * max(self.counts.center, 1e-3))
 
-    def _slopes(self, v: Floats) -> float:
-        """Estimate a slope's deviation at ``v``."""
-        loss, typical = self.curator.loss, self._typical()
-        clip = min(SPREAD * typical, loss.lipschitz) ** 2
-        noise = noise_of(self.curator, "noisy_squared_slopes", clip, 1.0)
-        found = self.curator.noisy_squared_slopes(v, clip=clip) / self.n
-        return math.sqrt(min(clip, max(found, noise / self.n, 1e-4 * typical**2)))
+    def _slopes(self, v: Floats, steep: float = 0.0) -> float:
+        """Estimate a slope's deviation at ``v``, from slopes of at most ``steep``."""
+        typical = self._typical()
+        clip = min(max(SPREAD * typical, steep), self._steepest) ** 2
+        self._ask("noisy_squared_slopes")
+        noise = self._noise("noisy_squared_slopes") / self.curator.budget.neighbors.sum_factor * clip
+        square = self.curator.noisy_squared_slopes(self._point(v), clip=clip) / self.n
+        return math.sqrt(min(clip, max(square, noise / self.n, 1e-4 * typical**2)))
 
-    def _curvature(self, v: Floats) -> tuple[Floats, float]:
-        """Return the noisy Hessian at ``v`` and the deviation of its noise."""
-        top = self.curator.loss.smoothness if self.counts is None else COUNT_CURVATURE * max(self.counts.center, 1e-3)
-        clip = top * self.reach**2
-        found = self.curator.noisy_curvature(v, clip=clip, reach=self.reach, slack=SLACK)
-        return found, self._noise("noisy_curvature", clip, positive=True)
+    def _point(self, v: Floats) -> Floats:
+        """Return the coefficients that a point of the steps stands for."""
+        return v
+
+    def _edges(self, deviation: float, *kinds: str) -> Edges:
+        """Return shells of some kinds, from typical sizes to the largest that declared ranges and the loss allow."""
+        every = edges_of(
+            length=self.length, longest=min(self.longest, FARTHEST), deviation=deviation, steepest=self._steepest,
+            bend=self._bend(deviation), sharpest=self._sharpest,
+        )  # fmt: skip
+        return Edges(*(some if name in kinds else some[:0] for name, some in every._asdict().items()))
+
+    def _first_look(self, v: Floats, deviation: float) -> Influence:
+        """Choose limits for the steps that settle: the reach, and about the largest gradients and Hessians."""
+        assert self.plan.limits is not None
+        reach, steep = self.reach, min(self.plan.limits.slope * deviation, self._steepest)
+        by_counts = self.plan.chooses_limits and not math.isfinite(self.curator.loss.lipschitz)
+        edges = self._edges(deviation, "hessians", *(("lengths", "slopes") if by_counts else ()))
+        shells = self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
+        if by_counts:
+            widest = reach
+            reach, steep = chosen_reach(
+                shells, edges, noise=self._gradient_noise, deviation=deviation, widest=widest, slack=SLACK
+            )
+            reach = max(reach, min(self.sure, widest))
+        hessian = self._largest_hessian(shells, edges, reach, deviation, v.size)
+        return Influence(reach, reach * steep, steep, hessian)
+
+    def _last_look(self, v: Floats, deviation: float, limits: Influence) -> Influence:
+        """Choose limits for the steps that are averaged, with the same reach, and count what they change."""
+        reach, score, by_counts = limits.reach, limits.score, not math.isfinite(self.curator.loss.lipschitz)
+        usual = min(USUAL * deviation, self._steepest) * min(self.sure, reach)
+        edges = self._edges(deviation, "lengths", "scores", *(("hessians",) if self.plan.hessians > 1 else ()))
+        shells = self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
+        if by_counts and self.plan.chooses_limits:
+            each = math.sqrt(v.size)  # directions of a gradient share what is cut
+            score = chosen_norm(shells.scores, edges.scores, noise=each * self._gradient_noise, hidden=shells.noise)
+            score = max(score, usual)
+        far = beyond(shells.lengths, shells.noise, edges.lengths) * (reach < self.longest)
+        unit = sum(noises(self.curator, "noisy_score_covariance")[-1:]) / self._root
+        square = chosen_norm(shells.scores, np.square(edges.scores), noise=unit, hidden=shells.noise)
+        return Influence(
+            reach=reach,
+            score=score,
+            slope=limits.slope,
+            hessian=limits.hessian
+            if not len(edges.hessians)
+            else self._largest_hessian(shells, edges, reach, deviation, v.size),
+            square=min(max(square, usual**2), score**2),
+            far=number_beyond(shells.lengths, edges.lengths, reach, shells.noise) * (reach < self.longest),
+            lost=deviation * lost_by_weights(far, edges.lengths, reach, SLACK, 0.0),
+            cut=number_beyond(shells.scores, edges.scores, score, shells.noise) if by_counts else 0.0,
+        )
+
+    @property
+    def _gradient_noise(self) -> float:
+        """The noise of the mean of the last gradients, per unit of their limit."""
+        return noises(self.curator, "noisy_weighted_gradient")[-1] / math.sqrt(self.plan.n_kept)
+
+    def _largest_hessian(self, shells: Shells, edges: Edges, reach: float, deviation: float, size: int) -> float:
+        """Return the limit on a record's Hessian: at most what a row at the reach may have."""
+        noise = noises(self.curator, "noisy_curvature")[-1] / self._root * math.sqrt(2.0 * size)  # it hides directions
+        chosen = chosen_norm(shells.hessians, edges.hessians, noise=noise, hidden=shells.noise)
+        longest = min(self.longest, FARTHEST)
+        chosen = max(chosen, self._bend(deviation) * min(self.sure, SLACK * reach) * min(self.sure, reach))
+        return min(chosen, self._sharpest * reach * min(SLACK * reach, max(longest, reach)))
+
+    def _curvature(self, v: Floats, limits: Influence) -> Metric:
+        """Return the noisy Hessian at ``v``, with the weights of the gradients."""
+        self._ask("noisy_curvature")
+        hessian = self.curator.noisy_curvature(v, clip=limits.hessian, reach=limits.reach, slack=SLACK)
+        return Metric(*np.linalg.eigh(hessian), self._noise("noisy_curvature") / self._root * limits.hessian)
 
     @property
     def _directions(self) -> int:
         """Return into how many directions of its own a record's slope is spread."""
         return 1
 
-    def _score_covariance(self, v: Floats, clip: float) -> Floats:
-        return self.curator.noisy_score_covariance(v, clip=clip, reach=self.reach, slack=SLACK)
+    def _score_covariance(self, v: Floats, clip: float, reach: float) -> Floats:
+        return self.curator.noisy_score_covariance(v, clip=clip, reach=reach, slack=SLACK)
 
-    def _gradient(self, v: Floats, clip: float) -> Floats:
-        return self.curator.noisy_weighted_gradient(v, clip=clip, reach=self.reach, slack=SLACK)
+    def _gradient(self, v: Floats, limits: Influence) -> Floats:
+        self._ask("noisy_weighted_gradient")
+        return self.curator.noisy_weighted_gradient(v, clip=limits.score, reach=limits.reach, slack=SLACK)
 
-    def effects(self, v: Floats, linear: Floats) -> tuple[Floats, Effects]:
-        """Take the steps from ``v``; return their mean, and its covariance after the map ``linear``."""
-        assert self.plan.limits is not None
-        loss = self.curator.loss
-        deviation = LOGISTIC_SLOPE if loss.task == "classification" else self._slopes(v)
-        clip = min(self.plan.limits.slope * deviation, loss.lipschitz) * self.reach
-        v = self._lead(v, clip)
-        hessian, spread = self._curvature(v)
-        edge = spread * math.sqrt(2.0 * len(v))
-        values, vectors = np.linalg.eigh(hessian)
-        floored = np.maximum(values, max(edge, 1e-9 * float(values[-1]), 1e-12))
-        inverse = (
-            vectors * np.where(values > edge, 1.0 / floored, 0.0)
-        ) @ vectors.T  # skip directions below the noise level
-        one_step = self._noise("noisy_weighted_gradient", clip)
-        kept, most = self.plan.n_kept, self._largest_steps(linear @ vectors)
-        steps = LimitedSteps(vectors, inverse, most, one_step / floored)
-        for _ in range(self.plan.n_steps - kept - (self.plan.n_leading or 0)):
-            v = v - steps.along(self._gradient(v, clip))
-        found = v
-        for j in range(kept):
-            found = found - steps.along(self._gradient(found, clip), settled=True) / (j + 1.0)
-        drift = (v - found) / kept
-        deviation = self._slopes(found)
-        variance = deviation**2 / self._directions
-        scores, rough = self._scores(found, (vectors * floored) @ vectors.T, deviation)
-        noise = one_step**2 / kept
-        extra = spread**2 / 2.0 * (float(drift @ drift) * np.eye(len(v)) + np.outer(drift, drift))
+    def effects(self, v: Floats, linear: Floats) -> tuple[Floats, Effects, Influence]:
+        """Take the steps from ``v``; return the root, its covariance after ``linear``, and the limits.
+
+        With H at the estimate, each gradient estimates the root by x - H^{-1} g; the mean of these is returned.
+        """
+        plan, deviation = self.plan, self._slopes(v)
+        limits = self._first_look(v, deviation)
+        v = self._lead(v, limits)
+        metric = self._curvature(v, limits)
+        for _ in range(max(1, plan.hessians - 2)):
+            v = self._settled(v, metric, limits, linear)
+            metric = self._curvature(v, limits) if plan.hessians > 2 else metric
+        limits = self._last_look(v, deviation, limits)
+        steps = LimitedSteps(metric.vectors, metric.safe, self._largest_steps(linear @ metric.vectors, limits))
+        points, gradients = [], []
+        for j in range(plan.n_kept):
+            points.append(v)
+            gradients.append(self._gradient(v, limits))
+            steps.noise = self._noise("noisy_weighted_gradient") * limits.score / metric.floored
+            v = v - steps.along(gradients[-1]) / (j + 1.0)
+        metric = self._curvature(v, limits) if plan.hessians > 1 else metric
+        middle, clear = np.mean(points, axis=0), metric.values > metric.edge
+        root = middle - metric.inverse @ np.mean(gradients, axis=0)
+        hidden = metric.vectors[:, ~clear]  # there the steps' end, which predictions need, is as good
+        root = root + hidden @ (hidden.T @ (v - root))
+        left = metric.vectors.T @ metric.safe @ np.mean(gradients, axis=0)
+        moved = metric.vectors[:, clear] @ (metric.vectors[:, clear].T @ (middle - root))
+        return root, self._covariance(root, moved, left, metric, limits, linear), limits
+
+    def _settled(self, v: Floats, metric: Metric, limits: Influence, linear: Floats) -> Floats:
+        """Take whole chord steps."""
+        steps = LimitedSteps(metric.vectors, metric.safe, self._largest_steps(linear @ metric.vectors, limits))
+        for _ in range(self.plan.n_settling or LEAST_SETTLING):
+            gradient = self._gradient(v, limits)
+            steps.noise = self._noise("noisy_weighted_gradient") * limits.score / metric.floored
+            v = v - steps.along(gradient)
+        return v
+
+    def _covariance(
+        self, v: Floats, moved: Floats, unknown: Floats, metric: Metric, limits: Influence, linear: Floats
+    ) -> Effects:
+        """Return the covariance of v, which the mean gradient's point was ``moved`` away from.
+
+        Along an eigenvector that noise hides, v is off by about ``unknown``, a step that gradients still ask for.
+        """
+        loss, kept, inverse = self.curator.loss, self.plan.n_kept, metric.inverse
+        deviation = self._slopes(v, limits.slope)
+        scores, rough = self._scores(v, metric, deviation, limits)
+        noise, eye = (self._noise("noisy_weighted_gradient") * limits.score) ** 2 / kept, np.eye(len(v))
+        extra = metric.spread**2 / 2.0 * (float(moved @ moved) * eye + np.outer(moved, moved))
         through = linear @ inverse
-        hidden = linear @ vectors[:, (values < VISIBLE * edge) | steps.unsettled]
-        seen = float(min(values[values >= VISIBLE * edge], default=math.inf))
-        privacy = through @ (noise * np.eye(len(v)) + extra) @ through.T
-        spread_of_mean = math.sqrt(float(np.trace(inverse @ (scores + noise * np.eye(len(v))) @ inverse)))
-        return found, Effects(
-            covariance=through @ scores @ through.T + privacy,
+        privacy = through @ (noise * eye + extra) @ through.T
+        left = np.zeros(len(linear)) if loss.movable_target else self._left(linear, moved, limits)
+        dark = metric.values < VISIBLE * metric.edge
+        hidden = linear @ metric.vectors[:, dark]
+        absorbed = (hidden * np.square(unknown[dark])) @ hidden.T
+        covariance = through @ scores @ through.T + privacy + np.diag(np.square(left)) + absorbed
+        bread = np.diag(through @ linear.T)
+        loose = left > UNSETTLED * np.sqrt(np.diag(covariance))
+        loose |= metric.spread * np.diag(through @ through.T) > DOUBTFUL * np.maximum(bread, 1e-300)
+        blind = hidden @ hidden.T + np.diag(np.where(loose, np.diag(linear @ linear.T), 0.0))
+        return Effects(
+            covariance=covariance,
             privacy=privacy,
             metric=linear @ linear.T,
-            blind=hidden @ hidden.T,
+            blind=blind,
             design=self.n * through @ linear.T,
-            wobble=math.hypot(rough / noise, 2.0 * variance * spread / noise, 2.0 * spread / seen) if noise else 0.0,
+            doubt=metric.spread * through @ through.T,
+            wobble=rough / noise if noise else 0.0,
             mean_curvature=deviation**2 if loss.sigmoid_link else 1.0,
-            steps=float(np.linalg.norm(drift)) / max(spread_of_mean, 1e-300),
             deviation=deviation,
             count=self.n,
-            reach=self.reach / self.length if self.reach < self.longest else 0.0,
+            reach=limits.reach / self.length if limits.reach < self.longest else 0.0,
+            slope=limits.score / (self.length * deviation) if limits.cut > 0 else 0.0,
+            far=max(0.0, limits.far / self.n),
+            cut=max(0.0, limits.cut / self.n),
         )
 
-    def _largest_steps(self, directions: Floats) -> Floats:
-        """Return the longest first step along each direction, a column of coefficients; infinite for straight ones."""
+    def _left(self, linear: Floats, moved: Floats, limits: Influence) -> Floats:
+        """Return how far each coefficient may be from the root, as the Hessian changed on the way.
+
+        A curvature changes by at most the part that the margin moves by, which is that of a column over the rows that
+        count, and the others' in the mean.
+        """
+        away = np.abs(linear @ moved)
+        bounds = np.tile(self.bounds, len(linear) // len(self.bounds))
+        far = np.minimum(bounds, limits.reach / np.maximum(np.linalg.norm(linear, axis=1), 1e-300))
+        return np.asarray(away * np.minimum(1.0, away * far + float(np.linalg.norm(moved))))
+
+    def _largest_steps(self, directions: Floats, limits: Influence) -> Floats:
+        """Return the longest first step along each direction, a column of coefficients; infinite for straight ones.
+
+        A margin moves by the step times a row's length there: at most the reach, and what declared ranges have.
+        """
         if self.curator.loss.movable_target:
             return np.full(directions.shape[1], math.inf)
         bounds = np.tile(self.bounds, len(directions) // len(self.bounds))
         most = STEEPEST_RANGE if self.counts is None else LARGEST_STEP
-        return np.asarray(most / np.maximum((np.abs(directions).T * bounds).max(axis=1), 1e-300))
+        farthest = np.minimum((np.abs(directions).T * bounds).max(axis=1), limits.reach)
+        return np.asarray(most / np.maximum(farthest, 1e-300))
 
-    def _scores(self, v: Floats, hessian: Floats, deviation: float) -> tuple[Floats, float]:
-        """Return the covariance of the sum of scores at ``v``, and the deviation of its noise."""
-        assert self.plan.limits is not None
-        loss = self.curator.loss
+    def _scores(self, v: Floats, metric: Metric, deviation: float, limits: Influence) -> tuple[Floats, float]:
+        """Return the covariance of the sum of scores at ``v``, and the deviation of its noise.
+
+        In the Hessian's coordinates it is I where the model is right, variances are equal and a person's rows are all
+        alike: of what noise leaves open, the nearest to that is taken.
+        """
+        loss, hessian = self.curator.loss, (metric.vectors * metric.floored) @ metric.vectors.T
         likelihood = loss.task == "classification" or self.counts is not None
         model = hessian if likelihood else deviation**2 * hessian
         if self.plan.cov_type == "model":
             return model, 0.0
-        unit = self._noise("noisy_score_covariance", 1.0, positive=True)
-        widest = (min(self.plan.limits.slope * deviation, loss.lipschitz) * self.reach) ** 2
-        steady = STEADY * self.n * deviation**2 / (self._directions * unit) if unit else math.inf
-        clip = min(widest, max(steady, (LEAST_SCORE * deviation * self.length) ** 2))
-        found = self._score_covariance(v, clip)
+        self._ask("noisy_score_covariance")
+        unit = self._noise("noisy_score_covariance") / self._root
+        clip = limits.square
+        found = self._score_covariance(v, clip, limits.reach)
         values, vectors = np.linalg.eigh(model)
         root = (vectors * np.sqrt(values)) @ vectors.T
         back = (vectors / np.sqrt(values)) @ vectors.T
         ratios, axes = np.linalg.eigh(back @ found @ back)
+        doubt = 2.0 * unit * clip * np.square(back @ axes).sum(axis=0)
+        ratios = np.clip(1.0, ratios - doubt, ratios + doubt)
         return root @ (axes * np.maximum(ratios, 0.1)) @ axes.T @ root, unit * clip
 
 
@@ -287,10 +495,17 @@ def within_reach(effects: Effects, domain: Domain, reach: float) -> Floats:
     return np.append(np.minimum(bounds, reach * np.sqrt(np.maximum(variance, 0.0)))[:-1], bounds[-1])
 
 
-def allowance(effects: Effects, bounds: Floats, ends: Floats) -> Effects:
-    """Return effects with a deviation for what weights may do to columns that go farther than rows count in full."""
-    beyond = ALLOWED * (1.0 - np.minimum(1.0, ends / np.maximum(bounds, 1e-300)))
-    bias = np.diag(np.square(beyond) * np.maximum(np.diag(effects.covariance - effects.privacy), 0.0))
+def allowance(effects: Effects, bounds: Floats, ends: Floats, lost: float) -> Effects:
+    """Return effects with a deviation for what weights may do to columns that go farther than rows count in full.
+
+    ``lost`` is what they may take from the sum of gradients: a coefficient moves by that over n mean Hessians, and by
+    ``ALLOWED`` sampling errors at most.
+    """
+    beyond = 1.0 - np.minimum(1.0, ends / np.maximum(bounds, 1e-300))
+    sampling = np.sqrt(np.maximum(np.diag(effects.covariance - effects.privacy), 0.0))
+    sizes = np.sqrt(np.maximum(np.diag(effects.metric), 1e-300))
+    moved = lost / effects.count * np.diag(effects.design) / sizes
+    bias = np.diag(np.square(beyond * np.minimum(ALLOWED * sampling, moved)))
     return replace(effects, covariance=effects.covariance + bias, bias=bias)
 
 
@@ -302,7 +517,6 @@ def skewness(effects: Effects, bounds: Floats, far: Floats, kept: int, counts: b
     noise = np.diag(effects.privacy)
     left, step = 0.5 * EVALUATED * kept * noise * far, np.sqrt(kept * noise)
     lost = step * far > (STEEPEST if counts else STEEPEST_LOGISTIC)
-    lost |= step * bounds > STEEPEST_RANGE
     return replace(
         effects,
         covariance=effects.covariance + np.diag(np.square(left)),

@@ -1,22 +1,24 @@
 """Refine a solver's coefficients for a population, and estimate their covariance: inference, as a stage after a solver.
 
-    v0 = what the inner solver found, in whitened coordinates z of whole rows;     r = ||z_i||
-    weight_i = min(1, R / r, 1.5 (R / r)^2)
-    H  = sum_i weight_i f''_i z_i z_i^T + noise                                                   at v0, floored
-    for t < T:  v <- v - step_t H^{-1} [ sum_i clip(weight_i f'_i z_i) + noise ];    the last k steps: 1, 1/2, ..., 1/k
+    v0 = what the inner solver found, in coordinates z of whole rows whose noisy second moment is I;     r = ||z_i||
+    weight_i = min(1, R / r, 1.5 (R / r)^2);           R, B and the limits of matrices: by noisy counts (``influence``)
+    H  = sum_i weight_i f''_i z_i z_i^T + noise                                 at v0, after some steps, at the estimate
+    for t < T:  g = sum_i clip_B(weight_i f'_i z_i) + noise;    v <- v - step_t H^{-1} g;  the last k steps: 1, 1/2, ...
+    root = mean of the last k points - H^{-1} mean of the last k gradients
     S  = sum_i s_i s_i^T + noise, s_i = weight_i f'_i z_i at v, a person's rows added up first  ("robust", "cluster")
-    cov(v) = H^{-1} [ S + (sigma^2 / k) I + (s_H^2 / 2) (||d||^2 I + d d^T) ] H^{-1} + what weights may bias
+    cov(root) = H^{-1} [ S + (sigma^2 / k) I + (s_H^2 / 2) (||d||^2 I + d d^T) ] H^{-1} + what weights may bias
 
 Weights depend on the features alone, so that for losses with a bounded slope (logistic, Huber) the equation is centered
-at the coefficients of the model (Mallows), and no gradient is clipped. Averaged chord steps tend to the root whatever H
-is, so that its noise enters through d = (the last k steps' start - their end) / k only. The penalty is left out: the
-target is unpenalized. Steps and covariance: ``refinement``. Numbers and their reasons: ``sandwich_rules``.
+at the coefficients of the model (Mallows), and no gradient is clipped. Each of the last gradients estimates the root
+by itself, so that noise in H enters through d = (the mean of their points - root) only. Least squares has one H. The
+penalty is left out: the target is unpenalized. Steps and covariance: ``refinement``. Numbers: ``sandwich_rules``.
 
 Privacy
 -------
-Relation and sensitivity: ``noisy_weighted_gradient`` (B, 2 B under ``replace_one``), ``noisy_curvature`` and
-``noisy_score_covariance`` (B, sqrt(2) B), ``noisy_squared_slopes`` (B under every relation), proven at the curator; the
-inner solver's releases as its own docstring says. Mechanism: Gaussian noise. Event: one ``Gaussian`` each, with their
+Relation and sensitivity: ``noisy_weighted_gradient`` (B, 2 B under ``replace_one``), ``noisy_second_moment``,
+``noisy_curvature``, ``noisy_score_covariance`` and ``noisy_shells`` (B, sqrt(2) B), ``noisy_squared_slopes`` (B under
+every relation), proven at the curator; the inner solver's releases as its own docstring says.
+Mechanism: Gaussian noise. Event: one ``Gaussian`` each, with their
 shares of mu^2; the inner solver's events with the rest. Conditions: those of ``stage``; all else is post-processing.
 """
 
@@ -29,17 +31,20 @@ import numpy as np
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
+from discreet.curator import Recoding
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.parameters import Count, CountOrZero, OneOf, Share, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import COV_TYPES, UNWATCHED, Effects, Progress, Solution, Solver, count_release, public_count
-from discreet.solvers.center_and_scale import Target, affine, estimate_target, shares_to_noise
+from discreet.solvers.center_and_scale import Target, affine, estimate_target, noises, shares_to_noise
 from discreet.solvers.class_refinement import START, ClassRefinement
 from discreet.solvers.gd import GradientDescent
 from discreet.solvers.refinement import (
+    FARTHEST,
     Refinement,
     allowance,
+    length_of_rare_values,
     longest_row,
     skewness,
     whole_rows,
@@ -49,7 +54,9 @@ from discreet.solvers.registry import filled, register_part
 from discreet.solvers.sandwich_rules import (
     LEAST_SETTLING,
     SLACK,
+    UNLIMITED,
     Limits,
+    hessians_for,
     leading_for,
     limits_for,
     refusal,
@@ -64,6 +71,8 @@ if TYPE_CHECKING:
 
 MEAN_SHARE, SCALE_SHARE, MOMENT_SHARE, TARGET_SHARE = 0.015, 0.03, 0.08, 0.02
 """What the shape gets of mu^2 where the inner solver does not release it."""
+LAST_HESSIAN = 0.7
+"""What the Hessian at the estimate gets of the Hessians' share: standard errors are made of it."""
 
 
 @register_part("Sandwich")
@@ -78,15 +87,17 @@ class Sandwich:
     cov_type : {"robust", "model", "cluster"}, default="robust"
         ``"model"`` trusts the loss as a likelihood (least squares: equal variances), ``"robust"`` estimates the
         covariance of scores, per person where persons have several rows; ``"cluster"`` insists on persons.
-    start_share, curvature_share, covariance_share, slope_share : float
-        Shares of mu^2 for the inner solver, the Hessian, the scores' covariance and the size of slopes; the steps get
-        the rest.
+    start_share, moment_share, curvature_share, covariance_share, slope_share, shell_share, settling_share : float
+        Shares of mu^2 for the inner solver, the second moment of whole rows, the Hessians, the scores' covariance, the
+        size of slopes, counts of far-out rows and slopes, and steps before those that are averaged, which get the rest.
+    n_hessians : int or None, default=None
+        How often the Hessian is estimated; None: three times, once where it is the same everywhere.
     n_leading : int or None, default=None
         Short steps before the Hessian is estimated; None: 4 for counts, whose curvature changes with the margin.
-    n_kept : int, default=9
+    n_kept : int, default=12
         The last steps, of lengths 1, 1/2, ..., which average their noise.
     n_settling : int or None, default=None
-        Steps before these; None: 2 to 5, by n.
+        Steps between Hessians before these; None: 2 to 8, the more signal the more.
     limits : Limits or None, default=None
         How far rows and slopes count in full; None: by public signal.
 
@@ -100,11 +111,15 @@ class Sandwich:
     solver: Solver
     cov_type: Annotated[str, OneOf(*COV_TYPES)] = "robust"
     start_share: Share = 0.12
-    curvature_share: Share = 0.18
+    moment_share: Share = 0.03
+    curvature_share: Share = 0.15
     covariance_share: Share = 0.06
-    slope_share: Share = 0.03
+    slope_share: Share = 0.02
+    shell_share: Share = 0.06
+    settling_share: Share = 0.07
+    n_hessians: Count | None = None
     n_leading: CountOrZero | None = None
-    n_kept: Count = 9
+    n_kept: Count = 12
     n_settling: Count | None = None
     limits: Limits | None = None
     name: ClassVar[str] = "sandwich"
@@ -112,8 +127,8 @@ class Sandwich:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        shares = (self.start_share, self.curvature_share, self.covariance_share, self.slope_share)
-        if sum(shares) >= 0.8:
+        shares = (self.start_share, self.moment_share, self.curvature_share, self.covariance_share, self.slope_share)
+        if sum(shares) + self.shell_share + self.settling_share >= 0.8:
             raise Unsupported("the shares must leave a part to the steps: their sum must be below 0.8")
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Sandwich":
@@ -128,13 +143,20 @@ class Sandwich:
             solver=filled(self.solver, domain, loss, penalty, budget),
             limits=limits_for(domain, loss, budget) if self.limits is None else self.limits,
             n_leading=leading_for(loss) if self.n_leading is None else self.n_leading,
-            n_settling=settling_for(domain) if self.n_settling is None else self.n_settling,
+            n_settling=settling_for(domain, budget) if self.n_settling is None else self.n_settling,
+            n_hessians=hessians_for(loss) if self.n_hessians is None else self.n_hessians,
         )
 
     @property
-    def n_steps(self) -> int:
-        """How many gradients are released for steps."""
-        return (self.n_leading or 0) + self.n_kept + (self.n_settling or LEAST_SETTLING)
+    def n_settled(self) -> int:
+        """How many gradients are released before those that are averaged."""
+        rounds = max(1, self.hessians - 2)
+        return (self.n_leading or 0) + rounds * (self.n_settling or LEAST_SETTLING)
+
+    @property
+    def chooses_limits(self) -> bool:
+        """Whether limits on unbounded slopes are chosen from noisy counts: where none was set."""
+        return self.limits is not None and self.limits.slope >= UNLIMITED
 
     @property
     def _shape(self) -> Whitened | None:
@@ -152,17 +174,23 @@ class Sandwich:
 
     def _own(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List the stage's own releases but the steps."""
-        own = [Release("noisy_curvature", 1, relative_noise=shares_to_noise(self.curvature_share))]
-        if self.cov_type != "model":
-            own.append(Release("noisy_score_covariance", 1, relative_noise=shares_to_noise(self.covariance_share)))
-        count = 1 if loss.task == "classification" else 2  # slopes of classes are known well enough before the steps
-        noise = shares_to_noise(self.slope_share / 2)
-        own.append(Release("noisy_squared_slopes", count, relative_noise=noise, dimension=1))
+        own: list[Release] = []
         shape = self._shape
         if shape is not None:
             own += shape.releases(domain, loss)
             if loss.task == "regression":
                 own.append(Release("noisy_target_moments", 1, relative_noise=shares_to_noise(TARGET_SHARE)))
+        first = self.hessians - 1
+        last = 1.0 if first == 0 else LAST_HESSIAN
+        own.append(_shared("noisy_second_moment", 1, self.moment_share))
+        if first:
+            own.append(_shared("noisy_curvature", first, (1.0 - last) * self.curvature_share))
+        own.append(_shared("noisy_curvature", 1, last * self.curvature_share))
+        if self.cov_type != "model":
+            own.append(_shared("noisy_score_covariance", 1, self.covariance_share))
+        own.append(_shared("noisy_squared_slopes", 2, self.slope_share, dimension=1))
+        own.append(_shared("noisy_shells", 2, self.shell_share))
+        own.append(_shared("noisy_weighted_gradient", self.n_settled, self.settling_share))
         return tuple(own)
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
@@ -176,13 +204,14 @@ class Sandwich:
         names = {release.query for release in asked}
         if isinstance(inner, AdaptivePlan) or inner.least_noise is not None or inner.total_variation:
             raise Unsupported("inference starts from a solver with a fixed plan: use solver='auto' or 'gd'")
-        if names & {release.query for release in own} or not names <= known or "select_coordinate" in names:
+        once = {release.query for release in own} - {"noisy_second_moment"}
+        if names & once or not names <= known or "select_coordinate" in names:
             raise Unsupported("inference refines gradient steps, not choices or one-shot answers: use solver='auto'")
         scale = math.sqrt(sum(map(release_weight, asked)) / self.start_share)
         scaled = (replace(release, relative_noise=release.relative_noise * scale) for release in asked)
         rest = 1.0 - self.start_share - sum(r.count / r.relative_noise**2 for r in own)
-        steps = Release("noisy_weighted_gradient", self.n_steps, relative_noise=shares_to_noise(rest, self.n_steps))
-        return Plan((*own, *scaled, steps, *count_release(domain, shares_to_noise(COUNT_SHARE))))
+        steps = _shared("noisy_weighted_gradient", self.n_kept, rest)
+        return Plan((*scaled, *own, steps, *count_release(domain, shares_to_noise(COUNT_SHARE))))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Run the inner solver, refine its coefficients, and estimate their covariance."""
@@ -193,31 +222,58 @@ class Sandwich:
         estimate = found.estimate if shape is None else shape.estimate(counted, n)
         assert estimate is not None
         recoding, length = whole_rows(estimate, target if shape is not None and loss.movable_target else None)
+        recoding, length = self._whitened_again(curator, admitted, recoding, n, length)
         curator.recode(recoding, loss=loss.with_target_scale(recoding.target_scale) if loss.movable_target else None)
         linear, offset = affine(recoding, admitted)
         counts = target if loss.log_link else None
         unit = recoding.target_scale  # of coefficients
         start = np.asarray(np.linalg.solve(linear, (found.coefficients.T - offset).T))
         facts = (self.settled, curator, n, length, longest_row(linear / unit, admitted))
+        sure = length_of_rare_values(linear / unit, admitted)
         if loss.softmax_link:
-            classes = ClassRefinement(*facts, bounds=admitted.feature_bounds)
+            classes = ClassRefinement(*facts, bounds=admitted.feature_bounds, sure=sure)
             certain = START if curator.noise_multiplier > 0 else 1.0
-            v, effects = classes.effects(certain * classes.flat(start), classes.against_first(linear))
-            v, reach = classes.coefficients(v), classes.reach
+            v, effects, limits = classes.effects(certain * classes.flat(start), classes.against_first(linear))
+            v, reach = classes.coefficients(v), limits.reach
         else:
-            run = Refinement(*facts, counts, admitted.feature_bounds)
-            v, effects = run.effects(start, linear)
-            effects, reach = replace(effects, deviation=effects.deviation * unit), run.reach * unit
-        effects = self._answered_for(effects, loss, admitted, linear, reach)
+            run = Refinement(*facts, counts, admitted.feature_bounds, sure)
+            v, effects, limits = run.effects(start, linear)
+            effects, reach = replace(effects, deviation=effects.deviation * unit), limits.reach * unit
+        effects = self._answered_for(effects, loss, admitted, linear, reach, limits.lost)
         return Solution((linear @ v + offset.reshape(-1, *[1] * (v.ndim - 1))), None, estimate, effects)
 
-    def _answered_for(self, effects: Effects, loss: Loss, admitted: Domain, linear: Floats, reach: float) -> Effects:
+    def _whitened_again(
+        self, curator: "Curator", admitted: Domain, recoding: Recoding, n: float, length: float
+    ) -> tuple[Recoding, float]:
+        """Return the map to rows whose second moment is about the identity, and a typical length there.
+
+        The inner solver shrinks long rows, so that it takes rare values for rarer than they are.
+        """
+        limits = self.settled.limits
+        assert limits is not None
+        radius = min(limits.reach * length, FARTHEST)
+        curator.recode(replace(recoding, reach=radius, drop_longer=False), once=True)
+        clip = curator.domain.row_norm**2
+        second = curator.noisy_second_moment(clip=clip, n=n)
+        noise = noises(curator, "noisy_second_moment")[-1] / math.sqrt(curator.budget.neighbors.sum_factor) * clip / n
+        values, vectors = np.linalg.eigh(second)
+        edge = max(noise * math.sqrt(2.0 * len(values)), 1e-9 * float(values[-1]), 1e-12)
+        white = (vectors / np.sqrt(np.maximum(values, edge))) @ vectors.T
+        assert recoding.matrix is not None
+        whole = float(np.sum(np.maximum(values, 0.0) / np.maximum(values, edge)))
+        found = replace(recoding, matrix=recoding.matrix @ white)
+        longest = longest_row(affine(found, admitted)[0] / found.target_scale, admitted)
+        return replace(found, reach=min(FARTHEST, 1.01 * longest)), math.sqrt(max(1.0, whole))
+
+    def _answered_for(
+        self, effects: Effects, loss: Loss, admitted: Domain, linear: Floats, reach: float, lost: float
+    ) -> Effects:
         """Return effects with allowances for what weights and noisy steps may bias, in each class's block."""
         blocks = len(effects.metric) // len(linear)
         bounds = ends = np.tile(admitted.feature_bounds, blocks)
-        if effects.reach > 0 and math.isfinite(loss.lipschitz):
+        if effects.reach > 0:
             ends = np.tile(within_reach(replace(effects, metric=linear @ linear.T), admitted, reach), blocks)
-        effects = allowance(effects, bounds, ends)
+        effects = allowance(effects, bounds, ends, lost)
         if not (loss.log_link or loss.sigmoid_link or loss.softmax_link):
             return effects
         far = np.minimum(bounds, SLACK * ends)  # beyond, weights fall with the square
@@ -228,7 +284,17 @@ class Sandwich:
         """The stage with its limits, wide ones where none were chosen."""
         return self if self.limits is not None else replace(self, limits=Limits(3.0, 8.0))
 
+    @property
+    def hessians(self) -> int:
+        """How often the Hessian is estimated: at the start, after steps and at the estimate, or once."""
+        return self.n_hessians or 1
+
     def settings(self) -> dict[str, object]:
         """Return its public settings and the inner solver's, for the certificate."""
         own = {name: value for name, value in asdict(self).items() if name != "solver"}
         return {"name": self.name, **own, "solver": self.solver.settings()}
+
+
+def _shared(query: str, count: int, share: float, dimension: int | None = None) -> Release:
+    """Plan so many answers that get this share of mu^2 together."""
+    return Release(query, count, relative_noise=shares_to_noise(share, count), dimension=dimension)

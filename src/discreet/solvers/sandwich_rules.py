@@ -1,37 +1,24 @@
-"""How far rows and slopes count in full where effects are estimated, and when they are not: public facts only.
+"""How far rows may count in full where effects are estimated, and when they are not estimated: public facts only.
 
 ``breadth`` q = sqrt(n / p) mu / a: a sampling error in units of the noise that steps with the whole budget would have,
-for rows of length sqrt(p) and slopes of one deviation. Limits are products of q, so that they widen with signal:
+for rows of length sqrt(p) and slopes of one deviation. Limits widen with signal:
 
 ``reach`` R times a typical row's length r: rows beyond it count less, with the weight min(R / r, slack (R / r)^2)
     Bounded slopes (logistic, Huber): .4 q, at least 1.5. Weights do not bias these estimates where the model holds.
     Where it does not, with far-out features, they move the target; but noise is in proportion to the reach, and that of
-    the Hessian to its square. On bank marketing (45,211 rows, epsilon 1, ``replace_one``) the effect of a call's
-    duration was 3.2 plain standard errors off at a reach of 1.55, 2.3 at 2.0 (which the rules have), 1.4 to 1.7 at 2.5
-    and 1.8 at 2.8 (less by weights, more by noise); standard errors over plain ones 1.8, 1.9, 2.2 and 2.5. What is left
-    is allowed for (``refinement.ALLOWED``).
-    Other slopes (least squares, Poisson): reach and slope are the root of their product each: 2.7 q up to 25, .4 q
-    beyond, at least 6.25. The noise may be four times the sampling error before a limit is tightened, as skewed errors
-    and curved means bias what limits cut: on wages (54,875 rows, epsilon 10) limits of 3 and 8 covered the
-    least-squares effects in 50 % of fits, 4 and 12 in 88 %, 5 and 5 in 98 %, 5 and 8 in 98 %.
+    the Hessian to its square. What is left is allowed for (``refinement.ALLOWED``).
+    Other slopes (least squares, Poisson): chosen from noisy counts (``influence``), below a largest one.
     The Hessian's noise is in proportion to the square of the reach, which is therefore held below the root of .035
-    (bounded slopes: .02) sharpness; .04 hid 45 % of the effects on adult, and 86 % of the rest were covered.
+    (bounded slopes: .02) sharpness.
 ``slack`` 1.5
     With a weight of R / r, the largest whose gradients are no longer than R, the same table's target was 2.5 plain
     standard errors off at a reach of 1.55, and 4.2 with (R / r)^2: at the same noise. Beyond 1.5 R weights fall with
     the square, so that a record's Hessian is at most 1.5 times what its clip of sup f'' R^2 leaves: steps contract.
-``slope`` in deviations of the residual (Poisson: of the count)
-    See above; it cuts nothing of losses with a bounded slope.
 ``leading`` 4 short steps before the Hessian, for counts and for three classes or more
     At a start that is 1.5 too low the curvature of a rare cell is a fifth of what it should be, and chords overshoot.
-    Clipped steps make classes too certain: from .6 of the start (``class_refinement``) sampling errors by the Hessian
-    were 1.08 (3 classes) and .84 (6 classes) times the true ones without these steps, 1.00 with them (6 classes, and
-    no momentum: .90; 20,000 rows, 5 columns, epsilon 4, three tables); from all of it, without them, 1.6 and 1.35, and
-    chords of 3 classes did not arrive. On later weights and reaches this was not measured again.
-``settling`` log10(n) - 2 steps, 2 to 5, before those that are averaged
-    Each brings the distance to the root down to about a third where the start is poor. With .12 in
-    place of .2 of mu^2 for the start, and 2 steps in place of 4 (3), standard errors over plain ones went from 1.77 to
-    1.61 on bank marketing, from 1.55 to 1.47 for 20,000 rows and 11 columns; coverage stayed (40 tables).
+    Clipped steps make classes too certain: they start from .6 of the start (``class_refinement``).
+``settling`` 1 + log2(q) / 1.5 steps, 2 to 8, between two Hessians
+    Each brings the distance to the root down to about a third where the start is poor.
 ``sharpness`` n mu / (a_M p^1.5), a_M = sqrt(2) under ``replace_one``
     How far a Hessian in whitened coordinates stands out of its noise, with all of the budget. Below 30 there is too
     little signal for standard errors: nothing is released.
@@ -57,13 +44,10 @@ from discreet.solvers.default_rules import count_of
 from discreet.solvers.registry import register_part
 
 LEAST_SHARPNESS, LEAST_STEADINESS = 30.0, 125.0
-LEAST_SETTLING, MOST_SETTLING, LEADING = 2, 5, 4
+LEAST_SETTLING, MOST_SETTLING, LEADING = 2, 8, 4
 WIDEST = 256
 LEAST_REACH, BOUNDED, SLACK = 1.5, 0.4, 1.5
-LEAST_PRODUCT, WIDE_PRODUCT, WIDENED, RELAXED = 6.25, 25.0, 2.7, 0.4
-LEAST_SLOPE, SEEN, SEEN_BOUNDED = 5.0, 0.035, 0.02
-COUNT_CURVATURE = 1.5
-"""A count's curvature is clipped at this many mean counts."""
+SEEN, SEEN_BOUNDED = 0.035, 0.02
 UNLIMITED = 1e3
 FORECAST = "discreet forecast --effects, or forecast_effects(), says how many rows a standard error needs"
 """Of numbers and two classes."""
@@ -122,14 +106,20 @@ def steadiness(domain: Domain, budget: Budget) -> float:
     return count_of(domain) * mu / (budget.neighbors.sum_factor * columns_of(domain))
 
 
-def settling_for(domain: Domain) -> int:
-    """Return how many steps come before the average: what is left of the start must be far below 1 / sqrt(n)."""
-    return min(MOST_SETTLING, max(LEAST_SETTLING, round(math.log10(count_of(domain)) - 2.0)))
+def settling_for(domain: Domain, budget: Budget) -> int:
+    """Return how many steps follow a Hessian before the next: the more signal, the nearer the root they must come."""
+    q = breadth(domain, budget)
+    return MOST_SETTLING if q >= 2.0**MOST_SETTLING else max(LEAST_SETTLING, round(math.log2(q) / 1.5) + 1)
 
 
 def leading_for(loss: Loss) -> int:
     """Return how many short steps come before the Hessian: an exponential curvature at a poor start misleads."""
     return LEADING if loss.log_link or loss.softmax_link else 0
+
+
+def hessians_for(loss: Loss) -> int:
+    """Return how often the Hessian is estimated: once where it is the same everywhere."""
+    return 1 if loss.quadratic else 3
 
 
 def limits_for(domain: Domain, loss: Loss, budget: Budget) -> Limits:
@@ -141,10 +131,7 @@ def limits_for(domain: Domain, loss: Loss, budget: Budget) -> Limits:
         return Limits(
             max(LEAST_REACH, min(BOUNDED * q, math.sqrt(SEEN_BOUNDED * sharpness(domain, budget)))), UNLIMITED
         )
-    product = max(LEAST_PRODUCT, RELAXED * q, min(WIDE_PRODUCT, WIDENED * q))
-    seen = SEEN / (COUNT_CURVATURE if loss.log_link else 1.0)
-    reach = max(LEAST_REACH, min(math.sqrt(product), math.sqrt(seen * sharpness(domain, budget))))
-    return Limits(reach, min(product / reach, max(LEAST_SLOPE, reach)))
+    return Limits(max(LEAST_REACH, math.sqrt(SEEN * sharpness(domain, budget))), UNLIMITED)
 
 
 def refusal(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, cov_type: str) -> str | None:

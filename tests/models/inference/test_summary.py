@@ -12,7 +12,6 @@ from discreet import DPLasso, DPLinearRegression, DPLinearSVC, DPLogisticRegress
 from discreet.errors import Unsupported
 from discreet.models import Summary
 from discreet.models.inference.quantiles import freedom, joint_p_value, p_value, quantile
-from discreet.models.inference.summarize import _weights
 from discreet.models.parameters import UnknownParameter
 from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.base import Effects
@@ -200,15 +199,12 @@ def test_models_without_standard_errors_say_why():
         discreet.DPRidge(1.0, bounds=1.0, target=(0, 1), ledger=False, inference="jackknife").fit(X, y)
 
 
-def test_steps_that_have_not_arrived_are_not_summarized(fitted):
+def test_a_fit_with_all_effects_hidden_is_not_summarized(fitted):
     from dataclasses import replace
 
     model = fitted.estimator_
     kept = model.effects_
     try:
-        model.effects_ = replace(kept, steps=2.0)
-        with pytest.raises(Unsupported, match="did not converge"):
-            model.summary()
         model.effects_ = replace(kept, blind=kept.metric)
         with pytest.raises(Unsupported, match=r"every effect is smaller than the privacy noise\. The budget was spent"):
             model.summary()
@@ -216,7 +212,23 @@ def test_steps_that_have_not_arrived_are_not_summarized(fitted):
         model.effects_ = kept
 
 
-def test_the_summary_says_which_rows_count_less():
-    """At little signal far-out rows count less, which moves a wrong model's target; 0: ranges have no such rows."""
-    assert "(over 1.5 times the typical size) are down-weighted" in _weights(1.5)["weights"]
-    assert _weights(9.0) == _weights(0.0) == {}
+def test_the_summary_names_its_target(fitted):
+    """Where noisy counts show rows or residuals that count less, the heading says how many."""
+    from dataclasses import replace
+
+    model = fitted.estimator_
+    kept = model.effects_
+    try:
+        model.effects_ = replace(kept, far=0.0, cut=0.0)
+        facts = model.summary().facts
+        assert facts["target"].startswith("the population's unpenalized coefficients, for records clipped")
+        assert "weights" not in facts
+        model.effects_ = replace(kept, far=0.021, cut=0.0004, reach=1.5)
+        facts = model.summary().facts
+        assert facts["target"].startswith("bounded-influence regression: ")
+        assert (
+            "about 2.1% of rows (over 1.5 times the typical size) and 0.04% of residuals count less" in facts["target"]
+        )
+        assert "(over 1.5 times the typical size) are down-weighted" in facts["weights"]
+    finally:
+        model.effects_ = kept

@@ -52,6 +52,20 @@ def squared_slopes_sum(rows, facts, w, margin_scale, scale, loss):
 
 
 @njit(cache=True, nogil=True)
+def class_slopes_and_curvatures(rows, facts, w, margin_scale, loss, out):
+    """Fill ``out`` (rows, 2) with the norms of each row's slopes and of its couplings."""
+    outputs = w.shape[0]
+    margins, slopes = np.empty(outputs), np.empty(outputs)
+    chances, found = np.empty(outputs), np.empty(outputs * (outputs - 1) // 2)
+    for i in range(rows.shape[0]):
+        _margins(rows[i], w, margin_scale, margins)
+        derivatives(loss, margins, facts[i, 0], slopes)
+        couplings(loss, margins, facts[i, 0], chances, found)
+        out[i, 0] = np.sqrt((slopes * slopes).sum())
+        out[i, 1] = np.sqrt((found * found).sum())
+
+
+@njit(cache=True, nogil=True)
 def class_scores(rows, facts, starts, w, margin_scale, scale, loss, limit, out):
     """Fill ``out`` (units, K p) with each unit's score, the sum of its rows' weighted slopes times row.
 

@@ -39,6 +39,15 @@ def squared_slope_sum(rows, facts, w, margin_scale, scale, loss):
 
 
 @njit(cache=True, nogil=True)
+def slopes_and_curvatures(rows, facts, w, margin_scale, loss, out):
+    """Fill ``out`` (rows, 2) with the size of each row's slope and its curvature."""
+    for i in range(rows.shape[0]):
+        margin = _margin(rows[i], w, margin_scale)
+        out[i, 0] = abs(derivative(loss, margin, facts[i, 0]))
+        out[i, 1] = curvature(loss, margin, facts[i, 0])
+
+
+@njit(cache=True, nogil=True)
 def unit_scores(rows, facts, starts, w, margin_scale, scale, loss, limit, out):
     """Fill ``out`` (units, p) with each unit's score, the sum of its rows' weighted slope times row, within ``limit``.
 

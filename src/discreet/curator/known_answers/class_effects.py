@@ -13,6 +13,7 @@ from discreet.typing import Floats
 
 _BOUND, _REACH, _SCALE = 1 << 34, 20000.0, 2.0**19
 _STARTS, _SHARES = np.array([0, 2, 3, 5]), np.array([2, 2, 1, 2, 2])
+_EDGES = tuple(size * np.array([0.3, 0.7, 1.3]) for size in (_REACH, 0.5, 0.1 * _REACH**2, 0.5 * _REACH))
 
 
 @once_for_classes
@@ -47,6 +48,7 @@ def _check_curvature(loss: Loss, point: Weights, engine: LocalEngine) -> None:
 
 def _check_scores(loss: Loss, point: Weights, engine: LocalEngine) -> None:
     from discreet.curator.queries import effects
+    from discreet.curator.queries.shells import Edges, ShellQuery
 
     rows = _rows(loss, point, engine.records.targets)
     found = effects.ScoreQuery(point, loss, _BOUND, 2.0, _REACH).over(engine)
@@ -59,6 +61,16 @@ def _check_scores(loss: Loss, point: Weights, engine: LocalEngine) -> None:
     total = effects.SlopeQuery(point, loss, _BOUND, 1000.0).over(engine)[0]
     parts = (min(float(s @ s) * (1 / k * 1000.0), _BOUND // k) if r else 0.0 for _, r, _, k, s in rows)
     require(abs(int(total) - sum(parts)) <= len(rows))
+    shells = np.split(ShellQuery(point, loss, 4, 1.0, _REACH, edges=Edges(*_EDGES)).over(engine), len(_EDGES))
+    pairs = _rows(loss, point, np.full(len(ROWS), -1.0))  # probabilities alone
+    for j, cells in enumerate(shells):
+        counts = np.zeros(len(_EDGES[j]) + 1, dtype=np.int64)
+        for (_, r, weight, k, slopes), (*_, chances) in zip(rows, pairs, strict=True):
+            products = [chances[a] * chances[b] for a in range(len(chances)) for b in range(a + 1, len(chances))]
+            slope, bend = float(np.linalg.norm(slopes)), float(np.linalg.norm(products))
+            size = (r, slope, k * weight * bend * r**2, k * weight * slope * r)[j]
+            counts[np.searchsorted(_EDGES[j], size)] += 4 // k if r else 0
+        require(bool((cells == counts).all()))
 
 
 def _rows(loss: Loss, point: Weights, targets: Floats) -> list[tuple[Floats, int, float, int, Floats]]:

@@ -15,12 +15,14 @@ _TARGETS = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
 """As two classes have them: a target of 0 has no logistic slope, and would show nothing of persons."""
 _STARTS = np.array([0, 2, 3, 5])
 _SHARES = np.array([2, 2, 1, 2, 2])
+_EDGES = tuple(size * np.array([0.3, 0.7, 1.3]) for size in (_REACH, 0.5, 0.1 * _REACH**2, 0.5 * _REACH))
 
 
 @once_for_classes
 def check_effect_kernels(loss: Loss) -> None:
     """Raise ``StaleKernels`` unless sums for this loss agree with plain Python, for persons of several rows."""
     from discreet.curator.queries import effects
+    from discreet.curator.queries.shells import Edges, ShellQuery
 
     point = Weights(np.array([[9, -5, 3, 2, 7]], dtype=np.int32), 5)
     records = replace(known_records(False, shares=_SHARES, starts=_STARTS), targets=_TARGETS)
@@ -43,6 +45,13 @@ def check_effect_kernels(loss: Loss) -> None:
     slopes = effects.SlopeQuery(point, loss, _BOUND, 1000.0).over(engine)[0]
     parts = (min(round(s * s * (1 / k * 1000.0)), _BOUND // k) if r else 0 for _, r, _, k, s, _ in rows)
     require(int(slopes) == sum(parts))
+    shells = ShellQuery(point, loss, 4, 1.0, _REACH, edges=Edges(*_EDGES)).over(engine)
+    sizes = [(r, abs(s), k * x * b * r**2, k * x * abs(s) * r) for _, r, x, k, s, b in rows]
+    for j, edges in enumerate(_EDGES):
+        units = [4 // row[3] if row[1] else 0 for row in rows]
+        cells = [(sum(edge < size[j] for edge in edges), unit) for size, unit in zip(sizes, units, strict=True)]
+        counts = [sum(one for at, one in cells if at == cell) for cell in range(len(edges) + 1)]
+        require(shells[j * 4 : j * 4 + 4].tolist() == counts)
 
 
 def _scores_by_hand(rows: list[tuple]) -> np.ndarray:  # type: ignore[type-arg]

@@ -211,9 +211,9 @@ def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: 
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, clip, reach and slack depend on public and released values only.
     """
-    release, unit = _asked(session, "noisy_weighted_gradient", w, clip, reach, session.factor)
+    release, unit = spend(session, "noisy_weighted_gradient", w, clip, reach, session.factor)
     drawn = session.noise(release, unit, w.size)
-    query = WeightedGradientQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 1), slack)
+    query = WeightedGradientQuery(*point_of(session, w), unit.bound, *_scaled(session, unit, reach, 1), slack)
     exact = session.engine.total(query)
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape)) * unit.step
     return np.ascontiguousarray(released.T, dtype=np.float64).reshape(w.shape)
@@ -238,10 +238,10 @@ def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float, s
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, clip, reach and slack depend on public and released values only.
     """
-    release, unit = _asked(session, "noisy_curvature", w, clip, reach, _root_two(session))
+    release, unit = spend(session, "noisy_curvature", w, clip, reach, root_two(session))
     pairs = 1 if w.ndim == 1 else math.comb(w.shape[1], 2)
     drawn = session.noise(release, unit, pairs * len(w) ** 2)
-    query = CurvatureQuery(*_point(session, w), unit.bound, *_scaled(session, unit, reach, 2), slack)
+    query = CurvatureQuery(*point_of(session, w), unit.bound, *_scaled(session, unit, reach, 2), slack)
     return _symmetric(session, release, unit, session.engine.total(query), drawn)
 
 
@@ -261,10 +261,10 @@ def noisy_score_covariance(session: Session, w: Floats, *, clip: float, reach: f
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, clip, reach and slack depend on public and released values only. ``clip`` bounds ||s||^2.
     """
-    release, unit = _asked(session, "noisy_score_covariance", w, clip, reach, _root_two(session))
+    release, unit = spend(session, "noisy_score_covariance", w, clip, reach, root_two(session))
     drawn = session.noise(release, unit, w.size**2)
     scale = math.isqrt(unit.bound) / (math.sqrt(clip) * session.engine.grid.one)
-    query = ScoreQuery(*_point(session, w), unit.bound, scale, reach * session.engine.grid.one, slack)
+    query = ScoreQuery(*point_of(session, w), unit.bound, scale, reach * session.engine.grid.one, slack)
     whole = unit.bound / math.isqrt(unit.bound) ** 2
     return _symmetric(session, release, unit, session.engine.total(query), drawn) * whole
 
@@ -280,13 +280,13 @@ def noisy_squared_slopes(session: Session, w: Floats, *, clip: float) -> float:
     Event: ``Gaussian`` at 2^m / B >= the planned multiplier.
     Conditions: w and clip depend on public and released values only.
     """
-    release, unit = _asked(session, "noisy_squared_slopes", w, clip, math.inf, 1)
+    release, unit = spend(session, "noisy_squared_slopes", w, clip, math.inf, 1)
     drawn = session.noise(release, unit, 1)
-    exact = session.engine.total(SlopeQuery(*_point(session, w), unit.bound, 1.0 / unit.step))
+    exact = session.engine.total(SlopeQuery(*point_of(session, w), unit.bound, 1.0 / unit.step))
     return float(session.release(release, unit, exact, exact + drawn, factor=1)[0]) * unit.step
 
 
-def _asked(session: Session, query: str, w: Floats, clip: float, reach: float, factor: object) -> tuple[Release, Unit]:
+def spend(session: Session, query: str, w: Floats, clip: float, reach: float, factor: object) -> tuple[Release, Unit]:
     """Check what is asked, spend, and return the release's lattice."""
     if w.shape != session.domain.shape:
         raise PlanViolation(f"weights must have shape {session.domain.shape}")
@@ -301,7 +301,7 @@ def _asked(session: Session, query: str, w: Floats, clip: float, reach: float, f
     return release, session.unit(release, clip, factor)  # type: ignore[arg-type]
 
 
-def _point(session: Session, w: Floats) -> tuple[Weights, Loss]:
+def point_of(session: Session, w: Floats) -> tuple[Weights, Loss]:
     return place_weights(w, session.engine.grid), session.loss
 
 
@@ -311,13 +311,13 @@ def _scaled(session: Session, unit: Unit, reach: float, power: int) -> tuple[flo
     return 1.0 / (unit.step * one**power), reach * one
 
 
-def _root_two(session: Session) -> object:
+def root_two(session: Session) -> object:
     return ROOT_TWO if session.factor == 2 else session.factor
 
 
 def _symmetric(session: Session, release: Release, unit: Unit, exact: Integers, drawn: Integers) -> Floats:
     noisy = exact + drawn.reshape(exact.shape)
-    whole = session.release(release, unit, exact, noisy, factor=_root_two(session)) * unit.step  # type: ignore[arg-type]
+    whole = session.release(release, unit, exact, noisy, factor=root_two(session)) * unit.step  # type: ignore[arg-type]
     return np.asarray(whole + np.swapaxes(whole, -1, -2)) / 2.0
 
 

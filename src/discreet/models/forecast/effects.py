@@ -2,10 +2,12 @@
 
 For a column of variance 1 that no other column predicts, slopes of deviation d and a mean curvature h per record:
 
-    sampling^2 = d^2 / (n h^2);      privacy^2 = (z a C)^2 / (k (n h)^2),      C = min(slope d, L) reach sqrt(p)
+    sampling^2 = d^2 / (n h^2);      privacy^2 = (z a C)^2 / (k (n h)^2),      C = L reach sqrt(p)
 
-z is the noise multiplier of a step, a the relation's factor, k the number of averaged steps, slope and reach the limits
-(``solvers/sandwich.py``). Classes with a share m of the second one: d^2 = h = m (1 - m); counts of mean m: d^2 = h = m;
+z is the noise multiplier of a step, a the relation's factor, k the number of averaged steps, L the largest slope and
+reach the limit on rows (``solvers/sandwich.py``); where slopes have no bound, limits are chosen from noisy counts, and
+C is about 5 d sqrt(p) for rows and residuals with light tails. Classes with a share m of the second one:
+d^2 = h = m (1 - m); counts of mean m: d^2 = h = m;
 numbers: d = h = 1, in units of the residuals' deviation. A column of deviation s has 1 / s of it; one that others
 predict with R2 has 1 / sqrt(1 - R2) times as much.
 """
@@ -26,6 +28,8 @@ BUDGETS = (0.5, 1.0, 2.0, 4.0)  # in units of the asked epsilon
 TABLES = (0.5, 1.0, 2.0, 5.0, 10.0)  # in units of the asked n
 DETECTED = 2.8
 """An effect of so many standard errors is found by a test at .05 in 80 % of studies: 1.96 + .84."""
+LIGHT_TAILED = 5.0
+"""Gradients of rows and residuals with light tails are no longer than about so many typical ones."""
 MOST_ROWS = 10**12
 OF_CLASSES = (
     "standard errors are forecast for numbers and two classes: for more, quote() or discreet fit --dry-run says "
@@ -205,10 +209,11 @@ def expected_row(setting: Setting, n: int, epsilon: float, mean: float) -> Effec
         return EffectsRow(n, epsilon, budget.delta, refused=str(reason))
     assert isinstance(solver, Sandwich)
     assert solver.limits is not None
-    step = next(release for release in plan.releases if release.query == "noisy_weighted_gradient")
+    step = [release for release in plan.releases if release.query == "noisy_weighted_gradient"][-1]
     deviation = _deviation(setting, mean)
     curvature = 1.0 if math.isnan(mean) else deviation**2
-    clip = min(solver.limits.slope * deviation, loss.lipschitz) * solver.limits.reach * math.sqrt(domain.n_features)
+    limit = loss.lipschitz * solver.limits.reach if math.isfinite(loss.lipschitz) else LIGHT_TAILED * deviation
+    clip = limit * math.sqrt(domain.n_features)
     noise = price_plan(plan, budget).noise_multiplier * step.relative_noise * relation.sum_factor * clip
     sampling = deviation / (curvature * math.sqrt(n))
     privacy = noise / (math.sqrt(solver.n_kept) * n * curvature)

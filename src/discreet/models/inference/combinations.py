@@ -105,9 +105,15 @@ class Combinations:
 
     def freedom(self, row: Floats) -> float:
         """Return the degrees of freedom of a combination's variance."""
-        total = float(row @ self._effects.covariance @ row)
-        noise = float(row @ self._effects.privacy @ row)
-        return freedom(self._effects.wobble * noise / total) if total > 0 else math.inf
+        effects = self._effects
+        total, noise = float(row @ effects.covariance @ row), float(row @ effects.privacy @ row)
+        scores = effects.wobble * noise / total if total > 0 else 0.0
+        return freedom(math.hypot(scores, 2.0 * self._doubt(row)))
+
+    def _doubt(self, row: Floats) -> float:
+        """Return the relative noise of the Hessian in the direction of a combination."""
+        bread = float(row @ self._effects.design @ row)
+        return self._effects.count * float(row @ self._effects.doubt @ row) / bread if bread > 0 else 0.0
 
     def _statistics(self, row: Floats) -> Floats:
         """Return the simulated tables' errors over their standard errors."""

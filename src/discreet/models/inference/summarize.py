@@ -18,19 +18,13 @@ if TYPE_CHECKING:
     from discreet.schema.schema import Schema
 
 CAUTION = (
-    "Do not trust effects where outcomes are rare (below about 5%), least squares has skewed or zero-inflated "
-    "outcomes, columns have far-out values (long tails), or an effect is so strong that it nearly separates the "
-    "classes: intervals are too narrow there. See docs/inference.md, When coverage fails."
+    "Do not trust effects on counts with far-out values or strong overdispersion, nor those of a model that is wrong "
+    "where columns are far out: far-out rows count less there, which changes what is estimated. See docs/inference.md, "
+    "When coverage fails."
 )
 """When effects are not to be trusted: the first words of every summary, of the report's effects and of the page."""
-MOST_HIDDEN = 0.2
-"""With three classes or more, where so many effects are hidden the start's errors reach the others: none is shown."""
-FAR_OUT = 4.0
-"""Rows that are longer than so many typical ones are few: weights beyond it are not spoken of."""
 TOLD, NAMED = 0.02, 4
 """A part of a variance that allows for bias is spoken of from here on, of at most so many effects by name."""
-FARTHEST = 1.5
-"""Averaged steps that went this many standard errors each have not arrived: noise alone takes them .6 at most."""
 
 
 class MeanInterval(NamedTuple):
@@ -74,11 +68,11 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     made = Summary(tuple(names), shown.T.ravel(), effects, *about)
     made.facts.update(_bias(names, made.effects))
     hidden = made.hidden[structure.slopes or slice(None)]
-    if hidden.all() or (blocks and np.mean(hidden) > MOST_HIDDEN):
+    if hidden.all():
         raise Unsupported(
-            f"No standard errors can be given: {'too many effects are' if blocks else 'every effect is'} smaller than "
-            "the privacy noise. The budget was spent. For another fit, use more rows, fewer columns, narrower ranges "
-            f"or a larger epsilon{'' if blocks else f' ({FORECAST})'}"
+            "No standard errors can be given: every effect is smaller than the privacy noise. The budget was spent. "
+            "For another fit, use more rows, fewer columns, narrower ranges or a larger epsilon"
+            f"{'' if blocks else f' ({FORECAST})'}"
         )
     return made
 
@@ -96,11 +90,6 @@ def why_not(model: Any) -> str | None:
         return (
             "nothing was reserved for standard errors: fit again with inference='sandwich' (discreet fit --inference "
             "sandwich); intervals() tells what the privacy noise alone did"
-        )
-    if not effects.steps <= FARTHEST:
-        return (
-            "The optimization did not converge, so its estimates are not shown. The budget was spent. For another fit, "
-            "use more rows, fewer or less correlated columns, or a larger epsilon"
         )
     return None
 
@@ -146,9 +135,9 @@ def _facts(model: Any) -> dict[str, str]:
         "model": type(model).__name__,
         "covariance": f"{model.cov_type}: sampling and privacy noise, {how}",
         "guarantee": budget,
-        "target": "the population's unpenalized coefficients, for records clipped to their declared ranges",
+        "target": _target(model),
         **({"classes": f"log odds against {model.classes_[0]}"} if model._facts()[1].softmax_link else {}),
-        **_weights(model.effects_.reach),
+        **_weights(model.effects_),
     }
 
 
@@ -163,12 +152,28 @@ def _bias(names: list[str], effects: Effects) -> dict[str, str]:
     return {"bias": f"{said} ({', '.join(longest[:NAMED])}{more})"}
 
 
-def _weights(reach: float) -> dict[str, str]:
-    """Say which rows count less than others, where these are many."""
-    if not 0 < reach < FAR_OUT:
+def _target(model: Any) -> str:
+    """Name what is estimated: the plain model's coefficients, or those of one in which some rows count less."""
+    name = "least squares" if model._facts()[1].quadratic else "the population's unpenalized coefficients"
+    effects, clipped = model.effects_, "for records clipped to their declared ranges"
+    if not effects.far + effects.cut > 0:
+        return f"{name}, {clipped}"
+    return f"bounded-influence regression: {name}, {clipped}, where about {_few_rows(effects)} count less"
+
+
+def _few_rows(effects: Effects) -> str:
+    """Say how many rows count less than others, by noisy counts."""
+    far = f"{effects.far:.1%} of rows (over {effects.reach:.2g} times the typical size)" if effects.far > 0 else ""
+    cut = f"{effects.cut:.2%} of residuals" if effects.cut > 0 else ""
+    return " and ".join(filter(None, (far, cut)))
+
+
+def _weights(effects: Effects) -> dict[str, str]:
+    """Say what it means that rows count less than others, where some do."""
+    if not effects.far > 0:
         return {}
     told = (
-        f"Unusual rows (over {reach:.2g} times the typical size) are down-weighted; if the model is misspecified, "
-        "results differ from an unweighted fit"
+        f"Unusual rows (over {effects.reach:.2g} times the typical size) are down-weighted; if the model is "
+        "misspecified, results differ from an unweighted fit"
     )
     return {"weights": told}

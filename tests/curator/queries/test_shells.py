@@ -1,0 +1,178 @@
+"""Noisy counts by shells: exact counts, bounded contributions, true noise, and bugs that must be noticed."""
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet.accounting.plan import Plan, Release
+from discreet.bounds import Bounds
+from discreet.curator import Edges, PrivateData
+from discreet.curator.queries import effects, shells
+from discreet.errors import PlanViolation, StaleKernels
+from discreet.losses import Logistic, Softmax, Squared
+from tests.curator.queries.effect_cases import SHEAR, STRETCH, P, rows_for
+from tests.priced import at_noise
+from tests.replaying import window
+from tests.solvers.whitened.cases import RELATIONS, bounds_of, budget_of, opened, ratio_squared, worst_pair
+
+POINT = np.array([0.4, -0.2, 0.1])
+EDGES = Edges(np.array([0.5, 1.0, 1.5]), np.array([0.3, 0.6]), np.array([0.05, 0.1, 0.2]), np.array([0.2, 0.4, 0.8]))
+FEW = Edges(EDGES.lengths, *(np.empty(0) for _ in range(3)))
+
+
+def counted(X, y, *, edges=EDGES, reach=0.9, w=POINT, **facts):
+    """Return the measurement of one query."""
+    curator = opened(X, y, ["noisy_shells"], **facts)
+    with window() as seen:
+        curator.noisy_shells(w, edges=edges, reach=reach, slack=1.5)
+    return seen[0]
+
+
+def contribution(rows, *, label=1, persons=False, relation="zero_out", **facts):
+    """Return what one unit adds to the counts, beside null records."""
+    rows = np.atleast_2d(np.asarray(rows, dtype=float))
+    blank = np.full((1, rows.shape[1]), np.nan)
+    X, y = np.vstack([blank, rows, blank]), np.array([1.0, *[label] * len(rows), 1.0])
+    groups = np.array([0, *[1] * len(rows), 2]) if persons else None
+    found = counted(X, y, budget=budget_of(relation), groups=groups, **facts)
+    return [int(value) for value in found.exact], found
+
+
+def assert_neighbors_stay_within_the_bound(relation, persons=False, recoding=None, edges=EDGES):
+    found = []
+    for row in rows_for(persons):
+        for label in (-1, 1):
+            vector, measured = contribution(
+                row, label=label, relation=relation, persons=persons, recoding=recoding, edges=edges
+            )
+            assert ratio_squared(vector, [0] * len(vector), measured) * measured.factor**2 <= 1
+            found.append(vector)
+    worst, _ = worst_pair(found, relation, measured)
+    assert 0.9 <= worst <= 1
+
+
+@pytest.mark.parametrize("edges", [EDGES, FEW], ids=["four kinds", "one kind"])
+@pytest.mark.parametrize("layout", ["dense", "recoded", "persons", "stretched"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_neighbors_move_counts_up_to_the_bound_and_not_beyond(relation, layout, edges):
+    recoding = {"recoded": SHEAR, "stretched": STRETCH}.get(layout)
+    assert_neighbors_stay_within_the_bound(relation, layout == "persons", recoding, edges)
+
+
+def test_a_record_that_is_counted_once_too_often_is_caught(monkeypatch):
+    """A planted bug: shares of persons, or the number of kinds, are left out."""
+    monkeypatch.setattr(shells, "unit_bounds", lambda bound, records: np.full(records.n_rows, bound))
+    with pytest.raises(AssertionError):
+        assert_neighbors_stay_within_the_bound("zero_out", persons=True)
+    monkeypatch.undo()
+    monkeypatch.setattr(shells.math, "isqrt", lambda square: 2 * int(square**0.5))
+    with pytest.raises(AssertionError):
+        assert_neighbors_stay_within_the_bound("zero_out")
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_factor_is_that_of_the_docstring(relation):
+    factor = counted(np.ones((2, P)), np.ones(2), budget=budget_of(relation)).factor
+    expected = 2.0**0.5 if relation == "replace_one" else 1.0
+    assert expected <= factor <= expected * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("cell", [np.nan, np.inf, -np.inf])
+def test_null_records_are_in_no_shell(cell):
+    assert not any(contribution(np.array([1.0, cell, 1.0]))[0])
+    assert not any(contribution(np.ones(P), label=7)[0])
+
+
+@pytest.mark.parametrize("w", [1e6 * POINT, -1e12 * POINT, np.zeros(P)])
+def test_no_point_breaks_the_bound(w):
+    for row in (np.ones(P), -np.ones(P), np.array([1e300, -1e300, 0.5])):
+        vector, found = contribution(row, w=w)
+        assert sum(value > 0 for value in vector) == 4
+        assert ratio_squared(vector, [0] * len(vector), found) * found.factor**2 <= 1
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Squared(), Softmax(3)], ids=["logistic", "squared", "softmax"])
+def test_counts_are_what_they_say(loss):
+    """Against plain arithmetic: lengths, slopes, weighted Hessians and scores of each row."""
+    rng, reach = np.random.default_rng(0), 0.9
+    X = rng.uniform(-1, 1, (400, P))
+    y = rng.choice([0, 1, 2] if loss.softmax_link else [-1.0, 1.0], 400)
+    w = rng.normal(size=(P, 3)) if loss.softmax_link else POINT
+    bounds = Bounds(1.0, classes=(0, 1, 2)) if loss.softmax_link else bounds_of(loss)
+    bounds = bounds.with_facts(target=(-1.0, 1.0)) if loss.task == "regression" else bounds
+    exact = counted(X, y, loss=loss, w=w, bounds=bounds, reach=reach)
+    lengths, margins = np.linalg.norm(X, axis=1), X @ w
+    if loss.softmax_link:
+        chances = np.exp(margins) / np.exp(margins).sum(axis=1, keepdims=True)
+        slopes = np.linalg.norm(chances - np.eye(3)[y], axis=1)
+        bends = np.sqrt(sum((chances[:, k] * chances[:, o]) ** 2 for k in range(3) for o in range(k + 1, 3)))
+    elif loss.task == "classification":
+        chances = 1 / (1 + np.exp(y * margins))
+        slopes, bends = chances, chances * (1 - chances)
+    else:
+        slopes, bends = np.abs(margins - y), np.ones(400)
+    part = np.minimum(1.0, reach / lengths)
+    weights = part * np.minimum(1.0, 1.5 * part)
+    values = (lengths, slopes, weights * bends * lengths**2, weights * slopes * lengths)
+    parts = np.split(exact.exact, np.cumsum([len(some) + 1 for some in EDGES])[:-1])
+    for edges, value, found in zip(EDGES, values, parts, strict=True):
+        by_hand = np.bincount(np.searchsorted(edges, value), minlength=len(edges) + 1)
+        unit = found.sum() // 400
+        assert np.abs(found // unit - by_hand).max() <= 3  # rows at an edge, which the lattice rounds
+
+
+def test_noise_is_gaussian_of_the_planned_size():
+    """4,000 answers about nobody, at a noise multiplier of 1; a third more must be noticed."""
+    runs, X = 4_000, np.full((1, P), np.nan)
+    data = PrivateData(X, [1.0], bounds_of(Logistic()), fit_intercept=False)
+    curator = data.open(at_noise(Plan([Release("noisy_shells", runs)]), budget_of("zero_out"), 1.0), Logistic())
+    answers = [curator.noisy_shells(POINT, edges=EDGES, reach=1.0) for _ in range(runs)]
+    found = np.array([answer.lengths[0] for answer in answers])
+    assert answers[0].noise == pytest.approx(2.0, rel=1e-3)  # of four kinds
+    assert stats.kstest(found / 2.0, "norm").pvalue > 1e-6
+    assert stats.kstest(found / 2.6, "norm").pvalue < 1e-6
+
+
+@pytest.mark.thorough
+def test_an_audit_finds_what_is_claimed_and_refutes_a_forgotten_root_of_two(monkeypatch):
+    sides = [(np.full((1, P), 0.1), 1.0), (np.ones((1, P)), -1.0)]  # in other shells of every kind
+
+    def claimed(runs=20_000):
+        answers = []
+        for X, label in sides:
+            data = PrivateData(X, [label], bounds_of(Logistic()), fit_intercept=False)
+            plan = at_noise(Plan([Release("noisy_shells", runs)]), budget_of("replace_one"), 1.0)
+            ask = partial(data.open(plan, Logistic()).noisy_shells, 10 * POINT, edges=EDGES, reach=9.0)
+            answers.append(np.array([np.concatenate(ask()[:4]) for _ in range(runs)]))
+        one, other = answers
+        line = other[::2].mean(axis=0) - one[::2].mean(axis=0)
+        middle = (other[::2].mean(axis=0) + one[::2].mean(axis=0)) @ line / 2
+        alarms, misses = int((one[1::2] @ line >= middle).sum()), int((other[1::2] @ line < middle).sum())
+        rates = [stats.beta.ppf(1 - 1e-6, errors + 1, runs // 2 - errors) for errors in (alarms, misses)]
+        return float(stats.norm.isf(rates[0]) - stats.norm.ppf(rates[1]))
+
+    assert 0.75 <= claimed() <= 1.0
+    monkeypatch.setattr(effects, "ROOT_TWO", Fraction(1))
+    assert claimed() > 1.0
+
+
+def test_edges_that_make_no_sense_are_refused():
+    X, y = np.ones((4, P)), np.ones(4)
+    for edges in (FEW._replace(lengths=np.array([1.0, 0.5])), FEW._replace(lengths=np.empty(0))):
+        with pytest.raises(PlanViolation):
+            opened(X, y, ["noisy_shells"]).noisy_shells(POINT, edges=edges, reach=1.0)
+
+
+def test_a_kernel_that_disagrees_with_its_source_is_noticed(monkeypatch):
+    """Sizes of slopes and curvatures are checked against plain Python before they are used."""
+    from discreet.curator.known_answers import effects as answers
+
+    def wrong(rows, facts, w, margin_scale, loss, out):
+        out[:] = 0.25
+
+    monkeypatch.setattr("discreet.curator.kernels.effects.slopes_and_curvatures", wrong)
+    with pytest.raises(StaleKernels):
+        answers.check_effect_kernels.__wrapped__(Logistic())
