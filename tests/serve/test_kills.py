@@ -86,6 +86,33 @@ def test_a_run_that_fails_is_never_repeated(town, monkeypatch):
     assert sum(one.kind == "charge" for one in town.service.ledger.entries()) == 1
 
 
+def test_a_failure_is_final_before_it_is_shown(tmp_path, monkeypatch):
+    """Killed while the outcome waits for its time: the run is not repeated."""
+    from discreet.curator import PrivateData
+
+    town = town_of(write_files(tmp_path))
+    job = town.submit().json["id"]
+
+    def fail(*_, **__):
+        raise MemoryError
+
+    def die(*_):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PrivateData, "open", fail)
+        patched.setattr(town.service.dispatcher._stop, "wait", die)
+        with pytest.raises(Killed):
+            town.work()
+    town.close()
+    again = Service(town.service.settings)
+    again.dispatcher.take_over()
+    again.dispatcher.run_one(inline(again.settings))
+    assert again.jobs.find(job).state == "failed"
+    assert list(again.settings.results.iterdir()) == []
+    again.dispatcher.stop()
+
+
 def test_a_job_that_takes_the_service_along_is_given_up(tmp_path, monkeypatch):
     town = town_of(write_files(tmp_path))
     job = town.submit().json["id"]

@@ -132,7 +132,7 @@ def fit(
     settings = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
                 "loss": loss, "allow_large_delta": allow_large_delta, **told(inference, cov_type)}  # fmt: skip
     if remote is not None:
-        theirs = (table, schema, ledger, public, start, memory, scratch, cluster, explain, terms != "auto")
+        theirs = (table, schema, formula, ledger, public, start, memory, scratch, cluster, explain, terms != "auto")
         found = fit_remotely(remote, dataset, model, settings, theirs, None if dry_run else out, charge_id, checks)
         return echo_json(found) if isinstance(found, dict) else _show(found, out, as_json)
     if not table or schema is None:

@@ -211,15 +211,14 @@ OPERATIONS = (
 
 def job_dict(job: Job) -> dict[str, Any]:
     """What its analyst may know of a job. Running times are not among it: an outcome is shown on a grid of times."""
-    state = job.public_state
     return {
         "id": job.id,
         "charge_id": job.charge_id,
         "name": job.name,
         "dataset": job.dataset,
         "kind": job.kind,
-        "state": state,
-        "reason": job.reason if state == job.state else "",
+        "state": job.state,
+        "reason": job.reason,
         "settings": job.settings,
         "submitted": shown_time(job.made),
     }

@@ -149,7 +149,7 @@ def _job(call: Call) -> Response:
 
 
 def _state(call: Call) -> Response:
-    return JSONResponse({"state": call.service.job(call.person, call.path["job"]).public_state})
+    return JSONResponse({"state": call.service.job(call.person, call.path["job"]).state})
 
 
 def _report(call: Call) -> Response:

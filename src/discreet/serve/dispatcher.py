@@ -176,7 +176,7 @@ class Dispatcher:
             worker.end()
 
     def _settle(self, job: Job, outcome: Outcome, *, holds: bool = True) -> None:
-        """Record an outcome for the next time of the grid, and keep the place until then (proof in ``jobs.py``)."""
+        """Keep the place until the next time of the grid, and record the outcome then (proof in ``jobs.py``)."""
         if self._stop.is_set():
             return  # the worker was ended with the service: the job goes on after the next start
         if outcome.state == "failed":
@@ -185,10 +185,10 @@ class Dispatcher:
                 ledger.abandon(job.ledger_id)
             else:
                 outcome = Outcome("refused", UNSERVED)
-        shown = next_release(time.time(), self._settings.limits.release_grid)
-        self._jobs.finish(job, outcome, shown)
-        if holds:
-            self._stop.wait(max(0.0, shown - time.time()))
+        now = time.time()
+        if holds and self._stop.wait(next_release(now, self._settings.limits.release_grid) - now):
+            return
+        self._jobs.finish(job, outcome)
         if outcome.state == "queued":
             self._stop.wait(RETRY_PAUSE)
 

@@ -28,9 +28,10 @@ run that fails by itself does. So every failure of a run, a time limit and the e
 outcome: the job is ``failed``, the ledger abandons the charge id, and no run under it follows. A service that is killed
 ``MOST_TRIES`` times with the same job running (by running out of memory, say) does the same.
 
-*What analysts see, when.* An outcome is shown from ``shown`` on, which is a whole multiple of the release grid; until
-then the job is running. The worker's place is taken until then, too, so that no later job starts earlier because this
-one was fast; the audit log has the same time. Nobody sees the jobs of others, nor how many there are.
+*What analysts see, when.* ``finish`` is called at a whole multiple of the release grid; until then the job is running
+to everybody, in the audit log, too, and its worker's place is taken, so that no later job starts earlier because this
+one was fast. A failure is made final in the ledger before that wait, so that a kill during it repeats nothing. Nobody
+sees the jobs of others, nor how many there are.
 """
 
 import json
@@ -44,10 +45,9 @@ from typing import Any
 from discreet.serve.settings import Conflict
 from discreet.serve.store import Store, note
 
-OUTCOMES = ("done", "refused", "failed", "declined")
 OPEN = ("waiting", "queued", "running")
 MOST_TRIES = 10
-_COLUMNS = "id, name, dataset, charge_id, kind, settings, epsilon, amounts, state, reason, made, shown, approver"
+_COLUMNS = "id, name, dataset, charge_id, kind, settings, epsilon, amounts, state, reason, made, approver"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,6 @@ class Job:
     state: str
     reason: str
     made: float
-    shown: float | None
     approver: str | None
 
     def to_text(self) -> str:
@@ -83,14 +82,9 @@ class Job:
         return f"{self.name}/{self.id}"
 
     @property
-    def public_state(self) -> str:
-        """The state that its analyst sees: an outcome from its time on."""
-        return "running" if self.state in OUTCOMES and (self.shown or 0.0) > time.time() else self.state
-
-    @property
     def is_done(self) -> bool:
         """Whether its result may be fetched."""
-        return self.public_state == "done"
+        return self.state == "done"
 
 
 @dataclass(frozen=True)
@@ -166,8 +160,8 @@ class Jobs:
             if waiting[0].name == approver:
                 raise Conflict("a second person approves: this job is your own")
             state, reason = ("queued", "") if approved else ("declined", "the owner declined it; nothing was charged")
-            statement = "UPDATE job SET state = ?, reason = ?, approver = ?, shown = ? WHERE id = ?"
-            at.execute(statement, (state, reason, approver, time.time(), job))
+            statement = "UPDATE job SET state = ?, reason = ?, approver = ? WHERE id = ?"
+            at.execute(statement, (state, reason, approver, job))
             note(at, approver, "approved" if approved else "declined", job)
             return _jobs(at, "id = ?", job)[0]
 
@@ -180,12 +174,13 @@ class Jobs:
             at.execute("UPDATE job SET state = 'running', tries = tries + 1 WHERE id = ?", (first[0].id,))
             return _jobs(at, "id = ?", first[0].id)[0]
 
-    def finish(self, job: Job, outcome: Outcome, shown: float) -> None:
-        """Record how a run ended, to be shown from a time on."""
+    def finish(self, job: Job, outcome: Outcome) -> None:
+        """Record how a run ended, which everybody concerned sees from now on; ``queued`` is no try that counts."""
         with self._store.writing() as at:
-            statement = "UPDATE job SET state = ?, reason = ?, shown = ? WHERE id = ? AND state = 'running'"
-            if at.execute(statement, (outcome.state, outcome.reason, shown, job.id)).rowcount:
-                note(at, "service", outcome.state, job.id, when=shown)
+            counted = int(outcome.state != "queued")
+            statement = "UPDATE job SET state = ?, reason = ?, tries = tries - 1 + ? WHERE id = ? AND state = 'running'"
+            if at.execute(statement, (outcome.state, outcome.reason, counted, job.id)).rowcount:
+                note(at, "service", outcome.state, job.id)
 
     def recover(self) -> list[Job]:
         """Queue again what was running when the service was killed; return what was killed too often to go on."""

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS allocation (
 CREATE TABLE IF NOT EXISTS job (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, dataset TEXT NOT NULL,
     charge_id TEXT NOT NULL, kind TEXT NOT NULL, settings TEXT NOT NULL, epsilon REAL NOT NULL, amounts TEXT NOT NULL,
-    state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', made REAL NOT NULL, shown REAL, tries INTEGER NOT NULL
+    state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', made REAL NOT NULL, tries INTEGER NOT NULL
     DEFAULT 0, approver TEXT, UNIQUE (name, charge_id)
 );
 CREATE INDEX IF NOT EXISTS job_state ON job (state, number);
@@ -117,10 +117,10 @@ class Store:
         return connection
 
 
-def note(at: sqlite3.Connection, actor: str, action: str, subject: str = "", *, when: float | None = None) -> None:
-    """Add a line to the audit log, in the transaction of what it is about; ``when`` is its time, where not now."""
+def note(at: sqlite3.Connection, actor: str, action: str, subject: str = "") -> None:
+    """Add a line to the audit log, in the transaction of what it is about."""
     last = at.execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone() or (0, GENESIS)
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = Line(last[0] + 1, now, actor, action, subject, last[1], "")
     at.execute("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)", (*_parts(line), line.digest))
 
