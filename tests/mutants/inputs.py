@@ -6,6 +6,19 @@ _REPLAY = "tests/privacy/test_replay.py::test_every_fit_replays"
 
 MUTANTS = (
     Mutant(
+        "a curve's norm without its bends",
+        "The declared norm of a curve's features counts its line alone, so that rows are longer than declared.",
+        (
+            Edit(
+                "curator/tables/curves.py",
+                "norm = np.sqrt((nodes**2 + np.square(controls).sum(axis=2)).max())",
+                "norm = np.sqrt((nodes**2).max())",
+            ),
+        ),
+        ("tests/curator/tables/test_curves.py::test_the_norm_holds_everywhere_and_is_nearly_reached[knots3]",),
+        "assert",
+    ),
+    Mutant(
         "a stream's labels as they are",
         "A position that is no class stays a target: its slope is as large as the position.",
         (

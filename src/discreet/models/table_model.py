@@ -53,7 +53,8 @@ class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEs
     estimator_ : estimator
         The fitted model of the encoded features.
     schema_ : Schema
-        The schema of the fit: with estimated ranges in the place of private ones.
+        The schema of the fit: with the curves that ``terms`` stand for, and estimated ranges in the place of private
+        ones.
     certificate_ : Certificate
         What may be claimed of the model.
 
