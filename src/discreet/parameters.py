@@ -39,7 +39,7 @@ class OneOf:
     """These words and no other."""
 
     def __init__(self, *words: str) -> None:
-        self._words, self.text = words, " or ".join(words) if len(words) == 2 else f"one of {', '.join(words)}"
+        self._words, self.text = words, " or ".join(words) if len(words) <= 2 else f"one of {', '.join(words)}"
 
     def __contains__(self, word: str) -> bool:
         return word in self._words

@@ -69,10 +69,6 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
                 X.reading = progress.rows if public else None
             told = self._told(bounds, loss)
             fitted = fit_model(told, X, y, groups, charge_id=charge_id, progress=progress)
-            if told.inference == "bootstrap":
-                from discreet.models.inference.bootstrap import bootstrapped
-
-                fitted = bootstrapped(told, fitted, getattr(self, "feature_names_in_", None), progress)
             if is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate

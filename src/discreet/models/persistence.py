@@ -54,14 +54,11 @@ _NOISE_FIELDS = ("coef_noise_", "intercept_noise_")
 _EFFECTS = "effects.npy"
 _LATER = {"inference", "cov_type", "start", "public_moments"}
 """Parameters that models of earlier versions were saved without: they have their defaults."""
-_DRAWS = "draws.npy"
 _CONTENTS = (  # what an archive may hold next to its header
     set(_ARRAYS),
     {*_ARRAYS, *_NOISE},
     {*_ARRAYS, _EFFECTS},
-    {*_ARRAYS, _EFFECTS, _DRAWS},
 )
-MOST_DRAWS = 100_000
 _REMEDY = "import the module that registers it (command line: DISCREET_PLUGINS), then load again"
 LABEL_BYTES = 1 << 24
 """The most memory that the declared classes of a saved model may take, as an array."""
@@ -97,8 +94,6 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
     effects = getattr(model, "effects_", None)
     if effects is not None:
         arrays[_EFFECTS] = _array_bytes(np.stack([getattr(effects, name) for name in MATRICES]))
-        if effects.draws is not None:
-            arrays[_DRAWS] = _array_bytes(effects.draws)
     if not _is_finite(model):
         raise Unsupported("the model is not saved, since its coefficients are not all finite: fit it again")
     names = getattr(model, "feature_names_in_", None)
@@ -118,8 +113,7 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in arrays.items()},
     }
     if effects is not None:
-        figures = {name: float(getattr(effects, name)) for name in FIGURES}
-        body["effects"] = {**figures, "draws": 0 if effects.draws is None else len(effects.draws)}
+        body["effects"] = {name: float(getattr(effects, name)) for name in FIGURES}
     header = json.dumps({"body": body, "sha256": _body_sum(body)}, indent=1, sort_keys=True, allow_nan=False)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
@@ -229,11 +223,7 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
     if _EFFECTS in members:
         size = (model.n_features_in_ + bool(params["fit_intercept"])) * (max(2, *outputs) - 1 if outputs else 1)
         matrices = _array(members[_EFFECTS], (len(MATRICES), size, size))
-        count = body["effects"]["draws"]
-        if type(count) is not int or not 0 <= count <= MOST_DRAWS or (count > 0) != (_DRAWS in members):
-            raise UnreadableModel("the saved model is not consistent: its number of draws is not that of its arrays")
-        draws = _array(members[_DRAWS], (count, size + 1)) if count else None
-        stored = {**dict(zip(MATRICES, matrices, strict=True)), **body["effects"], "draws": draws}
+        stored = {**dict(zip(MATRICES, matrices, strict=True)), **body["effects"]}
         model.effects_ = Effects.from_dict(stored)
     if not _is_finite(model):
         raise UnreadableModel(

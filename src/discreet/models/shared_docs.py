@@ -41,8 +41,7 @@ PARAMETERS = {
     "inference": (
         "str or None",
         '``"sandwich"``: reserve a part of the budget for standard errors, confidence intervals and p-values of a\n'
-        'population\'s effects; see ``summary``. ``"bootstrap"``: the same, with intervals and a correction of bias\n'
-        "from 200 fits on simulated tables. None: nothing is reserved.",
+        "population's effects; see ``summary``. None: nothing is reserved.",
     ),
     "cov_type": ("str", '``"robust"``, ``"model"`` or ``"cluster"``: which covariance ``inference`` estimates.'),
     "ledger": (

@@ -16,7 +16,7 @@ from discreet.penalties.base import Penalty
 from discreet.solvers.base import COV_TYPES, Solver
 from discreet.solvers.registry import SOLVERS, filled, solver_named
 
-Inference = Annotated[str, OneOf("sandwich", "bootstrap")] | Literal[False] | None
+Inference = Annotated[str, OneOf("sandwich")] | Literal[False] | None
 """What ``inference=`` takes."""
 Covariance = Annotated[str, OneOf(*COV_TYPES)]
 START_RADIUS = 0.8
@@ -87,8 +87,6 @@ def inferring(
     from discreet.solvers.sandwich import Sandwich
     from discreet.solvers.stage import Stage
 
-    if inference == "bootstrap" and loss.n_outputs > 1:
-        raise Unsupported("a bootstrap simulates numbers and two classes: use inference='sandwich' for more")
     facts = Facts(domain, loss, penalty, budget)
     if isinstance(solver, Recipe) or (automatic and facts.is_recipe and budget.is_private):
         recipe = solver if isinstance(solver, Recipe) else recipe_for(facts)

@@ -128,8 +128,6 @@ class Effects:
     of rows beyond the reach and of slopes beyond that. ``doubt`` is the deviation of what the noise of the Hessian does
     to each variance, for scores with the Hessian as their covariance.
     For K classes matrices are of K - 1 blocks: differences of a class's coefficients from the first class's.
-    ``draws`` are errors of a parametric bootstrap, one row per simulated table, and in the last column its standard
-    errors over the fit's own.
     """
 
     covariance: Floats
@@ -142,7 +140,6 @@ class Effects:
     steps: float = 0.0
     deviation: float = 1.0
     count: float = 0.0
-    draws: Floats | None = None
     reach: float = 0.0
     bias: Floats = None  # type: ignore[assignment]  # stands for zeros
     doubt: Floats = None  # type: ignore[assignment]  # stands for zeros
@@ -160,16 +157,14 @@ class Effects:
         linear = np.diag(units) if units.ndim == 1 else units
         linear = np.asarray(np.kron(np.eye(len(self.covariance) // linear.shape[1]), linear), dtype=np.float64)
         moved = {name: linear @ getattr(self, name) @ linear.T for name in MATRICES}
-        draws = None if self.draws is None else np.column_stack([self.draws[:, :-1] @ linear.T, self.draws[:, -1]])
-        return replace(self, **moved, draws=draws)
+        return replace(self, **moved)
 
     def blanked(self, hidden: "NDArray[np.bool_]") -> "Effects":
-        """Return the same with NaN in place of the variances and draws of some coefficients."""
+        """Return the same with NaN in place of the variances of some coefficients."""
         either = hidden[:, None] | hidden
         names = ("covariance", "privacy", "bias", "doubt")
         moved: dict[str, Any] = {name: np.where(either, np.nan, getattr(self, name)) for name in names}
-        draws = None if self.draws is None else np.where(np.append(hidden, [False]), np.nan, self.draws)
-        return replace(self, **moved, draws=draws)
+        return replace(self, **moved)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
@@ -180,9 +175,8 @@ class Effects:
         """Return what ``to_dict`` was made of."""
         known = [name for name in MATRICES if name in stored]
         matrices: dict[str, Any] = {name: np.array(stored[name], dtype=np.float64) for name in known}
-        draws = None if stored.get("draws") is None else np.array(stored["draws"], dtype=np.float64)
         figures: dict[str, Any] = {name: float(str(stored[name])) for name in FIGURES if name in stored}
-        return cls(**matrices, **figures, draws=draws)
+        return cls(**matrices, **figures)
 
 
 @dataclass(frozen=True)

@@ -137,8 +137,6 @@ def test_what_there_is_not_is_refused(fitted):
         fitted.predict_interval(X[:3])
     with pytest.raises(Unsupported, match="two classes"):
         fitted.summary().marginal_effects()
-    with pytest.raises(Unsupported, match="bootstrap"):
-        model_of(inference="bootstrap").quote(X, y)
     with pytest.raises(Unsupported, match="Too few rows") as little:
         model_of(0.5).quote(X[:500], y[:500])
     assert "forecast" not in str(little.value), "there is none of three classes"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.models.inference.quantiles import freedom, p_value, percentile_t, quantile
+from discreet.models.inference.quantiles import freedom, p_value, quantile
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
@@ -92,15 +92,12 @@ class Combinations:
         return dict(zip(COLUMNS, (found, se, privacy, z, p, low, high, se / sampling), strict=True))
 
     def ends(self, row: Floats, level: float) -> tuple[float, float]:
-        """Return the quantiles of (estimate - effect) / se that make the interval: percentile-t, or Student's."""
+        """Return the quantiles of (estimate - effect) / se that make the interval: Student's."""
         half = quantile(level, self.freedom(row))
-        return (-half, half) if self._effects.draws is None else percentile_t(self._statistics(row), level)
+        return -half, half
 
     def p_value(self, row: Floats, statistic: float) -> float:
         """Return the two-sided p-value of a combination's estimate over its standard error; NaN for NaN."""
-        if self._effects.draws is not None and not math.isnan(statistic):
-            simulated = self._statistics(row)
-            statistic = (statistic - float(simulated.mean())) / max(float(simulated.std()), 1e-12)
         return p_value(statistic, self.freedom(row))
 
     def freedom(self, row: Floats) -> float:
@@ -114,12 +111,6 @@ class Combinations:
         """Return the relative noise of the Hessian in the direction of a combination."""
         bread = float(row @ self._effects.design @ row)
         return self._effects.count * float(row @ self._effects.doubt @ row) / bread if bread > 0 else 0.0
-
-    def _statistics(self, row: Floats) -> Floats:
-        """Return the simulated tables' errors over their standard errors."""
-        draws, se = self._effects.draws, math.sqrt(max(float(row @ self._effects.covariance @ row), 1e-300))
-        assert draws is not None
-        return np.asarray(draws[:, :-1] @ row / (se * draws[:, -1]))
 
 
 def _squares(rows: Floats, matrix: Floats) -> Floats:

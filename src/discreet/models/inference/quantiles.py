@@ -4,17 +4,13 @@ import math
 from numbers import Real
 from typing import NamedTuple
 
-import numpy as np
 from scipy.special import chdtrc, chdtri, fdtrc, fdtri, ndtr, ndtri, stdtr, stdtrit
 
 from discreet.errors import Unsupported
-from discreet.typing import Floats
 
 LEAST_FREEDOM = 4.0
 GAUSSIAN = 1e6
 """With so many degrees of freedom the law is Gauss's."""
-FEWEST = 4.0
-"""Simulated statistics beyond a quantile that is read off them."""
 
 
 class WaldTest(NamedTuple):
@@ -53,16 +49,6 @@ def quantile(level: float, degrees: float) -> float:
     """Return the half-width of an interval of this level, in standard errors."""
     at = 0.5 + 0.5 * checked_level(level)
     return float(ndtri(at) if degrees > GAUSSIAN else stdtrit(degrees, at))
-
-
-def percentile_t(statistics: Floats, level: float) -> tuple[float, float]:
-    """Return the quantiles of simulated statistics; by Gauss's law where they are too few for the level."""
-    tail = 0.5 - 0.5 * checked_level(level)
-    if tail * len(statistics) < FEWEST:
-        middle, spread = float(statistics.mean()), float(statistics.std())
-        return middle - quantile(level, math.inf) * spread, middle + quantile(level, math.inf) * spread
-    low, high = np.quantile(statistics, [tail, 1.0 - tail])
-    return float(low), float(high)
 
 
 def p_value(statistic: float, degrees: float) -> float:

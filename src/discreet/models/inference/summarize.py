@@ -127,13 +127,10 @@ def _ratio(model: Any) -> str:
 def _facts(model: Any) -> dict[str, str]:
     certificate = model.certificate_
     budget = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.3g}, {certificate.neighbors}"
-    how = "sandwich" if model.effects_.draws is None else "sandwich, intervals by parametric bootstrap"
-    if model.inference == "bootstrap" and model.effects_.draws is None:
-        how = "sandwich: too few simulated tables have standard errors for a bootstrap"
     return {
         "caution": CAUTION,
         "model": type(model).__name__,
-        "covariance": f"{model.cov_type}: sampling and privacy noise, {how}",
+        "covariance": f"{model.cov_type}: sampling and privacy noise, sandwich",
         "guarantee": budget,
         "target": _target(model),
         **({"classes": f"log odds against {model.classes_[0]}"} if model._facts()[1].softmax_link else {}),
