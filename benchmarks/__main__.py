@@ -6,6 +6,7 @@ from benchmarks.commands.accuracy import accuracy
 from benchmarks.commands.audits import audits
 from benchmarks.commands.consistency import consistency
 from benchmarks.commands.coordinates import coordinates
+from benchmarks.commands.coverage import coverage
 from benchmarks.commands.defaults import defaults
 from benchmarks.commands.experiments import experiments
 from benchmarks.commands.inference import inference
@@ -24,7 +25,8 @@ app = typer.Typer(
     help="Accuracy and speed, on synthetic data and on public tables: run the documentation's comparisons again.",
 )
 COMMANDS = (
-    accuracy, audits, consistency, coordinates, defaults, experiments, inference, scale, solvers, speed, tuned, wide,
+    accuracy, audits, consistency, coordinates, coverage, defaults, experiments, inference, scale, solvers, speed,
+    tuned, wide,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

@@ -48,7 +48,7 @@ def assert_near_least_squares(name, n, epsilon, relation, seed=4):
     X, y, _ = rare(name, n, seed=seed)
     plain = np.linalg.lstsq(np.column_stack([X, np.ones(n)]), y, rcond=None)[0]
     found = fitted(name, X, y, epsilon, relation, seed).summary().columns()
-    assert np.all(np.abs(found["coef"] - plain) < 2 * found["se"])
+    assert np.all(np.abs(found["coef"] - plain) < 3 * found["se"])
     assert found["se"][0] < 0.6, "wide enough to cover anything"
     return found
 

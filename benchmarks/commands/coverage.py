@@ -1,0 +1,71 @@
+"""``python -m benchmarks coverage``: do shown intervals cover effects on ugly tables, kind of column by kind?"""
+
+from dataclasses import replace
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from benchmarks.comparisons.inference import ESTIMATORS
+from benchmarks.problems.ugly import MODELS, Array, Ugly, ugly
+from benchmarks.seeded import SeededWords
+from benchmarks.sizes import VARIABLE
+from discreet.cli.console import Console
+from discreet.cli.errors import Refused
+from discreet.curator import use_entropy
+from discreet.errors import Unsupported
+
+FEWEST = 5
+"""A kind that is shown less often has no coverage to speak of."""
+
+
+def covered(law: Ugly, n: int, epsilon: float, relation: str, seed: int, truth: Array) -> Array:
+    """Return 1 or 0 for each interval of a table that covers its effect or not; NaN where it is not shown."""
+    X, y = law.draw(np.random.default_rng([law.seed, seed, 7]), n)
+    words = {"neighbors": relation, "inference": "sandwich", "fit_intercept": law.fit_intercept, "ledger": False}
+    model = ESTIMATORS[law.model](epsilon, 1.0 / n**2, bounds=law.bounds, **words)
+    try:
+        with use_entropy(SeededWords(seed)):
+            found = model.fit(X, y, groups=law.groups(n)).summary().columns()
+    except Unsupported:
+        return np.full(len(truth), np.nan)
+    inside = (found["low"] <= truth) & (truth <= found["high"])
+    return np.where(np.isnan(found["coef"]), np.nan, inside)
+
+
+def coverage(
+    model: Annotated[list[str] | None, typer.Option(help="Models; repeatable. All without it.")] = None,
+    laws: Annotated[int, typer.Option(min=1, help="Laws of tables per model: odd seeds, which no rule has seen.")] = 6,
+    tables: Annotated[int, typer.Option(min=1, help="Tables per law.")] = 60,
+    rows: Annotated[int, typer.Option(min=100, help="Rows of a table.")] = 20_000,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Repeatable; 1 and 3 without it.")] = None,
+    relation: Annotated[str, typer.Option(help="zero_out, replace_one or add_remove.")] = "zero_out",
+    quick: Annotated[bool, typer.Option("--quick", envvar=VARIABLE, help="One law, two tables: does it run?")] = False,
+) -> None:
+    """Fit ugly tables (``problems/ugly.py``) with inference="sandwich", and count how often shown intervals cover.
+
+    One line per law and epsilon: coverage of each kind of column, and in parentheses how often it was shown. The Monte
+    Carlo error of one coefficient over 60 tables is .03.
+    """
+    console, cells = Console(highlight=False), []
+    names = ("linear",) if quick else tuple(model or MODELS)
+    if not set(names) <= set(MODELS):
+        raise Refused(f"models are {', '.join(MODELS)}")
+    for name in names:
+        for seed in range(1, 2 if quick else 2 * laws, 2):
+            law = ugly(name, seed)
+            law, n = (replace(law, columns=law.columns[:3]), 5_000) if quick else (law, rows)
+            for budget in epsilon or (1.0, 3.0):
+                fits = range(2 if quick else tables)
+                found = np.array([covered(law, n, budget, relation, table, law.truth) for table in fits])
+                kinds, parts = np.array(law.classes), []
+                for kind in dict.fromkeys(law.classes):
+                    some = found[:, kinds == kind]
+                    shown = ~np.isnan(some)
+                    rate = float(np.nanmean(some)) if shown.sum() >= FEWEST else np.nan
+                    cells.append(rate)
+                    parts.append(f"{kind} {rate:.2f} ({shown.mean():.2f})")
+                console.print(f"{law.name}, epsilon {budget:g}: {'; '.join(parts)}", soft_wrap=True)
+    rates = np.array([rate for rate in cells if not np.isnan(rate)])
+    shares = (len(rates), np.mean(rates >= 0.93), int((rates < 0.88).sum()))
+    console.print("{} kinds of columns; coverage at least .93 in {:.0%}, below .88 in {}".format(*shares))
