@@ -301,9 +301,9 @@ class Summary(ColumnEffects):
     def epsilon_for(self, effect: str, *, standard_error: Positive) -> float:
         """Return about the epsilon at which a fit of as many rows, with the same delta, has this standard error.
 
-        Sampling error stays, and privacy noise falls as the budget grows. Limits on far-out rows widen with the budget,
-        so that a fit may need somewhat more. This is a plan for another study: a further fit on the same records adds
-        to what this one has spent.
+        Sampling error stays, and privacy noise falls as the budget grows. Limits on far-out rows depend on noisy counts
+        and on the budget, so that standard errors differ from fit to fit: plan with some room. This is for another
+        study: a further fit on the same records adds to what this one has spent.
 
         Parameters
         ----------
