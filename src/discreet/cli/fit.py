@@ -135,8 +135,6 @@ def fit(
         theirs = (table, schema, formula, ledger, public, start, memory, scratch, cluster, explain, terms != "auto")
         found = fit_remotely(remote, dataset, model, settings, theirs, None if dry_run else out, charge_id, checks)
         return echo_json(found) if isinstance(found, dict) else _show(found, out, as_json)
-    if not table or schema is None:
-        raise Refused("give a table and --schema (see discreet schema new), or --remote and --dataset")
     refuse_both(public, ledger, dataset)
     reach(command, cluster)
     declared, source = _declared(schema, table, formula)
@@ -168,10 +166,12 @@ def _configured(chosen: "TableModel", checks: bool, start: Path | None, terms: s
     return chosen
 
 
-def _declared(schema: Path, table: list[Path], formula: str | None) -> tuple["Schema", Any]:
+def _declared(schema: Path | None, table: list[Path] | None, formula: str | None) -> tuple["Schema", Any]:
     from discreet.curator import source_of
     from discreet.schema.schema import Schema
 
+    if not table or schema is None:
+        raise Refused("give a table and --schema (see discreet schema new), or --remote and --dataset")
     declared = Schema.load(schema)
     declared = declared if formula is None else Schema.from_formula(formula, declared)
     source = source_of(list(table), declared.separator)
@@ -239,7 +239,8 @@ def _spent(model: "TableModel") -> "Spent | None":
     return ledger.spent(dataset) if ledger and dataset else None
 
 
-def _title(model: "TableModel", table: list[Path]) -> str:
+def _title(model: "TableModel", table: list[Path] | None) -> str:
+    assert table
     assert model.schema.target is not None
     return f"A private model of {model.schema.target.column}, from {table[0].name}"
 
