@@ -67,5 +67,5 @@ def coverage(
                     parts.append(f"{kind} {rate:.2f} ({shown.mean():.2f})")
                 console.print(f"{law.name}, epsilon {budget:g}: {'; '.join(parts)}", soft_wrap=True)
     rates = np.array([rate for rate in cells if not np.isnan(rate)])
-    shares = (len(rates), np.mean(rates >= 0.93), int((rates < 0.88).sum()))
+    shares = (len(rates), (rates >= 0.93).sum() / max(1, len(rates)), int((rates < 0.88).sum()))
     console.print("{} kinds of columns; coverage at least .93 in {:.0%}, below .88 in {}".format(*shares))
