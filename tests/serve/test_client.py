@@ -51,6 +51,7 @@ def test_a_fit_is_the_model_that_a_local_fit_returns(place, tmp_path):
     discreet.Ledger(path.parent / "budget.db").verify(TableModel.load(saved).certificate_)
 
 
+@pytest.mark.thorough
 def test_a_private_score(place):
     _, url, token = place
     service = discreet.remote(url, token=token)

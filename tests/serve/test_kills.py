@@ -259,6 +259,7 @@ def test_fifty_analysts_and_a_thousand_requests(tmp_path):
     assert granted < 500  # the cap refused the others, when they were sent or when their turn came
 
 
+@pytest.mark.thorough
 def test_a_service_that_is_stopped_goes_on_after_the_next_start(tmp_path):
     """Asked to end while a worker runs: the worker is ended, and its job is neither failed nor lost."""
     from discreet.serve.dispatcher import Dispatcher
