@@ -115,6 +115,17 @@ def test_pictures_have_a_panel_per_column():
             model.plot_effects(wrong)
 
 
+def test_with_inference_curves_have_bands_for_a_population():
+    pytest.importorskip("matplotlib")
+    schema = Schema({"age": Number((0, 100), knots=3), "ward": Category(("a", "b"))}, Target("ill", classes=(0, 1)))
+    random, rows = np.random.default_rng(9), table(20_000)
+    rows["ill"] = (random.random(20_000) < 1 / (1 + np.exp(2 - ((rows["age"] - 40) / 30) ** 2))).astype(int)
+    model = TableModel(schema, DPLogisticRegression(epsilon=8.0, inference="sandwich")).fit(rows)
+    age, ward = model.plot_effects().axes
+    assert "odds ratio against" in age.get_ylabel()
+    assert ward.get_ylabel() == ""
+
+
 def test_many_names_are_counted():
     pytest.importorskip("matplotlib")
     schema = Schema({"code": Category(tuple(range(40)))}, Target("ill", classes=(0, 1)))

@@ -62,6 +62,7 @@ EXEMPT = {
         )
     },
     "Neighbors": "an enumeration of words",
+    "Schema.from_formula": "takes a text and what is declared of columns: no record reaches it",
     **{f"{name}.explain": "shows one row that the caller gives, as predict does" for name in ("TableModel", *ADDITIVE)},
     **{f"{name}.plot_effects": "takes the names of columns" for name in ADDITIVE},
     "cluster": "takes an address, or a client that is connected: fits inside of it read the records",

@@ -20,6 +20,7 @@ from discreet.curator import Layout
 from discreet.errors import Unsupported
 from discreet.models.export.sklearn_tables import encoded_cells
 from discreet.models.export.spellings import OTHER_TEXT
+from discreet.models.inference.pictures import curve_picture
 from discreet.models.intervals import LEVEL, deviations
 from discreet.models.table_encoder import outputs_of
 from discreet.parameters import Share, checked
@@ -29,6 +30,8 @@ from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from discreet.models.inference.summary import Summary
 
 POINTS = 101
 """Places of a number's range at which its effect is computed."""
@@ -188,8 +191,8 @@ class TermEffects:
     def plot_effects(self, columns: Sequence[str] | None = None, *, level: Share = LEVEL) -> "Figure":
         """Draw the effect of each column over its declared values, with a band for the privacy noise.
 
-        Bands count the privacy noise alone, as ``intervals`` do, and are no confidence bands for a population;
-        ``summary().plot(column)`` draws those, for fits with ``inference``.
+        Bands count the privacy noise alone, as ``intervals`` do, and are no confidence bands for a population. For fits
+        with ``inference``, curves are those of ``summary().plot(column)``: with bands for a population.
 
         Parameters
         ----------
@@ -220,7 +223,19 @@ class TermEffects:
                 f"there is no column called {', '.join(map(str, strange))}" if strange else "name a column"
             )
         effects = [effect for effect in self.term_effects() if effect.column in chosen]
-        return _figure(chosen, effects, deviations(level, pure=self._fitted.certificate_.delta == 0))
+        width = deviations(level, pure=self._fitted.certificate_.delta == 0)
+        return _figure(chosen, effects, width, self._summary_of_curves(level))
+
+    def _summary_of_curves(self, level: float) -> "Summary | None":
+        """Return effects for a population, where they were estimated and noise does not hide them."""
+        from discreet.models.inference.summarize import summary_of
+
+        if getattr(self._fitted, "effects_", None) is None:
+            return None
+        try:
+            return summary_of(self._fitted, level, self.schema_)
+        except Unsupported:
+            return None
 
 
 def _declared(schema: Schema, name: str) -> tuple[tuple[Any, ...], Floats, Floats]:
@@ -244,7 +259,7 @@ def _values(kind: ColumnKind) -> tuple[Any, ...]:
     return kind.categories if isinstance(kind, Category) else kind.levels
 
 
-def _figure(columns: Sequence[str], effects: Sequence[TermEffect], width: float) -> "Figure":
+def _figure(columns: Sequence[str], effects: Sequence[TermEffect], width: float, summary: "Summary | None") -> "Figure":
     """Draw a panel per column, a line or marks per output."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -257,6 +272,9 @@ def _figure(columns: Sequence[str], effects: Sequence[TermEffect], width: float)
     FigureCanvasAgg(figure)
     for j, column in enumerate(columns):
         axes = figure.add_subplot(down, across, j + 1)
+        if summary is not None and column in summary.structure.shapes:
+            curve_picture(summary, column, axes)
+            continue
         for k, effect in enumerate(effect for effect in effects if effect.column == column):
             _draw(axes, effect, width, f"C{k % 10}")
         axes.axhline(0.0, color="0.5", linewidth=0.8, zorder=1)

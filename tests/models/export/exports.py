@@ -66,7 +66,7 @@ COLUMNS = {
     "hour": Number((0, 24), knots=(12.5,)),
     "weight": Number((30, 200), knots=6, missing="flag"),
     "height": Number((1, 2.5), term="curve", knots=(1.2, 1.7), missing="record"),
-    "year": Number((1990, 2030), term="curve"),
+    "tenure": Number((0, 40), term="curve"),
     "ward": Category(("north", "south", "7")),
     "code": Category((1, 2, 3), other=False, missing="flag", base=1),
     "site": Category(("a", "b"), missing="b"),
@@ -85,7 +85,7 @@ SCHEMA = Schema(
         ("drug", "time", "smoker"),
         ("code", "stage"),
         ("weight", "age"),
-        ("year", "site"),
+        ("tenure", "site"),
     ),
     missing_texts=("", "NA", "-9"),
 )
