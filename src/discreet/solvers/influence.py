@@ -20,7 +20,7 @@ from discreet.typing import Floats
 
 FINE, MOST_EDGES = 1.25, 48
 """Edges of shells grow by this factor, over four orders of magnitude."""
-CLEAR, LEAST_ROWS = 2.5, 0.5
+CLEAR, LEAST_ROWS = 3.5, 0.5
 """A count is believed from so many deviations of its noise on: dozens of shells are looked at."""
 FALL, SLOWEST = 2, 2.0
 """Over how many shells the fall of a tail is taken, and its least power: a mean has to exist."""
