@@ -93,7 +93,7 @@ class ObjectivePerturbation(OneShot):
         return self._plan(domain, loss, problem)
 
     def _plan(self, domain: Domain, loss: Loss, problem: Problem) -> Plan:
-        perturbation = problem.perturbation_for(loss, domain)
+        perturbation = problem.perturbation_for(loss, domain).rounded_up
         inside = Release("perturb_objective", 1, mechanism="objective", perturbation=perturbation)
         asked = (inside, Release("perturbed_minimizer", 1, relative_noise=OUTSIDE))
         return Plan(asked, None if self.calibration == "tight" else partial(published_noise, perturbation.curvature))

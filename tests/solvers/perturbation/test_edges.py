@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, DPLogisticRegression, Neighbors
+from discreet import Bounds, Budget, DPClassifier, DPLogisticRegression, Neighbors
 from discreet.accounting import Plan, Release, calibrate
 from discreet.accounting.events import TotalVariation
+from discreet.accounting.objective_perturbation import Perturbation
 from discreet.curator import PrivateData, Problem
 from discreet.curator.queries import sampling
 from discreet.curator.records.admission import scaling_for
@@ -94,3 +95,27 @@ def test_the_certificate_says_idealized_before_the_answer_too(query):
         plan = plan(domain_of(X, y, Logistic()), Logistic(), NoPenalty())
     curator = opened(X, y, Logistic(), plan, budget)
     assert curator.certificate(model="m", solver={}).arithmetic == "idealized"
+
+
+def rare_labels():
+    rng = np.random.default_rng([100, 10])
+    return np.clip(rng.normal(size=(100, 10)), -4, 4), (np.arange(100) % 50 == 0).astype(float)
+
+
+def hardly_any_signal(solver, alpha=0.0):
+    """Ten columns within a tenth of their ranges, through the origin, with next to no budget."""
+    facts = {"bounds": Bounds(40.0, classes=(0.0, 1.0)), "neighbors": "replace_one", "fit_intercept": False}
+    return DPClassifier(0.01, alpha=alpha, solver=solver, ledger=False, **facts).fit(*rare_labels())
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-7, 0.1, 1.0])
+@pytest.mark.parametrize("solver", ["objective", "auto"])
+def test_a_plan_covers_what_is_minimized_where_the_signal_is_weak(solver, alpha):
+    """The same numbers in another order differ in their last bits: a plan is rounded up, and fits after its charge."""
+    assert np.isfinite(hardly_any_signal(solver, alpha).coef_).all()
+
+
+def test_without_rounding_up_it_would_not(monkeypatch):
+    monkeypatch.setattr(Perturbation, "rounded_up", property(lambda self: self))
+    with pytest.raises(PlanViolation, match="priced for another"):
+        hardly_any_signal("objective")
