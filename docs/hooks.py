@@ -48,7 +48,7 @@ def forms() -> str:
     """Return what ``auto`` chooses and why, as Markdown: the lines of the table, and the words and numbers in them."""
     facts = next(node for node in _rules() if isinstance(node, ast.ClassDef) and node.name == "Facts")
     words = [node for node in facts.body if isinstance(node, ast.FunctionDef)]
-    lines = (f"| {_rule(holds)} | `{_text(name)}` | {_text(reason)} |" for name, holds, reason in _lines("FORMS"))
+    lines = (f"| {_rule(holds)} | `{_text(name)}` | {_text(reason)} |" for name, holds, reason, *_ in _lines("FORMS"))
     return "\n".join(
         [
             "| the first that holds | is run | reason |\n|---|---|---|",

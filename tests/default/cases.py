@@ -15,6 +15,8 @@ RECIPES = {
     "newton": Recipe(n_steps=2, n_newton=3, shares=Shares(moment=0.1, newton=0.4)),
     "moments": Recipe(n_steps=3, target_looks=0, shares=Shares(calibration=0.0)),
     "declared": Recipe("declared", n_steps=3),
+    "diagonal": Recipe("diagonal", n_steps=3),
+    "two Hessians": Recipe(n_steps=2, n_newton=8),
     "declared, weighted": Recipe("declared", n_steps=3, n_travel=2, n_newton=2, target_looks=4),
 }
 

@@ -7,11 +7,12 @@ import pytest
 
 from discreet.curator.session import Session
 from discreet.default import recipe as recipe_module
+from discreet.default import rows as rows_module
 from discreet.default.recipe import Recipe
 from discreet.default.weighted import Weighted
 from discreet.solvers import calibration
 from discreet.testing import fresh_noise, neighbor_pairs, replay
-from tests.default import test_price
+from tests.default import test_classes, test_price
 from tests.default.cases import RECIPES
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
 
@@ -37,22 +38,21 @@ def _records(curator):
 def test_a_radius_read_from_the_records(monkeypatch):
     honest = Weighted.__init__
 
-    def longest(self, curator, recoding, admitted, penalty, n, reach):
-        honest(
-            self, curator, recoding, admitted, penalty, n, reach * (1.0 + 1e-9 * float(_records(curator).norms.sum()))
-        )
+    def longest(self, curator, *known):
+        *rest, reach = known
+        honest(self, curator, *rest, reach * (1.0 + 1e-9 * float(_records(curator).norms.sum())))
 
     monkeypatch.setattr(Weighted, "__init__", longest)
     assert findings() & {"sensitivity", "lattice", "attribute"}
 
 
 def test_a_clip_that_follows_the_records(monkeypatch):
-    honest = recipe_module.slope_at_zero
+    honest = rows_module.slope_at_zero
     steps = Recipe._clipped_steps
 
     def curious(self, curator, *arguments):
         factor = 1.0 + float(_records(curator).norms.mean()) % 1.0
-        monkeypatch.setattr(recipe_module, "slope_at_zero", lambda loss: factor * honest(loss))
+        monkeypatch.setattr(rows_module, "slope_at_zero", lambda loss: factor * honest(loss))
         return steps(self, curator, *arguments)
 
     monkeypatch.setattr(Recipe, "_clipped_steps", curious)
@@ -62,9 +62,9 @@ def test_a_clip_that_follows_the_records(monkeypatch):
 def test_a_calibration_by_exact_predictors(monkeypatch):
     honest = calibration.calibrate
 
-    def exact(curator, recoding, v, *, mean, deviation, **known):
+    def exact(curator, loss, recoding, v, *, mean, deviation, **known):
         rows = _records(curator).rows.astype(float)
-        return honest(curator, recoding, v, mean=mean, deviation=deviation + float(np.abs(rows).mean()), **known)
+        return honest(curator, loss, recoding, v, mean=mean, deviation=deviation + float(np.abs(rows).mean()), **known)
 
     monkeypatch.setattr(recipe_module, "calibrate", exact)
     assert findings("clipped") & {"lattice", "attribute", "sensitivity"}
@@ -73,12 +73,38 @@ def test_a_calibration_by_exact_predictors(monkeypatch):
 def test_a_hessian_at_the_exact_mean(monkeypatch):
     honest = Weighted.hessian
 
-    def shifted(self, v):
-        made = honest(self, v)
+    def shifted(self, v, bound):
+        made = honest(self, v, bound)
         return replace(made, values=made.values + 1e-9 * float(_records(self._curator).norms.sum()))
 
     monkeypatch.setattr(Weighted, "hessian", shifted)
     assert "attribute" in findings()
+
+
+@pytest.mark.parametrize("kind", ["declared", "diagonal", "clipped"])
+@pytest.mark.parametrize("name", ["logistic", "softmax", "svc"])
+def test_exact_shares_of_classes(monkeypatch, name, kind):
+    """Steps that start where the labels are, not where a noisy answer says that they are."""
+    honest = Recipe._class_shares
+
+    def exact(curator, admitted, n):
+        shares = honest(curator, admitted, n)
+        labels = _records(curator).targets
+        counts = [float(np.sum(labels == label)) for label in ((-1, 1) if len(shares) == 2 else range(len(shares)))]
+        return (np.array(counts) + 1.0) / (sum(counts) + len(shares))
+
+    assert not findings(kind, name)
+    monkeypatch.setattr(Recipe, "_class_shares", staticmethod(exact))
+    assert findings(kind, name) & {"attribute", "lattice", "sensitivity"}
+
+
+def test_a_clip_that_cuts_shares_of_classes(monkeypatch):
+    """Half the slope of a constant row: no privacy is lost, as the curator clips, but shares are drawn to even ones."""
+    honest = recipe_module.slope_at_zero
+    test_classes.test_the_first_gradient_is_that_of_the_counts("declared", "logistic")
+    monkeypatch.setattr(recipe_module, "slope_at_zero", lambda loss: 0.5 * honest(loss))
+    with pytest.raises(AssertionError):
+        test_classes.test_the_first_gradient_is_that_of_the_counts("declared", "logistic")
 
 
 def _multiplier(monkeypatch, change):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, DPClassifier, DPElasticNet, DPLasso, DPLogisticRegression, DPRegressor
-from discreet.penalties import L1, Box
+from discreet.losses import Poisson
+from discreet.penalties import L1, Box, GroupL2, L2Ball
 from discreet.testing import assert_fresh_noise, assert_replay, neighbor_pairs
 from tests.default.cases import RECIPES
 from tests.replaying import worst_ratio
@@ -30,43 +31,52 @@ def test_two_classes_replay(kind, relation):
 
 
 @EACH_RELATION
-@pytest.mark.parametrize("kind", ["clipped", "weighted", "declared", "auto"])
+@pytest.mark.parametrize("kind", ["clipped", "weighted", "declared", "diagonal", "two Hessians", "auto"])
 @pytest.mark.parametrize("name", ["softmax", "svc"])
 def test_other_losses_of_classes_replay(name, kind, relation):
     assert 0.1 < worst(kind, relation, name, every=8) <= 1.0
 
 
 @EACH_RELATION
-@pytest.mark.parametrize("kind", ["clipped", "weighted", "newton", "moments", "declared", "declared, weighted", "auto"])
-@pytest.mark.parametrize("name", ["ridge", "huber", "linear"])
-def test_numbers_replay(kind, relation, name):
+@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("name", ["ridge", "huber", "linear", "poisson"])
+def test_numbers_and_counts_replay(kind, relation, name):
     assert 0.1 < worst(kind, relation, name, every=9, start=len(name) % 3) <= 1.0
 
 
 @EACH_RELATION
-@pytest.mark.parametrize("kind", ["weighted", "declared, weighted", "travel"])
-@pytest.mark.parametrize("name", ["logistic", "softmax", "ridge", "huber"])
+@pytest.mark.parametrize("kind", ["weighted", "declared, weighted", "travel", "two Hessians"])
+@pytest.mark.parametrize("name", ["logistic", "softmax", "ridge", "huber", "poisson"])
 def test_weighted_steps_that_move_replay(kind, name, relation):
     """With a budget that lets them: small tables have weighted steps stay where they begin."""
     assert 0.1 < worst(kind, relation, name, every=9, epsilon=300.0) <= 1.0
 
 
 @EACH_RELATION
-@pytest.mark.parametrize("kind", ["weighted", "declared, weighted", "auto"])
-@pytest.mark.parametrize("name", ["logistic", "softmax", "ridge"])
+@pytest.mark.parametrize("kind", ["weighted", "declared, weighted", "diagonal", "two Hessians", "auto"])
+@pytest.mark.parametrize("name", ["logistic", "softmax", "ridge", "poisson"])
 def test_persons_replay(kind, name, relation):
     assert 0.05 < worst(kind, relation, name, groups=True, every=6) <= 1.0
 
 
-@pytest.mark.parametrize("kind", ["weighted", "declared"])
-@pytest.mark.parametrize("name", ["logistic", "ridge"])
+@pytest.mark.parametrize("kind", ["weighted", "declared", "diagonal"])
+@pytest.mark.parametrize("name", ["logistic", "ridge", "poisson"])
 def test_a_declared_n_replays(kind, name):
     assert worst(kind, "add_remove", name, declared=True) <= 1.0
 
 
 @EACH_RELATION
 @pytest.mark.parametrize(
-    ("kind", "name"), [("weighted", "logistic"), ("weighted", "huber"), ("declared", "logistic"), ("clipped", "ridge")]
+    ("kind", "name"),
+    [
+        ("weighted", "logistic"),
+        ("weighted", "huber"),
+        ("declared", "logistic"),
+        ("clipped", "ridge"),
+        ("moments", "poisson"),
+        ("two Hessians", "poisson"),
+        ("diagonal", "softmax"),
+    ],
 )
 def test_without_an_intercept_it_replays(kind, name, relation):
     assert worst(kind, relation, name, fit_intercept=False, every=8) <= 1.0
@@ -78,11 +88,14 @@ CORNERS = {
     "L1 of classes": lambda given: DPLogisticRegression(2.0, DELTA, penalty=L1(0.02), **given),
     "box of classes": lambda given: DPClassifier(2.0, DELTA, penalty=Box(-0.2, 0.3), **given),
     "box of numbers": lambda given: DPRegressor(2.0, DELTA, penalty=Box(0.0, 0.3), **given),
+    "groups of classes": lambda given: DPClassifier(2.0, DELTA, penalty=GroupL2(0.05, ((0, 1), (2,))), **given),
+    "ball of numbers": lambda given: DPRegressor(2.0, DELTA, penalty=L2Ball(0.2), **given),
+    "L1 of counts": lambda given: DPRegressor(2.0, DELTA, loss=Poisson(1.5), penalty=L1(0.05), **given),
 }
 
 
 @EACH_RELATION
-@pytest.mark.parametrize("kind", ["clipped", "weighted", "declared"])
+@pytest.mark.parametrize("kind", ["clipped", "weighted", "declared", "diagonal"])
 @pytest.mark.parametrize("penalty", CORNERS)
 def test_penalties_with_corners_replay(penalty, kind, relation):
     name = "logistic" if "classes" in penalty else "ridge"
@@ -102,7 +115,7 @@ def test_sparse_records_replay(name, relation):
 
 
 @EACH_RELATION
-@pytest.mark.parametrize("kind", ["weighted", "declared"])
+@pytest.mark.parametrize("kind", ["weighted", "declared", "diagonal"])
 def test_ranges_far_from_zero_replay(kind, relation):
     """The fine grid, and centers that the declared ranges give."""
     rng = np.random.default_rng(0)
@@ -124,13 +137,15 @@ def test_ranges_far_from_zero_replay(kind, relation):
         ("weighted", "ridge"),
         ("declared", "svc"),
         ("moments", "huber"),
+        ("diagonal", "logistic"),
+        ("two Hessians", "poisson"),
     ],
 )
 def test_noise_is_fresh(kind, name):
     assert_fresh_noise(fit_of(name, SOLVERS[kind], "zero_out"), table(name), runs=2)
 
 
-@pytest.mark.parametrize("kind", ["auto", "weighted", "declared"])
+@pytest.mark.parametrize("kind", ["auto", "weighted", "declared", "diagonal"])
 def test_nobody_and_somebody(kind):
     """Under add_remove a table without records has a neighbor with one."""
 

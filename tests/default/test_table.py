@@ -10,7 +10,7 @@ from discreet import Budget
 from discreet.bounds import Domain
 from discreet.default import Recipe
 from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, choose, recipe_for
-from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
+from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers.signal import PRIVATE_N, Signal
 
@@ -20,6 +20,7 @@ LOSSES = {
     "softmax": Softmax(3),
     "squared": Squared(),
     "huber": Huber(0.3),
+    "poisson": Poisson(3.0),
 }
 SIZES = (10, 100, 10**3, 10**4, 10**5, 10**6, 10**8, 10**11)
 
@@ -56,6 +57,14 @@ def test_every_recipe_can_be_planned(loss, p, epsilon, relation):
             recipe = recipe_for(known)
             plan = recipe.plan(known.domain, known.loss, known.penalty)
             assert all(math.isfinite(r.relative_noise) and r.relative_noise > 0 for r in plan.releases)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("p", [1, 60])
+def test_without_noise_a_recipe_can_be_planned_too(loss, p):
+    known = facts(1000, p, LOSSES[loss], Budget(math.inf))
+    plan = recipe_for(known).plan(known.domain, known.loss, known.penalty)
+    assert all(math.isfinite(r.relative_noise) and r.relative_noise > 0 for r in plan.releases)
 
 
 def test_nothing_but_public_facts_is_asked_for():

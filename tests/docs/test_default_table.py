@@ -40,7 +40,7 @@ def test_what_the_forms_speak_of_is_explained(hooks):
     words = {row[0].strip("`").split(" ")[0] for row in cells(hooks.forms()) if len(row) == 2}
     facts = {name for name, thing in vars(Facts).items() if isinstance(thing, property)}
     assert facts <= words
-    assert {"WIDEST", "GREEDY", "PURE", "DECLARED"} <= words
+    assert {"WIDEST", "GREEDY", "PURE", "FEW"} <= words
 
 
 def test_settings_and_shares_have_their_rules_and_reasons(hooks):

@@ -275,3 +275,20 @@ def test_a_second_class_of_the_same_name_is_refused():
     Namesake.__name__ = "Logistic"
     with pytest.raises(TypeError, match="rename one of the two"):
         derivative.of(Namesake)
+
+
+def test_a_widened_loss_clips_no_residual_below_the_width():
+    """Clips of steps that come from afar are their own: a width below one deviation would cut slopes twice."""
+    assert Huber(0.3).widened(1.0) == Huber(1.0)
+    assert Huber(2.5).widened(1.0) == Huber(2.5)
+    wide, narrow = Huber(0.3).widened(1.0), Huber(0.3)
+    for residual in (-0.9, -0.2, 0.0, 0.2, 0.9):
+        assert derivative(wide, residual, 0.0) == pytest.approx(residual)
+        assert abs(derivative(narrow, residual, 0.0)) <= 0.3
+    assert derivative(wide, 5.0, 0.0) == 1.0
+    assert wide.lipschitz == 1.0
+
+
+@pytest.mark.parametrize("loss", [*(one for one in SCALAR if not isinstance(one, Huber)), Softmax(3)], ids=name)
+def test_other_losses_have_no_width_of_residuals(loss):
+    assert loss.widened(1.0) is loss

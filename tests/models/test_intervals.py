@@ -24,7 +24,7 @@ from discreet import (
 from discreet.accounting.pricing import remembered_prices
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.observer import observe
-from discreet.default import Recipe, recipe, weighted
+from discreet.default import Recipe, rows, weighted
 from discreet.errors import Unsupported
 from discreet.models.fitting import Fitted
 from discreet.models.intervals import log_concave_quantile
@@ -83,6 +83,8 @@ CASES = {
     "recipe svm": (DPLinearSVC(2.0, bounds=1.0, classes=(0, 1)), "classes"),
     "recipe softmax": (logistic("recipe", 4.0, (0, 1, 2)), "three"),
     "declared": (logistic(Recipe("declared"), 0.05), "classes"),
+    "diagonal": (logistic(Recipe("diagonal"), 0.5), "classes"),
+    "recipe, two Hessians": (logistic(Recipe(n_steps=8, n_newton=8), 4.0), "classes"),
     "recipe, Newton steps": (logistic(Recipe(n_steps=8, n_newton=5), 4.0), "classes"),
     "recipe, travel": (logistic(Recipe(n_steps=8, n_travel=5, n_newton=5), 4.0), "classes"),
     "numbers": (DPLinearRegression(4.0, bounds=1.0, target=(-2, 2)), "numbers"),
@@ -116,13 +118,13 @@ class Filters:
 
     def __init__(self, monkeypatch):
         self.kept, self.own, self.replays = [], weighted.posterior_weights, False
-        for module in (recipe, weighted):
+        for module in (rows, weighted):
             monkeypatch.setattr(module, "posterior_weights", self)
 
-    def __call__(self, *numbers):
+    def __call__(self, *numbers, **known):
         if self.replays:
             return self.kept.pop(0)
-        self.kept.append(self.own(*numbers))
+        self.kept.append(self.own(*numbers, **known))
         return self.kept[-1]
 
 

@@ -103,6 +103,18 @@ def test_recipes_estimate_second_moments_of_their_own_rows(kind):
     assert asked["noisy_second_moment"].count == 1
 
 
+@pytest.mark.parametrize("kind", ["scale", "covariance"])
+def test_counts_are_served_with_them(kind):
+    X, t, _ = table()
+    y = np.round(np.abs(t)).clip(0, 9)
+    model = DPPoissonRegressor(
+        1.0, bounds=6.0, target=(0, 9), neighbors="zero_out", ledger=False, public_moments=both()[kind]
+    )
+    asked = releases(model, X, y)
+    assert [query for query in OWN if query in asked] == ["noisy_second_moment"]
+    assert np.isfinite(model.fit(X, y).coef_).all()
+
+
 def exact(model, X, y):
     """Return accuracy or R^2 on synthetic rows."""
     return (accuracy_score if isinstance(model, DPLogisticRegression) else r2_score)(y, model.predict(X))
@@ -221,6 +233,7 @@ def test_a_solver_that_estimates_no_moments_refuses_them():
     X, t, y = table(100)
     with pytest.raises(Unsupported, match="leave public_moments out"):
         classifier(public_moments=both()["scale"], solver=GradientDescent(n_steps=3)).fit(X, y)
-    counts = DPPoissonRegressor(1.0, bounds=6.0, target=(0, 9), ledger=False, public_moments=both()["scale"])
+    moments = {"public_moments": both()["scale"], "solver": "gd"}
+    counts = DPPoissonRegressor(1.0, bounds=6.0, target=(0, 9), ledger=False, **moments)
     with pytest.raises(Unsupported, match="leave public_moments out"):
         counts.fit(X, np.round(np.abs(t)))

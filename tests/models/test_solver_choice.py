@@ -9,6 +9,7 @@ from scipy import sparse
 from discreet import (
     Bounds,
     Budget,
+    DPClassifier,
     DPElasticNet,
     DPHuberRegressor,
     DPLasso,
@@ -16,11 +17,12 @@ from discreet import (
     DPLinearSVC,
     DPLogisticRegression,
     DPPoissonRegressor,
+    DPRegressor,
     DPRidge,
 )
 from discreet.bounds import Domain
 from discreet.default import Recipe
-from discreet.default.table import FORMS, GREEDY, LEAST_MEAN, WEAK_CLASSES, WEAK_NUMBERS, WIDEST, choose
+from discreet.default.table import FORMS, GREEDY, LEAST_MEAN, SCALES, WEAK, WIDEST, choose
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.solver_choice import choose_solver, fills
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
@@ -28,10 +30,9 @@ from discreet.solvers import GradientDescent
 from discreet.solvers.signal import PRIVATE_N, Signal
 
 LIMIT = "without noise, full gradients reach the optimum"
-COUNTS = "this loss needs the declared coordinates"
 ESTIMATE = "estimating the mean and covariance first improves accuracy"
-DECLARED = "the signal is too weak to estimate coordinates: few steps in declared ones"
-WEAK = "one release wastes nothing where the signal is too weak for coordinates"
+DIAGONAL = "the signal is too weak to estimate a covariance"
+DECLARED = "the signal is too weak to estimate coordinates"
 ANY = "full gradients serve any penalty and any records"
 WIDE = "rows of sparse or very wide records have the noise of their own length only"
 ONE = "one release is cheapest where noise is pure"
@@ -43,6 +44,7 @@ SEPARABLE = (L1(0.1), ElasticNet(0.1, 0.1), Box(-1.0, 1.0))
 OTHER = (GroupL2(0.1, ((0, 1), (2,))), L2Ball(1.0))
 CLASSES = (Logistic(), SmoothedHinge(0.5), Softmax(3))
 NUMBERS = (Squared(), Huber(0.3))
+COUNTS = (Poisson(3.0),)
 
 
 def a_domain(loss, n=20_000, p=5, relation="zero_out", **facts):
@@ -69,69 +71,61 @@ def rows_for(least, notion, loss, p=5, relation="zero_out", epsilon=1.0):
 
 
 def test_every_reason_is_tested_here():
-    assert {one.reason for one in FORMS} == {LIMIT, COUNTS, ESTIMATE, DECLARED, WEAK, ANY, WIDE, ONE, FULL, FEW}
+    assert {one.reason for one in FORMS} == {LIMIT, ESTIMATE, DIAGONAL, DECLARED, ANY, WIDE, ONE, FULL, FEW}
 
 
 def test_without_noise_it_is_gradient_descent():
-    for loss in (*CLASSES, *NUMBERS, Poisson(3.0)):
+    for loss in (*CLASSES, *NUMBERS, *COUNTS):
         for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
             for facts in ({}, {"n": 10}, {"sparse": True}, {"p": 5000}, {"relation": "add_remove", "n": None}):
                 assert chosen(loss, penalty, math.inf, **facts) == line("gd", LIMIT)
 
 
-def test_counts():
-    for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
-        for facts in ({}, {"n": 10}, {"sparse": True}, {"delta": 0.0}, {"p": 5000}):
-            assert chosen(Poisson(3.0), penalty, **facts) == line("gd", COUNTS)
-
-
-@pytest.mark.parametrize("loss", NUMBERS)
-def test_numbers_with_signal(loss):
-    for facts in (
-        {},
-        {"p": 60},
-        {"relation": "replace_one"},
-        {"relation": "add_remove", "n": None},
-    ):
-        for penalty in (*SMOOTH, *SEPARABLE):
-            assert chosen(loss, penalty, **facts) == line("recipe", ESTIMATE)
-    for penalty in SMOOTH:
-        assert chosen(loss, penalty, delta=0.0) == line("recipe", ESTIMATE)
-
-
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-def test_classes_with_signal(relation):
-    for loss in CLASSES:
-        for penalty in (*SMOOTH, *SEPARABLE):
-            served = penalty.ridge or loss.n_outputs == 1
-            assert chosen(loss, penalty, relation=relation) == (line("recipe", ESTIMATE) if served else line("gd", ANY))
+@pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS, *COUNTS], ids=lambda one: type(one).__name__)
+def test_every_loss_and_penalty_with_signal_is_served_by_a_recipe(loss):
+    for facts in ({}, {"p": 60}, {"relation": "replace_one"}, {"grouped": True}, {"relation": "add_remove", "n": None}):
+        for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
+            if facts.get("p") != 60 or not greedy(loss, penalty):
+                assert chosen(loss, penalty, **facts) == line("recipe", ESTIMATE)
 
 
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
 @pytest.mark.parametrize("loss", CLASSES, ids=lambda one: type(one).__name__)
-def test_classes_with_a_weak_signal_are_one_release(loss, relation):
-    n = rows_for(WEAK_CLASSES, "per_row", loss, relation=relation)
-    for penalty in SMOOTH:
-        assert chosen(loss, penalty, n=n, relation=relation) == line("recipe", ESTIMATE)
-        assert chosen(loss, penalty, n=n - 1, relation=relation) == line("objective", WEAK)
-        assert chosen(loss, penalty, n=n - 1, relation=relation, grouped=True) == line("recipe", DECLARED)
+def test_classes_have_scales_before_they_have_a_covariance(loss, relation):
+    full, scales = (rows_for(least, "per_row", loss, relation=relation) for least in (SCALES, WEAK))
+    for penalty in (*SMOOTH, *OTHER, Box(-1.0, 1.0)):
+        for grouped in (False, True):
+            facts = {"relation": relation, "grouped": grouped}
+            assert chosen(loss, penalty, n=full, **facts) == line("recipe", ESTIMATE)
+            assert chosen(loss, penalty, n=full - 1, **facts) == line("recipe", DIAGONAL)
+            assert chosen(loss, penalty, n=scales, **facts) == line("recipe", DIAGONAL)
+            assert chosen(loss, penalty, n=scales - 1, **facts) == line("recipe", DECLARED)
 
 
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("loss", NUMBERS, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize(("least", "notion", "p"), [(LEAST_MEAN, "total", 5), (WEAK_NUMBERS, "per_row", 400)])
-def test_numbers_with_a_weak_signal_keep_the_declared_coordinates(least, notion, p, loss, relation):
+@pytest.mark.parametrize("loss", [*NUMBERS, *COUNTS], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(("least", "notion", "p"), [(LEAST_MEAN, "total", 5), (WEAK, "per_row", 400)])
+def test_numbers_and_counts_with_a_weak_signal_keep_the_declared_coordinates(least, notion, p, loss, relation):
     n = rows_for(least, notion, loss, p, relation)
     for penalty in SMOOTH:
         assert chosen(loss, penalty, n=n, p=p, relation=relation) == line("recipe", ESTIMATE)
         assert chosen(loss, penalty, n=n - 1, p=p, relation=relation) == line("recipe", DECLARED)
 
 
+def greedy(loss, penalty):
+    """Say whether greedy steps may serve: one output, and a penalty that says that few columns matter."""
+    return loss.n_outputs == 1 and isinstance(penalty, (L1, ElasticNet))
+
+
+ONE_OUTPUT = [loss for loss in (*CLASSES, *NUMBERS, *COUNTS) if loss.n_outputs == 1]
+
+
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("loss", [Logistic(), SmoothedHinge(0.5), *NUMBERS], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("loss", ONE_OUTPUT, ids=lambda one: type(one).__name__)
 def test_an_l1_penalty_with_little_signal_per_coefficient_is_for_greedy_steps(loss, relation):
     n = rows_for(GREEDY, "per_coefficient", loss, 100, relation)
     for penalty in (L1(0.1), ElasticNet(0.1, 0.1)):
+        assert greedy(loss, penalty)
         assert chosen(loss, penalty, n=n, p=100, relation=relation) == line("recipe", ESTIMATE)
         assert chosen(loss, penalty, n=n - 1, p=100, relation=relation) == line("gcd", FEW)
         assert chosen(loss, penalty, n=n - 1, p=100, relation=relation, sparse=True) == (
@@ -139,24 +133,28 @@ def test_an_l1_penalty_with_little_signal_per_coefficient_is_for_greedy_steps(lo
         )
         assert chosen(loss, penalty, n=n - 1, p=100, relation=relation, delta=0.0) == line("gd", FULL)
     for penalty in (*SMOOTH, Box(-1.0, 1.0)):
-        assert chosen(loss, penalty, n=n - 1, p=100, relation=relation)[0] != "gcd"
+        assert chosen(loss, penalty, n=n - 1, p=100, relation=relation)[0] == "recipe"
+
+
+def test_several_classes_have_no_greedy_steps():
+    for n in (100, 20_000):
+        assert chosen(Softmax(3), L1(0.1), n=n, p=100)[0] == "recipe"
 
 
 @pytest.mark.parametrize("facts", [{"sparse": True}, {"p": WIDEST + 1, "n": 10**6}])
 def test_records_whose_second_moments_do_not_fit(facts):
-    for loss in (*CLASSES, *NUMBERS):
+    for loss in (*CLASSES, *NUMBERS, *COUNTS):
         for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
             follows = loss.task == "classification" and penalty.l1_l2 is not None
             assert chosen(loss, penalty, **facts) == (line("wide", WIDE) if follows else line("gd", ANY))
 
 
-def test_penalties_that_no_recipe_serves():
-    for loss in (*CLASSES, *NUMBERS):
-        for penalty in OTHER:
-            for facts in ({}, {"n": 100}, {"sparse": True}):
-                assert chosen(loss, penalty, **facts) == line("gd", ANY)
-    for penalty in SEPARABLE:
-        assert chosen(Softmax(3), penalty) == line("gd", ANY)
+@pytest.mark.parametrize("loss", CLASSES, ids=lambda one: type(one).__name__)
+def test_sparse_records_without_the_signal_of_a_mean_have_full_gradients(loss):
+    n = rows_for(LEAST_MEAN, "total", loss)
+    for penalty in SMOOTH:
+        assert chosen(loss, penalty, n=n, sparse=True) == line("wide", WIDE)
+        assert chosen(loss, penalty, n=n - 1, sparse=True) == line("gd", ANY)
 
 
 def test_pure_budgets():
@@ -166,20 +164,40 @@ def test_pure_budgets():
                 assert chosen(loss, penalty, delta=0.0, **facts) == line("objective", ONE)
         for loss in CLASSES:
             assert chosen(loss, penalty, delta=0.0, grouped=True) == line("gd", FULL)
+        for loss in COUNTS:
+            assert chosen(loss, penalty, delta=0.0) == line("gd", FULL)
         for loss in NUMBERS:
             assert chosen(loss, penalty, delta=0.0) == line("recipe", ESTIMATE)
             assert chosen(loss, penalty, delta=0.0, n=10) == line("recipe", DECLARED)
             assert chosen(loss, penalty, delta=0.0, sparse=True) == line("gd", FULL)
-    for loss in (*CLASSES, *NUMBERS):
+    for loss in (*CLASSES, *NUMBERS, *COUNTS):
         for penalty in (*SEPARABLE, *OTHER):
             assert chosen(loss, penalty, delta=0.0) == line("gd", FULL)
 
 
+def test_one_release_is_for_pure_budgets_only():
+    for loss in (*CLASSES, *NUMBERS, *COUNTS):
+        for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
+            for facts in ({}, {"n": 10}, {"n": 100}, {"sparse": True}, {"p": 400, "n": 100}):
+                assert chosen(loss, penalty, **facts)[0] != "objective"
+
+
 def test_the_coordinates_are_those_of_the_line():
-    for n, coordinates in ((10, "declared"), (20_000, "full")):
-        made, _ = choose_solver("auto", a_domain(Squared(), n), Squared(), L2(0.1), Budget(1.0, 1e-6, "zero_out"))
-        assert isinstance(made, Recipe)
-        assert made.coordinates == coordinates
+    middling = rows_for(SCALES, "per_row", Logistic()) - 1
+    for loss, n, coordinates in (
+        (Squared(), 10, "declared"),
+        (Squared(), 20_000, "full"),
+        (Logistic(), 10, "declared"),
+        (Logistic(), middling, "diagonal"),
+        (Logistic(), middling + 1, "full"),
+        (Poisson(3.0), 10, "declared"),
+        (Poisson(3.0), 20_000, "full"),
+    ):
+        for name in ("auto", "recipe"):
+            made, _ = choose_solver(name, a_domain(loss, n), loss, L2(0.1), Budget(1.0, 1e-6, "zero_out"))
+            assert isinstance(made, Recipe)
+            assert made.coordinates == coordinates
+            assert coordinates == "full" or (made.n_travel, made.n_newton) == (0, 0)
 
 
 def test_a_private_n_counts_as_the_usual_one():
@@ -201,7 +219,8 @@ CLASS = {"bounds": 1.0, "classes": (0, 1)}
 NUMBER = {"bounds": 1.0, "target": (0, 1)}
 FITS = {
     "classes": (DPLogisticRegression(2.0, 1e-6, **CLASS), ("recipe", ESTIMATE)),
-    "classes, little signal": (DPLogisticRegression(0.01, 1e-6, **CLASS), ("objective", WEAK)),
+    "classes, little signal": (DPLogisticRegression(0.01, 1e-6, **CLASS), ("recipe", DECLARED)),
+    "classes, some signal": (DPLogisticRegression(0.03, 1e-6, **CLASS), ("recipe", DIAGONAL)),
     "margins": (DPLinearSVC(2.0, 1e-6, **CLASS), ("recipe", ESTIMATE)),
     "numbers": (DPLinearRegression(2.0, 1e-6, **NUMBER), ("recipe", ESTIMATE)),
     "ridge": (DPRidge(2.0, 1e-6, **NUMBER), ("recipe", ESTIMATE)),
@@ -210,7 +229,11 @@ FITS = {
     "lasso": (DPLasso(2.0, 1e-6, **NUMBER), ("recipe", ESTIMATE)),
     "net": (DPElasticNet(2.0, 1e-6, **NUMBER), ("recipe", ESTIMATE)),
     "lasso, little signal": (DPLasso(0.01, 1e-6, **NUMBER), ("gcd", FEW)),
-    "counts": (DPPoissonRegressor(2.0, 1e-6, **NUMBER), ("gd", COUNTS)),
+    "counts": (DPPoissonRegressor(2.0, 1e-6, **NUMBER), ("recipe", ESTIMATE)),
+    "counts, little signal": (DPPoissonRegressor(0.01, 1e-6, **NUMBER), ("recipe", DECLARED)),
+    "counts, L1, little signal": (DPRegressor(0.01, 1e-6, loss=Poisson(3.0), penalty=L1(0.01), **NUMBER), ("gcd", FEW)),
+    "counts, a ball": (DPRegressor(2.0, 1e-6, loss=Poisson(3.0), penalty=L2Ball(1.0), **NUMBER), ("recipe", ESTIMATE)),
+    "classes, a ball": (DPClassifier(2.0, 1e-6, penalty=L2Ball(1.0), **CLASS), ("recipe", ESTIMATE)),
     "l1 classes": (DPLogisticRegression(2.0, 1e-6, penalty="l1", alpha=0.01, **CLASS), ("recipe", ESTIMATE)),
     "l1 classes, little signal": (
         DPLogisticRegression(0.01, 1e-6, penalty="l1", alpha=0.01, **CLASS),
@@ -218,6 +241,7 @@ FITS = {
     ),
     "pure classes": (DPLogisticRegression(2.0, 0.0, **CLASS), ("objective", ONE)),
     "pure numbers": (DPRidge(2.0, 0.0, **NUMBER), ("recipe", ESTIMATE)),
+    "pure counts": (DPPoissonRegressor(2.0, 0.0, **NUMBER), ("gd", FULL)),
     "limit": (DPRidge(math.inf, **NUMBER), ("gd", LIMIT)),
 }
 

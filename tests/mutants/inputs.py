@@ -291,8 +291,8 @@ MUTANTS = (
         (
             Edit(
                 "solvers/calibration.py",
-                "    theta = prior.kept * np.array([(1.0 - doubt) * deviation, mean])[: 1 + intercept]\n",
-                "    theta = prior.kept * np.array([(1.0 - doubt) * deviation, mean])[: 1 + intercept]\n"
+                "    weigh = np.zeros_like(precision)\n",
+                "    weigh = np.zeros_like(precision)\n"
                 "    theta = theta * (1 + 1e-9 * float(curator._session.admitted.records.norms.sum()))\n",
             ),
         ),

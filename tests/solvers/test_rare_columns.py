@@ -84,6 +84,14 @@ def test_steps_of_a_rare_column_do_not_run_away(name, epsilon):
         assert abs(found["coef"][0] - truth[0]) < 2.5 * found["se"][0]
 
 
+def test_a_recipe_that_was_asked_for_tells_inference_the_size_of_counts():
+    """Without it their curvature was taken for a thousandth, and steps ran away by thousands."""
+    X, y, _ = rare("poisson", 20_000)
+    model = DPPoissonRegressor(3.0, bounds=1.0, target=(0.0, 30.0), solver="recipe", inference="sandwich", ledger=False)
+    with seeded(0):
+        assert np.abs(model.fit(X, y).coef_).max() < 6
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("deviation", [0.1, 0.01, 0.001])
 @pytest.mark.parametrize("name", ["logistic", "poisson", "huber"])

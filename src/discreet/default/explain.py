@@ -20,7 +20,8 @@ def explanation(facts: Facts, solver: Solver, reason: tuple[str, ...]) -> str:
 def forecast_for(facts: Facts, recipe: Recipe) -> Forecast:
     """Return what a recipe will probably cost for these facts."""
     plan = recipe.plan(facts.domain, facts.loss, facts.penalty)
-    steps = next(release for release in plan.releases if release.query == "noisy_gradient")
+    gradients = (release for release in plan.releases if release.query == "noisy_gradient")
+    steps = next(release for release in gradients if release.count == recipe.n_steps)
     return forecast(recipe, facts.signal, facts.loss, steps.count / steps.relative_noise**2)
 
 

@@ -1,23 +1,26 @@
-"""The library's own algorithm, for classes and numbers alike: estimate coordinates, then take few noisy steps in them.
+"""The library's own algorithm for classes, numbers and counts: estimate coordinates, then take few noisy steps in them.
 
     coordinates   c, s = noisy center and scale of each feature; z = ((x - c) / s, constant), shrunk to a typical length
                   M = noisy second moment of z;                  y = A z,  A = (M + floor edge + penalty'' / f'')^{-1/2}
+    start         v = 0; of classes and counts the constant that their noisy shares, or mean, are best predicted by
     clipped       for t < T:   g = (1/n) [ sum_i clip_C(f'_i y_i) + noise ] + penalty'
                                v <- v + b (v - last v) - g / f''
-                  v = the mean of the iterates, later ones with more weight; in declared coordinates shrunk by its noise
+                  v = the mean of the iterates, later ones with more weight; shrunk by its noise where nothing else is
     calibration   scale and shift of the predictor y.v, by a noisy gradient in two unknowns (``calibration``)
     weighted      rows are not shrunk any more and slopes are not clipped; weight_i = min(1, (R / ||y_i||)^2)
       travel      L = f'' noisy second moment of weighted rows + edge;    v <- v + b_t (v - last v) - d L^{-1} g
-      newton      L = noisy Hessian of the weighted losses at v + edge;   v <- v - d L^{-1} g, each g with less noise
+      newton      L = noisy Hessian of the weighted losses at v + edge;   v <- v - d L^{-1} g, each g with less noise;
+                  of many such steps on a loss that bends the second half has a Hessian of its own
                   g = noisy weighted gradient + penalty'; L has the penalty's Hessian too
     corners       a penalty that is not smooth: v <- argmin of penalty + (. - v)^T L (. - v) / 2 after each of these
 
-``edge`` is the largest eigenvalue of M's noise, f'' the largest curvature of the loss, C = ``clip`` times a typical
-row's length. In the coordinates y every direction looks alike, so few clipped steps travel far, and a direction that
-noise hides hardly moves. Clips and shrunk rows bias what the steps find. Calibration takes most of that back, weighted
-steps all of it as the signal widens R; they cut slopes of an unbounded loss at ``slope_limit`` deviations. The first
-of these cannot diverge, whatever the table is, as their L bounds the Hessian; b_t is Nesterov's momentum. The last
-forget the noise of all before them. d filters what is noise (``solvers/shrinkage``). For K classes v has K columns.
+``edge`` is the largest eigenvalue of M's noise, f'' the largest curvature of the loss (of counts about their mean), C =
+``clip`` times a typical row's length and slope. In the coordinates y every direction looks alike, so few clipped steps
+travel far, and a direction that noise hides hardly moves. Clips and shrunk rows bias what the steps find. Calibration
+takes most of that back, weighted steps all of it as the signal widens R; they cut slopes of an unbounded loss at
+``slope_limit`` deviations. The first of these cannot diverge, whatever the table is, as their L bounds the Hessian; b_t
+is Nesterov's momentum. The last forget the noise of all before them. d filters what is noise (``solvers/shrinkage``).
+For K classes v has K columns.
 
 Which recipe ``solver="auto"`` is: ``table``. Released: what the box calls noisy. Cost: n p^2 for M, for y and for each
 H; n p for each gradient.
@@ -35,6 +38,7 @@ answer, and the answers to one query take their noises in the order of the plan 
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -44,8 +48,10 @@ from discreet.accounting.plan import Plan, Release
 from discreet.blas_threads import on_one_thread
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.default.rows import LEAST_DIRECTION, Rows, declared_features, declared_rows, pulled, whitened
-from discreet.default.weighted import Weighted, columns, flat, inside
+from discreet.curator import Recoding
+from discreet.default.classes import best_constant, best_log_count, class_shares
+from discreet.default.rows import LEAST_DIRECTION, Rows, Units, declared_features, declared_rows, pulled, whitened
+from discreet.default.weighted import Step, Weighted, columns, flat, inside
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.parameters import Count, CountOrZero, OneOf, Positive, Weight, check_fields
@@ -68,13 +74,11 @@ from discreet.solvers.center_and_scale import (
     noise_of,
     noises,
     shares_to_noise,
-    target_releases,
 )
 from discreet.solvers.class_refinement import contrasts
 from discreet.solvers.gradient_loop import average_weights, project, slope_at_zero
 from discreet.solvers.refinement import longest_row
 from discreet.solvers.registry import AuditCase, register, register_part
-from discreet.solvers.shrinkage import posterior_weights
 from discreet.solvers.target_search import search_releases, search_target
 from discreet.solvers.uncertainty.stage_noise import (
     CalibratedTrace,
@@ -95,6 +99,8 @@ WEIGHTED_REACH = 64.0
 """Rows longer than this many typical ones are shrunk also by weighted steps: it bounds the lattice."""
 FORGOTTEN = 1 / 2
 """What a Newton step leaves of the error before it, about: the Hessian is noisy, and changes on the way."""
+TWO_HESSIANS = 8
+"""Newton steps from which on a second Hessian is taken halfway."""
 COUNT_SHARE = 0.02
 """What a count gets of mu^2, where n is private: one number with sensitivity 1 needs no more."""
 
@@ -143,8 +149,8 @@ class Recipe:
 
     Parameters
     ----------
-    coordinates : {"full", "declared"}, default="full"
-        Whether centers, scales and the second moment of the rows are estimated, or ranges are taken as declared.
+    coordinates : {"full", "diagonal", "declared"}, default="full"
+        Whether centers, scales and the second moment of the rows are estimated, centers and scales only, or nothing.
     shares : Shares
         Shares of the budget.
     constant : float, default=0.5
@@ -180,7 +186,7 @@ class Recipe:
     16
     """
 
-    coordinates: Annotated[str, OneOf("full", "declared")] = "full"
+    coordinates: Annotated[str, OneOf("full", "diagonal", "declared")] = "full"
     shares: Shares = field(default_factory=Shares)
     constant: Positive = 0.5
     row_radius: Positive = 1.0
@@ -212,56 +218,74 @@ class Recipe:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the answers, each with its share of mu^2."""
-        self._check(domain, loss, penalty)
+        self._check(domain, loss)
         shares = self.shares
         asked = [*self._shape_releases(domain, loss)]
+        if self._counts_classes(domain, loss):
+            asked.append(_share("noisy_gradient", 1, shares.target))
         calibration = [_share("noisy_gradient", 1, shares.calibration)] if self._calibrates(loss) else []
-        weighted = []
-        if self._travels(loss):
-            weighted += [
-                _share("noisy_second_moment", 1, shares.bound),
-                _share("noisy_weighted_gradient", self.n_travel, shares.travel),
-            ]
-        if self.n_newton:
-            if not math.isfinite(loss.lipschitz):
-                weighted.append(_share("noisy_squared_slopes", 1, shares.slope, dimension=1))
-            weighted += [
-                _share("noisy_curvature", 1, shares.hessian),
-                *(_share("noisy_weighted_gradient", 1, share) for share in newton_shares(self.n_newton, shares.newton)),
-            ]
+        weighted = [*self._weighted_releases(loss)]
         rest = 1.0 - math.fsum(r.count / r.relative_noise**2 for r in (*asked, *calibration, *weighted))
         if rest <= 0:
             raise Unsupported("shares must leave some of the budget to the clipped steps: their sum must be below 1")
         steps = _share("noisy_gradient", self.n_steps, rest)
         return Plan((*asked, steps, *calibration, *weighted, *count_release(domain, shares_to_noise(COUNT_SHARE))))
 
-    def _check(self, domain: Domain, loss: Loss, penalty: Penalty) -> None:
+    def _check(self, domain: Domain, loss: Loss) -> None:
         """Refuse what the steps do not serve."""
-        if loss.task == "regression" and not loss.movable_target:
+        if loss.task == "regression" and not (loss.movable_target or loss.log_link):
             raise Unsupported(f"a recipe knows no {type(loss).__name__} loss: use solver='gd'")
         if domain.sparse:
             raise Unsupported("a recipe's coordinates would fill sparse records: use solver='auto' or 'gd'")
-        if not penalty.ridge and (not penalty.separable or loss.n_outputs > 1):
-            raise Unsupported("a recipe knows L2 penalties, and separable ones of one output: use solver='gd'")
 
     def _shape_releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List what the coordinates are made of."""
         target: tuple[Release, ...] = ()
-        if loss.movable_target and self.shares.target > 0:
-            share, looks = self.shares.target, self.target_looks if domain.intercept else 0
-            target = search_releases(share, looks) if looks else target_releases(loss, share)
+        if loss.task == "regression" and self.shares.target > 0:
+            looks = self._looks(domain, loss)
+            moments = _share("noisy_target_moments", 1, self.shares.target)
+            target = search_releases(self.shares.target, looks) if looks else (moments,)
         if self.coordinates == "declared":
             return target
         features = feature_releases(domain, mean=self.shares.mean, scale=self.shares.scale)
-        return (*target, *features, _share("noisy_second_moment", 1, self.shares.moment))
+        moment = (_share("noisy_second_moment", 1, self.shares.moment),) if self.coordinates == "full" else ()
+        return (*target, *features, *moment)
+
+    def _weighted_releases(self, loss: Loss) -> Iterator[Release]:
+        """List what the weighted steps ask, in their order."""
+        shares, half, hessians = self.shares, self.n_newton // 2, self._hessians(loss)
+        numbers = loss.task == "regression"
+        slopes = [_share("noisy_squared_slopes", 1, shares.slope / 2, dimension=1)] if numbers else []
+        newton = [_share("noisy_weighted_gradient", 1, share) for share in newton_shares(self.n_newton, shares.newton)]
+        if self._travels(loss):
+            yield _share("noisy_second_moment", 1, shares.bound)
+        if newton:
+            yield from slopes
+        if self._travels(loss):
+            yield _share("noisy_weighted_gradient", self.n_travel, shares.travel)
+        if newton:
+            hessian = _share("noisy_curvature", 1, shares.hessian / hessians)
+            yield from (hessian, *newton[:half], *slopes, *[hessian] * (hessians - 1), *newton[half:])
+
+    def _looks(self, domain: Domain, loss: Loss) -> int:
+        """Return how often a target is looked for: one that may move, where an intercept may follow it."""
+        return self.target_looks if domain.intercept and loss.movable_target else 0
+
+    def _counts_classes(self, domain: Domain, loss: Loss) -> bool:
+        """Say whether the shares of classes are asked for, so that an intercept starts where they put it."""
+        return loss.task == "classification" and domain.intercept and domain.start is None and self.shares.target > 0
+
+    def _hessians(self, loss: Loss) -> int:
+        """Return how many Hessians are asked for: a second one halfway of many steps on a loss that bends."""
+        return 1 if loss.quadratic or self.n_newton < TWO_HESSIANS else 2
 
     def _calibrates(self, loss: Loss) -> bool:
         """Say whether the predictor is calibrated: that of one output, whose law between rows is known."""
-        return self.shares.calibration > 0 and (loss.sigmoid_link or loss.movable_target)
+        return self.shares.calibration > 0 and (loss.sigmoid_link or loss.task == "regression")
 
     def _travels(self, loss: Loss) -> bool:
-        """Say whether steps with a bound on the Hessian come first: squares have the same Hessian everywhere."""
-        return self.n_travel > 0 and not loss.quadratic
+        """Say whether steps with a bound on the Hessian come first: squares have one, counts no useful bound."""
+        return self.n_travel > 0 and not loss.quadratic and not loss.log_link
 
     # --- the run -------------------------------------------------------------------------------------
 
@@ -270,25 +294,28 @@ class Recipe:
         with on_one_thread(curator.domain.n_features):
             n, admitted = public_count(curator), curator.domain
             rows = self._rows(curator, penalty, n)
-            loss = curator.loss.with_target_scale(rows.target.scale) if curator.loss.movable_target else None
-            curator.recode(rows.recoding, loss=loss)
+            classes = self._class_shares(curator, admitted, n) if self._counts_classes(admitted, curator.loss) else None
+            loss = curator.loss.with_target_scale(rows.target.scale) if curator.loss.movable_target else curator.loss
+            rows = self._started(loss, rows, penalty, admitted, classes)
+            curator.recode(rows.recoding, loss=loss.widened(1.0))
             found, steps = self._clipped_steps(curator, rows, penalty, admitted, n, progress)
-            if self._calibrates(curator.loss):
-                found = self._calibrated(curator, rows, penalty, found, steps, n)
+            if self._calibrates(loss):
+                found = self._calibrated(curator, loss, rows, penalty, found, steps, n)
             if not penalty.ridge:
-                found = replace(found, coefficients=self._inside(curator.loss, rows, penalty, found, admitted))
-            if self._travels(curator.loss) or self.n_newton:
-                found = self._weighted_steps(curator, rows, penalty, found, admitted, n)
+                found = replace(found, coefficients=self._inside(loss, rows, penalty, found, admitted))
+            if self._travels(loss) or self.n_newton:
+                found = self._weighted_steps(curator, loss, rows, penalty, found, admitted, n)
             return found
 
     def _rows(self, curator: "Curator", penalty: Penalty, n: float) -> Rows:
         """Estimate the coordinates in which steps are taken."""
-        domain, loss, full = curator.domain, curator.loss, self.coordinates == "full"
-        target = Target()
-        if loss.movable_target and self.shares.target > 0:
-            looks = self.target_looks if domain.intercept else 0
+        domain, loss = curator.domain, curator.loss
+        target = Target() if not loss.log_link else Target(1.0, loss.typical_slope(domain.target_bound))
+        if loss.task == "regression" and self.shares.target > 0:
+            looks = self._looks(domain, loss)
             target = search_target(curator, n, looks) if looks else estimate_target(curator, n)
-        features = estimate_features(curator, n, self.least_scale) if full else declared_features(domain)
+        estimated = self.coordinates != "declared"
+        features = estimate_features(curator, n, self.least_scale) if estimated else declared_features(domain)
         size = math.sqrt(features.square_length)
         longest = self.row_radius * size * math.hypot(1.0, self.constant * domain.intercept)
         standard = replace(
@@ -296,10 +323,10 @@ class Recipe:
             scale=features.recoding.scale * longest,
             constant=self.constant * size / longest,
             row_norm=1.0 if curator.noise_multiplier else math.inf,
-            target_center=target.center,
-            target_scale=target.scale,
+            target_center=target.center if loss.movable_target else 0.0,
+            target_scale=target.scale if loss.movable_target else 1.0,
         )
-        if not full:
+        if self.coordinates != "full":
             return declared_rows(domain, standard, self.row_radius, target)
         curator.recode(standard, once=True)
         clip = longer_in_l1(curator, domain.n_features) ** 2 if curator.noise_multiplier else curator.domain.row_norm**2
@@ -307,52 +334,96 @@ class Recipe:
         noise = noises(curator, "noisy_second_moment")[0] / curator.budget.neighbors.sum_factor**0.5 * clip
         noise = noise if not curator.budget.is_pure else noise_of(curator, "noisy_second_moment", clip, 1.0)
         pull = pulled(penalty, standard, domain)
-        added = np.zeros_like(second) if pull is None else pull.hessian / loss.smoothness
+        added = np.zeros_like(second) if pull is None else pull.hessian / Units.of(loss, target).largest_curvature
         return whitened(second, added, noise / n * math.sqrt(2.0 * len(second)), self.floor, standard, domain, target)
 
     def _clipped_steps(
-        self, curator: "Curator", rows: Rows, penalty: Penalty, admitted: Domain, n: float, progress: Progress
+        self,
+        curator: "Curator",
+        rows: Rows,
+        penalty: Penalty,
+        admitted: Domain,
+        n: float,
+        progress: Progress,
     ) -> tuple[Solution, DescentTrace]:
         """Take steps on clipped gradients with momentum; return the average of the iterates, and what was done."""
-        pull, step = pulled(penalty, rows.recoding, admitted), 1.0 / curator.loss.smoothness
-        clip = self.clip * slope_at_zero(curator.loss) * rows.length * longer_in_l1(curator, admitted.n_features)
-        v = last = curator.domain.starting_point
+        loss = curator.loss
+        units = Units.of(loss, rows.target)
+        pull, step = pulled(penalty, rows.recoding, admitted), 1.0 / units.largest_curvature
+        clip = self.clip * units.slope * rows.length * longer_in_l1(curator, admitted.n_features)
+        start = curator.domain.starting_point if rows.start is None else rows.start
+        v = last = start
+        whitened = self.coordinates == "full"  # by the penalty's Hessian too, so that it may be part of the gradient
+        implicit = None if whitened or pull is None else np.eye(len(v)) + step * pull.hessian
         weights = average_weights("polynomial", self.n_steps)
         mean = weights[0] * v
         for t in progress(range(self.n_steps)):
             ahead = v + self.momentum * (v - last)
             gradient = curator.noisy_gradient(ahead, clip=clip) / n
-            gradient = gradient if pull is None else gradient + pull.gradient(ahead)
-            v, last = project(ahead - step * gradient, BALL), v
+            if pull is not None and implicit is None:
+                gradient = gradient + pull.gradient(ahead)
+            moved = ahead - step * gradient
+            if pull is not None and implicit is not None:
+                moved = np.asarray(np.linalg.solve(implicit, moved - step * pull.gradient(np.zeros_like(v))))
+            v, last = project(moved, BALL), v
             mean = mean + weights[t + 1] * v
-        noise = Noise.of(curator, "noisy_gradient")
+        noise = replace(Noise.of(curator, "noisy_gradient"), relative=self._relative_noise(curator, admitted))
         momenta = np.full(self.n_steps, self.momentum)
         trace = DescentTrace(mean.shape, step, clip, n, momenta, weights, noise)
-        if self.coordinates == "declared":
-            mean = self._shrunk(mean, trace, len(rows.recoding.center))
+        if self.coordinates != "full" or loss.log_link or not self._calibrates(loss):
+            mean = start + rows.shrunk(mean - start, trace, loss)
         return rows.solution(mean, trace, admitted, curator.loss), trace
 
     @staticmethod
-    def _shrunk(v: Floats, trace: DescentTrace, features: int) -> Floats:
-        """Shrink the features' coefficients by what is noise in them: it is the same in all where steps hardly bend."""
-        slopes, noise = v[:features].ravel(), float(trace.deviations().flat[0])
-        kept = posterior_weights(slopes, np.ones(slopes.size), noise)
-        return np.concatenate([(kept * slopes).reshape(v[:features].shape), v[features:]])
+    def _started(loss: Loss, rows: Rows, penalty: Penalty, admitted: Domain, classes: Floats | None) -> Rows:
+        """Return the rows with where steps start: at the constant that the released target is best predicted by."""
+        if classes is None and not (loss.log_link and admitted.intercept and admitted.start is None):
+            return rows  # at zero, or where the user says
+        w, strength = admitted.starting_point, penalty.strong_convexity
+        if classes is None:
+            w[-1] = best_log_count(rows.target.center, strength)
+        else:
+            w[-1] = best_constant(loss, classes, strength)
+        return replace(rows, start=rows.recoding.recoded(w), margin=float(w[-1]) if w.ndim == 1 else 0.0)
+
+    @staticmethod
+    def _class_shares(curator: "Curator", admitted: Domain, n: float) -> Floats:
+        """Return the noisy shares of classes, at least their noise: by a gradient at 0 of rows that are a constant."""
+        loss = curator.loss
+        features, column = admitted.n_features - 1, np.zeros((admitted.n_features, 1))
+        column[-1] = 1.0
+        curator.recode(Recoding(np.zeros(features), np.ones(features), matrix=column, reach=1.0), once=True)
+        clip = slope_at_zero(loss)
+        gradient = curator.noisy_gradient(np.zeros((1, *admitted.shape[1:])), clip=clip)[0] / n
+        return class_shares(loss, np.atleast_1d(gradient), noises(curator, "noisy_gradient")[0] * clip / n)
+
+    def _relative_noise(self, curator: "Curator", admitted: Domain) -> float:
+        """Return the relative noise of the clipped steps: the second entry of their query, after shares of classes."""
+        entries = [release for release in curator.plan.releases if release.query == "noisy_gradient"]
+        return entries[int(self._counts_classes(admitted, curator.loss))].relative_noise
 
     def _calibrated(
-        self, curator: "Curator", rows: Rows, penalty: Penalty, found: Solution, steps: DescentTrace, n: float
+        self,
+        curator: "Curator",
+        loss: Loss,
+        rows: Rows,
+        penalty: Penalty,
+        found: Solution,
+        steps: DescentTrace,
+        n: float,
     ) -> Solution:
         """Bring the predictor back to scale."""
         v = rows.recoding.recoded(found.coefficients)
         assert v is not None
         assert found.trace is not None
         mean, deviation = rows.predictor(v)
-        clip = CLASSES.length if curator.loss.task == "classification" else self.calibration_clip
-        answers = [noise / n for noise in noises(curator, "noisy_gradient")[self.n_steps :]]
-        likely = rows.signal_share(deviation, steps, curator.loss) if curator.noise_multiplier else 1.0
+        units = Units.of(loss, rows.target)
+        clip = CLASSES.length if loss.task == "classification" else self.calibration_clip * units.slope
+        answers = [noise / n for noise in noises(curator, "noisy_gradient")[-1:]]
+        likely = rows.signal_share(deviation, steps, loss) if curator.noise_multiplier else 1.0
         done = calibrate(
-            curator, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
-            penalty=penalty, n=n,
+            curator, loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
+            penalty=penalty, n=n, start=rows.margin,
         )  # fmt: skip
         trace = CalibratedTrace(found.trace, done.share, done.deviations)
         return Solution(done.coefficients, trace, found.estimate)
@@ -361,37 +432,46 @@ class Recipe:
         """Return what a penalty with corners makes of coefficients whose Hessian is about the rows' second moment."""
         v = rows.recoding.recoded(found.coefficients)
         assert v is not None
-        bend = mean_curvature(*rows.predictor(v)) if loss.sigmoid_link else loss.smoothness
-        hessian = bend * (rows.moment + LEAST_DIRECTION * np.eye(len(v)))
+        units = Units.of(loss, rows.target)
+        bend = mean_curvature(*rows.predictor(v)) if loss.sigmoid_link else units.curvature
+        least = rows.moment + LEAST_DIRECTION * np.eye(len(v))
+        hessian = np.asarray(np.kron(np.eye(loss.n_outputs), bend * least), dtype=np.float64)
         return inside(penalty, found.coefficients, hessian, rows.recoding, admitted)
 
     def _weighted_steps(
-        self, curator: "Curator", rows: Rows, penalty: Penalty, found: Solution, admitted: Domain, n: float
+        self, curator: "Curator", loss: Loss, rows: Rows, penalty: Penalty, found: Solution, admitted: Domain, n: float
     ) -> Solution:
         """Take steps on weighted gradients of rows that are not shrunk: with a bound on their Hessian, then with it."""
-        loss = curator.loss
-        recoding = replace(rows.recoding, row_norm=math.inf, reach=WEIGHTED_REACH * rows.length)
-        linear = affine(recoding, admitted)[0]
-        reach = min(self.weight_radius * rows.length, longest_row(linear / recoding.target_scale, admitted))
-        run = Weighted(curator, recoding, admitted, penalty, n, reach)
+        linear = affine(rows.recoding, admitted)[0]
+        longest = min(WEIGHTED_REACH * rows.length, longest_row(linear / rows.recoding.target_scale, admitted))
+        recoding = replace(rows.recoding, row_norm=math.inf, reach=longest)
+        reach = min(self.weight_radius * rows.length, longest)
+        run = Weighted(curator, loss, Units.of(loss, rows.target), recoding, admitted, penalty, n, reach)
         bound = run.bound() if self._travels(loss) else None
-        curator.recode(recoding)
+        curator.recode(recoding, loss=loss)
         start = recoding.recoded(found.coefficients)
         assert start is not None
         v, metric = run.centered(columns(start)), None
-        used: list[Floats] = []
-        if self.n_newton and not math.isfinite(loss.lipschitz):
+        taken: list[Step] = []
+        if self.n_newton and loss.task == "regression":
             run.limit_slopes(v, self.slope_limit)
         if bound is not None:
-            v, used = run.steps(v, bound, self.n_travel, momentum="nesterov")
+            v, _ = run.steps(v, bound, self.n_travel, momentum="nesterov")
         if self.n_newton:
-            metric = run.hessian(v)
-            v, used = run.steps(v, metric, self.n_newton, momentum=0.0)
+            metric = run.hessian(v, bound)
+            v, taken = run.steps(v, metric, self.n_newton // 2, momentum=0.0)
+            if loss.task == "regression":
+                run.limit_slopes(v, self.slope_limit)
+            if self._hessians(loss) > 1:
+                metric, taken = run.hessian(v, bound), []
+            v, later = run.steps(v, metric, self.n_newton - self.n_newton // 2, momentum=0.0)
+            taken += later
         w = recoding.coefficients(flat(v)) if run.at_corner is None else run.at_corner
         if found.trace is None or metric is None:
             return Solution(w, found.trace, found.estimate)
         curved = np.where(metric.values >= metric.edge, metric.values, 0.0)
-        steps = DirectionsTrace.of_steps(metric.vectors, used, curved, run.last_noises(self.n_newton))
+        used = [step.factors for step in taken]
+        steps = DirectionsTrace.of_steps(metric.vectors, used, curved, [step.noise for step in taken])
         parts = (found, steps, left_of_start(used, curved), linear)
         trace = RefinedTrace(*parts) if loss.n_outputs == 1 else ContrastsTrace(*parts, contrasts(loss.n_outputs))
         return Solution(w, trace, found.estimate)
@@ -417,10 +497,12 @@ def newton_shares(count: int, share: float) -> list[float]:
     """Divide a share among Newton steps in proportion to how much of each one's noise is left at the end.
 
     A step forgets all but rho of the error before it, rho being how far the Hessian is off. With q_t the variance that
-    a unit of noise in step t leaves, shares in proportion to sqrt(q_t) = rho^(T - t) leave the least in all.
+    a unit of noise in step t leaves, shares in proportion to sqrt(q_t) = rho^(T - t) leave the least in all. A
+    quarter is divided equally: first steps that are mostly noise would lead away from where the Hessian was taken.
     """
     weights = [FORGOTTEN ** (count - 1 - t) for t in range(count)]
-    return [share * weight / math.fsum(weights) for weight in weights]
+    total = math.fsum(weights)
+    return [share * (0.25 / count + 0.75 * weight / total) for weight in weights]
 
 
 def _share(query: str, count: int, share: float, dimension: int | None = None) -> Release:

@@ -13,6 +13,8 @@ from discreet.penalties.rescaled import Quadratic
 from discreet.solvers.base import Solution
 from discreet.solvers.center_and_scale import Standardization, Target, affine, declared_coordinates, public_features
 from discreet.solvers.declared import declared_length
+from discreet.solvers.gradient_loop import slope_at_zero
+from discreet.solvers.shrinkage import posterior_weights
 from discreet.solvers.stage import Estimate
 from discreet.solvers.uncertainty.stage_noise import DirectionsTrace, StageTrace, steps_of
 from discreet.solvers.uncertainty.traces import DescentTrace
@@ -21,8 +23,32 @@ from discreet.typing import Floats
 
 LEAST_DIRECTION = 1e-7
 """Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
+PREDICTED = {"classification": 4.0, "regression": 0.05}
+"""How large the square of a predictor mostly is at most: log odds of 2; a fifth of half a target's declared range."""
+SPREAD_OF_COUNTS = 2.0
+"""How much more counts vary than a Poisson law of their mean: their curvature, and at most their deviation."""
 REACH = 16.0
 """Rows longer than this many typical ones are shrunk also after whitening: it bounds the lattice."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """The size of a loss's slopes and curvatures at the start of the steps, for records that are nothing special.
+
+    A count's deviation and mean are those of its loss's slope and curvature. Steps divide by ``largest_curvature``.
+    """
+
+    slope: float
+    curvature: float
+    largest_curvature: float
+
+    @classmethod
+    def of(cls, loss: Loss, target: Target) -> "Units":
+        """Return those of a loss whose target was standardized, or has this center and scale."""
+        if loss.log_link:
+            deviation = min(target.scale, SPREAD_OF_COUNTS * math.sqrt(target.center))
+            return cls(deviation, target.center, SPREAD_OF_COUNTS * target.center)
+        return cls(slope_at_zero(loss), loss.smoothness, loss.smoothness)
 
 
 @dataclass(frozen=True)
@@ -31,7 +57,7 @@ class Rows:
 
     ``length`` is a typical row's; ``moment`` the rows' second moment as far as it stands out of noise, ``widest`` the
     largest that noise may hide, ``mean`` their mean; ``spectrum`` is for the trace of the noise, None where nothing was
-    estimated.
+    estimated; steps start at ``start``, coefficients of these rows that predict the constant ``margin`` (None: 0).
     """
 
     recoding: Recoding
@@ -41,20 +67,38 @@ class Rows:
     mean: Floats
     target: Target
     spectrum: Spectrum | None = None
+    start: Floats | None = None
+    margin: float = 0.0
 
     def predictor(self, v: Floats) -> tuple[float, float]:
         """Return the mean of the predictor v and the largest deviation that it may have, at least a hundredth.
 
         A predictor along a hidden direction varies all the same: steps that take it for a constant would overshoot.
+        What it started with is known exactly.
         """
-        mean = float(self.mean @ v)
-        return mean, math.sqrt(max(float(v @ self.widest @ v) - mean**2, 1e-4))
+        moved = v if self.start is None else v - self.start
+        mean = float(self.mean @ moved)
+        return self.margin + mean, math.sqrt(max(float(moved @ self.widest @ moved) - mean**2, 1e-4))
 
     def signal_share(self, deviation: float, steps: DescentTrace, loss: Loss) -> float:
         """Return which part of a predictor's variance is not the noise of its steps, by what both are known to be."""
         noise = self._forgetting(steps, loss)
         along = np.einsum("ij,ik,kj->j", noise.vectors, self.widest, noise.vectors)
         return max(0.0, 1.0 - float(noise.variances @ along) / deviation**2)
+
+    def shrunk(self, v: Floats, steps: DescentTrace, loss: Loss) -> Floats:
+        """Shrink what steps added up to by what is noise in it.
+
+        A predictor's variance, and the square of its constant, are not likely to be beyond ``PREDICTED``.
+        """
+        features, likely = len(self.recoding.center), PREDICTED[loss.task]
+        noise = math.sqrt(float(self._forgetting(steps, loss).variances.mean()))
+        slopes, constants = v[:features].ravel(), v[features:]
+        variance = max(float(np.trace(self.moment[:features, :features])), 1e-300)
+        slopes = posterior_weights(slopes, np.ones(slopes.size), noise, most=likely / variance) * slopes
+        if len(constants):
+            constants = constants * (likely / (likely + float(self.moment[-1, -1]) * noise**2))
+        return np.concatenate([slopes.reshape(v[:features].shape), constants])
 
     def solution(self, v: Floats, steps: DescentTrace, admitted: Domain, loss: Loss) -> Solution:
         """Return coefficients v of these rows in training coordinates, with what the noise of the steps did to them."""
@@ -71,7 +115,8 @@ class Rows:
         """
         values, vectors = np.linalg.eigh(self.moment)
         taken = steps_of(steps, self.length)
-        left = math.erf(min(taken.slope, loss.lipschitz) / math.sqrt(2.0))
+        units = Units.of(loss, self.target)
+        left = units.curvature * math.erf(min(taken.slope, loss.lipschitz) / (math.sqrt(2.0) * units.slope))
         return DirectionsTrace(vectors, taken.deviation**2 * taken.gain(left * np.maximum(values, 0.0)))
 
 

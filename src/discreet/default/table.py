@@ -46,6 +46,11 @@ class Facts:
         return self.loss.task == "regression"
 
     @property
+    def misleads(self) -> bool:
+        """Whether a Hessian may mislead where clipped steps end: flat losses, and several classes (not calibrated)."""
+        return not (self.loss.sigmoid_link or self.loss.log_link or self.loss.quadratic)
+
+    @property
     def is_wide(self) -> bool:
         """Whether a second moment is too much: sparse records, or p^2 numbers too many."""
         return self.domain.sparse or self.domain.n_features > WIDEST
@@ -59,8 +64,17 @@ class Facts:
     @property
     def is_recipe(self) -> bool:
         """Whether a recipe's steps serve loss, penalty and records."""
-        served = self.penalty.ridge or (self.penalty.separable and self.domain.n_outputs == 1)
-        return served and not self.is_wide and (not self.is_regression or self.loss.movable_target)
+        return not self.is_wide and (not self.is_regression or self.loss.movable_target or self.loss.log_link)
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether coordinates cost more than they show."""
+        return self.signal.per_row < WEAK or (self.is_regression and self.signal.total < LEAST_MEAN)
+
+    @property
+    def is_middling(self) -> bool:
+        """Whether scales show more than they cost, and a second moment does not."""
+        return self.signal.per_row < SCALES and not self.is_regression
 
     @property
     def is_one_release(self) -> bool:
@@ -75,26 +89,27 @@ WIDEST = 2048
 """Columns beyond which p^2 numbers are too many."""
 GREEDY = 8.0
 """The signal per coefficient below which an L1 penalty is followed by greedy steps."""
-WEAK_CLASSES, WEAK_NUMBERS, LEAST_MEAN = 15.0, 5.0, 25.0
-"""Below which signal per row coordinates cost more than they show; for numbers also the least signal of a mean."""
+WEAK, SCALES, LEAST_MEAN = 5.0, 10.0, 25.0
+"""The signal per row below which estimates cost more than they show: of scales, and for classes of a second moment; for
+numbers also the least signal of a mean."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """A line of the table: when it holds, what is run, and why."""
+    """A line of the table: when it holds, what is run, and why; a recipe in which coordinates."""
 
     name: str
     holds: Callable[[Facts], bool]
     reason: str
+    coordinates: str = ""
 
 
 FORMS = (
     Form("gd", lambda f: not f.budget.is_private, "without noise, full gradients reach the optimum"),
-    Form("gd", lambda f: f.is_regression and not f.loss.movable_target, "this loss needs the declared coordinates"),
     Form("objective", lambda f: f.budget.is_pure and f.is_one_release, "one release is cheapest where noise is pure"),
     Form(
         "gd",
-        lambda f: f.budget.is_pure and (not f.is_regression or not f.is_recipe or not f.penalty.ridge),
+        lambda f: f.budget.is_pure and not (f.loss.movable_target and f.is_recipe and f.penalty.ridge),
         "full batches have the least noise per pass",
     ),
     Form("gcd", lambda f: f.few_columns_matter and not f.is_wide, "greedy steps find the few columns that matter"),
@@ -104,22 +119,10 @@ FORMS = (
         "rows of sparse or very wide records have the noise of their own length only",
     ),
     Form("gd", lambda f: not f.is_recipe, "full gradients serve any penalty and any records"),
-    Form(
-        "objective",
-        lambda f: f.is_one_release and f.signal.per_row < WEAK_CLASSES,
-        "one release wastes nothing where the signal is too weak for coordinates",
-    ),
-    Form("recipe", lambda f: is_weak(f), "the signal is too weak to estimate coordinates: few steps in declared ones"),
-    Form("recipe", lambda f: True, "estimating the mean and covariance first improves accuracy"),
+    Form("recipe", lambda f: f.is_weak, "the signal is too weak to estimate coordinates", "declared"),
+    Form("recipe", lambda f: f.is_middling, "the signal is too weak to estimate a covariance", "diagonal"),
+    Form("recipe", lambda f: True, "estimating the mean and covariance first improves accuracy", "full"),
 )
-
-
-def is_weak(facts: Facts) -> bool:
-    """Say whether coordinates cost more than they show."""
-    signal = facts.signal
-    if facts.is_regression:
-        return signal.per_row < WEAK_NUMBERS or signal.total < LEAST_MEAN
-    return signal.per_row < WEAK_CLASSES
 
 
 def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[Solver, str]:
@@ -161,22 +164,23 @@ SETTINGS = (
             "of the slope at 0: clipped slopes halve the noise, and bias the length, which calibration corrects"),
     Setting("constant", 0.5, lambda s: s.columns**-0.5,
             "an intercept is learned first where it is large; a number's target is centered before"),
-    Setting("row_radius", 1.0, lambda s: 0.8 * max(1.0, s.per_row / 100) ** 0.35,
+    Setting("row_radius", lambda s: beyond(1000, s.per_matrix) ** 0.2, lambda s: 0.8 * beyond(100, s.per_row) ** 0.35,
             "long rows raise everybody's noise; for numbers they carry more of the slope"),
     Setting("floor", 0.35, 0.35, "directions below the noise are shrunk, not cut off"),
     Setting("least_scale", 0.1, lambda s: within(0.002, 20 / s.per_row, 0.1),
             "a smaller one blows up rare categories; numbers in ranges far too wide need it"),
     Setting("calibration_clip", 3.2, lambda s: 0.2 * s.total**0.5, "its noise falls as its bias does"),
-    Setting("n_newton", lambda s: 5 * (s.per_record >= 4), lambda s: 5 * (s.per_record >= 50),
+    Setting("n_newton", lambda s: newton(s.per_record / 4), lambda s: newton(s.per_record / 50),
             "from where their noise is below the sampling error on; numbers gain from bounded slopes for longer"),
     Setting("n_travel", lambda s: travel(s.per_record / 40), lambda s: travel(s.per_record / 500),
             "clips leave the start farther from the optimum than a Newton step sees; squares have one Hessian"),
-    Setting("weight_radius", lambda s: radius(s, 0.7 * s.per_record**0.5), lambda s: radius(s, 0.4 * s.per_record**0.5),
+    Setting("weight_radius", lambda s: radius(s, s.per_record ** (1 / 3)), lambda s: radius(s, s.per_record**0.25),
             "noise falls against the sampling error, bias with it, and the metric stays above its noise"),
-    Setting("slope_limit", 4.0, lambda s: max(3.0, 0.4 * s.per_record**0.5), "classes have bounded slopes"),
+    Setting("slope_limit", 4.0, lambda s: max(3.0, 1.2 * s.per_record**0.25), "classes have bounded slopes"),
 )  # fmt: skip
 SHARES = (
-    Setting("target", 0.0, lambda s: within(0.05, 12 / s.total, 0.3), "a wrong mean costs more than a wrong slope"),
+    Setting("target", lambda s: within(0.02, 12 / s.total, 0.2), lambda s: within(0.05, 12 / s.total, 0.3),
+            "a wrong mean costs more than a wrong slope"),
     Setting("mean", 0.04, 0.04, "flat: p numbers of one answer"),
     Setting("scale", 0.08, 0.06, "ranges that are too wide cost most of all"),
     Setting("moment", 0.2, 0.2, "p^2 numbers; more of it starves the steps"),
@@ -190,11 +194,26 @@ SHARES = (
 PURE = {"n_steps": 4.0, "target_looks": 0.0, "n_travel": 0.0, "n_newton": 0.0}
 PURE_SHARES = {"mean": 0.02, "scale": 0.02, "moment": 0.5, "calibration": 0.0}
 """With pure noise answers share epsilon itself, not its square: few of them, and most for the p^2 numbers."""
-DECLARED = {"n_steps": 8.0, "constant": 0.5, "n_travel": 0.0, "n_newton": 0.0}
-"""In declared coordinates: what differs. Fewer steps have less noise each."""
-HOPELESS, LOOKED_FOR = 3.0, 15.0
-"""The signal of a mean below which a numeric target's place is left where it was declared, and from which it is looked
-for: below, its two moments are less noisy than many looks."""
+FEW = {"constant": 0.2, "n_travel": 0.0, "n_newton": 0.0}
+COORDINATES = {
+    "declared": {"n_steps": 8.0, **FEW},
+    "diagonal": {"n_steps": 12.0, **FEW},
+    "full": {},
+}
+"""What differs in coordinates of less signal. Fewer steps have less noise each."""
+LEAST_TRAVEL = 10
+"""Steps with a bound on the Hessian that come first at least where the Hessian may mislead."""
+EARLY = 50.0
+"""The signal per record from which all that comes before Newton steps is accurate enough with less of the budget."""
+LEAST_EARLY = 0.01
+"""What is left of their shares at least: also without noise a share is a number below 1."""
+LOOKED_FOR = 15.0
+"""The signal of a mean from which on a numeric target's place is looked for: below it is left where it was declared."""
+
+
+def beyond(start: float, signal: float) -> float:
+    """Return how many times the signal is beyond a start, at least 1."""
+    return max(1.0, signal / start)
 
 
 def travel(excess: float) -> float:
@@ -202,22 +221,37 @@ def travel(excess: float) -> float:
     return within(0, 10 * (excess**0.5 - 1), 100)
 
 
+def newton(excess: float) -> float:
+    """Return how many steps are taken with a Hessian: each leaves a part of the error before it."""
+    return min(20, 5 + math.log2(excess)) if excess >= 1 else 0
+
+
 def radius(signal: Signal, wanted: float) -> float:
-    """Return the wanted radius, as far as a Hessian of such rows stands out of its noise."""
-    return max(1.25, min(wanted, math.sqrt(0.1 * signal.per_matrix)))
+    """Return 1.2 times the wanted radius, as far as a Hessian of such rows stands out of its noise."""
+    return max(1.25, min(1.2 * wanted, math.sqrt(0.1 * signal.per_matrix)))
 
 
-def recipe_for(facts: Facts) -> Recipe:
-    """Return the recipe of the table for these facts."""
-    signal, weak = facts.signal, is_weak(facts)
-    settings: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS} | (DECLARED if weak else {})
+def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
+    """Return the recipe of the table for these facts; without weighted steps where others follow."""
+    signal, coordinates = (
+        facts.signal,
+        next(form.coordinates for form in FORMS if form.coordinates and form.holds(facts)),
+    )
+    settings: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS} | COORDINATES[coordinates]
+    if not weighted:
+        settings |= {"n_travel": 0.0, "n_newton": 0.0}
     shares = {row.name: value_of(row, facts, signal) for row in SHARES}
-    shares["target"] *= signal.total >= HOPELESS
+    shares["target"] *= signal.total >= LOOKED_FOR or not facts.is_regression
+    if settings["n_newton"]:
+        settings["n_travel"] = max(settings["n_travel"], LEAST_TRAVEL * facts.misleads)
+        early = within(LEAST_EARLY, (EARLY / signal.per_record) ** 0.25, 1.0)
+        shares = {name: early * share for name, share in shares.items()}
+        shares["newton"] += 1.0 - early
     settings["target_looks"] = 16 * (signal.total >= LOOKED_FOR)
     if facts.budget.is_pure:
         settings, shares = settings | PURE, shares | PURE_SHARES
     whole = {name: round(settings.pop(name)) for name in COUNTS if name in settings}
-    return Recipe("declared" if weak else "full", Shares(**shares), **whole, **settings)
+    return Recipe(coordinates, Shares(**shares), **whole, **settings)
 
 
 LARGEST = 1e3
@@ -251,7 +285,13 @@ def knots_for(facts: Facts, features: Callable[[int], int]) -> tuple[int | None,
     features
         The number of features, from the number of knots.
     """
-    served = facts.is_recipe and facts.penalty.ridge and not facts.budget.is_pure and facts.domain.moments is None
+    served = (
+        facts.is_recipe
+        and not facts.loss.log_link
+        and facts.penalty.ridge
+        and not facts.budget.is_pure
+        and facts.domain.moments is None
+    )
     if not served or facts.domain.start is not None:
         return None, "numbers have linear effects: curves are the default only where auto's own algorithm serves"
     needed = 0.0

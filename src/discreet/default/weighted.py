@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from discreet.bounds import Domain
 from discreet.curator import Recoding
-from discreet.default.rows import pulled
+from discreet.default.rows import Units, pulled
+from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.penalties.metric_prox import metric_prox
 from discreet.solvers.center_and_scale import affine, noises
@@ -24,6 +25,10 @@ COUPLED = 0.25
 """The largest norm of a record's couplings between classes (``losses.softmax``)."""
 WIDEST_RESIDUAL = 4.0
 """The size of slopes is estimated with slopes of at most this many deviations of the target."""
+CURVED = 0.05
+"""The part of the largest curvature that a loss is taken to have at least."""
+FREE = 1e-2
+"""The curvature of what all outputs share, in units of the least of the rest: steps along it are long."""
 LONGEST_STEP = 3.0
 """A step moves the predictor by at most this many deviations: a Hessian from afar misleads."""
 
@@ -47,21 +52,32 @@ class Metric:
         return np.asarray((self.vectors * self.safe) @ self.vectors.T)
 
 
+class Step(NamedTuple):
+    """What a step multiplied its gradient by along the metric's directions, and the gradient's noise."""
+
+    factors: Floats
+    noise: float
+
+
 class Weighted:
     """Who answers, in which coordinates, how far rows and slopes count in full."""
 
     def __init__(
         self,
         curator: "Curator",
+        loss: Loss,
+        units: Units,
         recoding: Recoding,
         admitted: Domain,
         penalty: Penalty,
         n: float,
         reach: float,
     ) -> None:
-        self._curator, self._recoding, self._admitted, self._penalty = curator, recoding, admitted, penalty
+        self._curator, self._loss, self._recoding = curator, loss, recoding
+        self._units, self._curvature, self._longest = units, loss.smoothness, LONGEST_STEP
+        self._admitted, self._penalty = admitted, penalty
         self._n, self._reach, self._pull = n, reach, pulled(penalty, recoding, admitted)
-        self._clip, self._basis = curator.loss.lipschitz * reach, contrasts(curator.loss.n_outputs)
+        self._clip, self._basis = loss.lipschitz * reach, contrasts(loss.n_outputs)
         self._noises = noises(curator, "noisy_weighted_gradient")
         self.at_corner: Floats | None = None
 
@@ -69,18 +85,18 @@ class Weighted:
         """Return coefficients without what all outputs share: it changes no probability, and is noise alone."""
         return v if v.shape[1] == 1 else v @ self._basis @ self._basis.T
 
-    def last_noises(self, count: int) -> list[float]:
-        """Return the deviations of the noise in the last mean gradients."""
-        return [noise * self._clip / self._n for noise in noises(self._curator, "noisy_weighted_gradient")[-count:]]
-
     def limit_slopes(self, v: Floats, deviations: float) -> None:
-        """Cut slopes without a bound at so many deviations of residuals at v, by a noisy sum of their squares."""
+        """Cut slopes at so many deviations of those at v, by a noisy sum of their squares."""
         curator = self._curator
-        most = min(WIDEST_RESIDUAL, 2.0 * curator.domain.target_bound) ** 2
-        noise = noises(curator, "noisy_squared_slopes")[-1] / curator.budget.neighbors.sum_factor * most
+        bound = curator.domain.target_bound
+        steepest = self._loss.lipschitz_for(bound, bound if self._loss.movable_target else math.inf)
+        most = min(WIDEST_RESIDUAL * self._units.slope, steepest) ** 2
         square = curator.noisy_squared_slopes(flat(v), clip=most)
+        noise = noises(curator, "noisy_squared_slopes")[-1] / curator.budget.neighbors.sum_factor * most
         deviation = math.sqrt(min(most, max(square, noise) / self._n))
-        self._clip = min(deviations * deviation, 2.0 * curator.domain.target_bound) * self._reach
+        self._clip = min(deviations * deviation, steepest) * self._reach
+        if self._loss.log_link:  # predicted counts have no useful bound: nor has a step that multiplies them
+            self._curvature, self._longest = min(self._curvature, deviations * self._units.curvature), 1.0
 
     def bound(self) -> Metric:
         """Return a bound on the weighted losses' Hessian: their largest curvature times the rows' second moment.
@@ -89,23 +105,27 @@ class Weighted:
         """
         curator = self._curator
         curator.recode(replace(self._recoding, reach=self._reach), once=True)
-        clip, top = curator.domain.row_norm**2, curator.loss.smoothness
+        clip, top = curator.domain.row_norm**2, self._loss.smoothness
         second = top * curator.noisy_second_moment(clip=clip, n=self._n)
         noise = top * noises(curator, "noisy_second_moment")[-1] / self._root * clip / self._n
         shared = np.asarray(np.kron(np.eye(self._basis.shape[1]), second), dtype=np.float64)
         return self._metric(shared, noise * math.sqrt(2.0 * len(second)))
 
-    def hessian(self, v: Floats) -> Metric:
-        """Return the noisy Hessian of the weighted losses at v, in contrasts of the outputs."""
+    def hessian(self, v: Floats, bound: Metric | None) -> Metric:
+        """Return the noisy Hessian of the weighted losses at v, in contrasts of the outputs, with a part of its bound.
+
+        Where a loss is flat at v, as Huber's is far from its target, the Hessian alone would be no limit to a step.
+        """
         curator, (outputs, p) = self._curator, (len(self._basis), len(v))
-        clip = (COUPLED if outputs > 1 else curator.loss.smoothness) * self._reach**2
+        clip = (COUPLED if outputs > 1 else self._curvature) * self._reach**2
         asked = curator.noisy_curvature(flat(v), clip=clip, reach=self._reach) / self._n
         noise = noises(curator, "noisy_curvature")[-1] / self._root * clip / self._n
+        least = 0.0 if bound is None else CURVED * bound.matrix
         if outputs == 1:
-            return self._metric(asked, noise * math.sqrt(2.0 * p))
+            return self._metric(asked + least, noise * math.sqrt(2.0 * p))
         ends = [self._basis[k] - self._basis[other] for k in range(outputs) for other in range(k + 1, outputs)]
         pairs = (np.kron(np.outer(end, end), one) for end, one in zip(ends, asked, strict=True))
-        return self._metric(np.asarray(sum(pairs)), 2.0 * noise * math.sqrt(outputs * (p + 1.0)))
+        return self._metric(np.asarray(sum(pairs)) + least, 2.0 * noise * math.sqrt(outputs * (p + 1.0)))
 
     @property
     def _root(self) -> float:
@@ -117,11 +137,11 @@ class Weighted:
             matrix = matrix + np.kron(np.eye(self._basis.shape[1]), self._pull.hessian)
         return Metric(*np.linalg.eigh(matrix), edge)
 
-    def steps(self, v: Floats, metric: Metric, count: int, *, momentum: Momentum) -> tuple[Floats, list[Floats]]:
-        """Take steps from v, (p, K); return where they end, and what each multiplied its gradient by."""
+    def steps(self, v: Floats, metric: Metric, count: int, *, momentum: Momentum) -> tuple[Floats, list[Step]]:
+        """Take steps from v, (p, K); return where they end, and what each did."""
         curator, basis, safe = self._curator, self._basis, metric.safe
         path = Path(v, count, momentum=momentum, average="last", step=1.0, restart=True)
-        used: list[Floats] = []
+        taken: list[Step] = []
         for _ in range(count):
             ahead = path.ahead()
             gradient = (
@@ -130,28 +150,34 @@ class Weighted:
             gradient = gradient if self._pull is None else gradient + columns(self._pull.gradient(flat(ahead)))
             along = metric.vectors.T @ (gradient @ basis).T.ravel()
             noise = self._noises.pop(0) * self._clip / self._n
-            used.append(posterior_weights(along, safe, noise, safe >= 2.0 * metric.edge))
-            step = project(metric.vectors @ (used[-1] * along), LONGEST_STEP)
-            w = ahead - step.reshape(basis.shape[1], -1).T @ basis.T
+            factors = posterior_weights(along, safe, noise, safe >= 2.0 * metric.edge)
+            taken.append(Step(factors, noise))
+            move = project(metric.vectors @ (factors * along), self._longest)
+            w = ahead - move.reshape(basis.shape[1], -1).T @ basis.T
             path.move(ahead, w if self._penalty.ridge else self._inside(w, metric))
-        return path.w, used
+        return path.w, taken
 
     def _inside(self, v: Floats, metric: Metric) -> Floats:
         """Return what a penalty with corners makes of a step, and keep it as it is in training coordinates.
 
         There and back it would be rounded: out of a box, and off zero.
         """
-        w = self._recoding.coefficients(flat(v))
-        self.at_corner = inside(self._penalty, w, metric.matrix, self._recoding, self._admitted)
+        w, matrix = self._recoding.coefficients(flat(v)), metric.matrix
+        if v.shape[1] > 1:  # a shift of all outputs changes no loss: the penalty alone decides on it
+            outputs, basis = len(self._basis), np.kron(self._basis, np.eye(len(v)))
+            shared = np.kron(np.full((outputs, outputs), FREE * float(metric.safe[0]) / outputs), np.eye(len(v)))
+            matrix = basis @ matrix @ basis.T + shared
+        self.at_corner = inside(self._penalty, w, matrix, self._recoding, self._admitted)
         moved = self._recoding.recoded(self.at_corner)
         assert moved is not None
         return columns(moved)
 
 
 def inside(penalty: Penalty, w: Floats, hessian: Floats, recoding: Recoding, admitted: Domain) -> Floats:
-    """Return the minimizer of a separable penalty + the quadratic about w with this Hessian, in recoded coordinates."""
+    """Return the minimizer of a penalty + the quadratic about w with this Hessian, in recoded coordinates."""
     back = np.linalg.inv(affine(recoding, admitted)[0] / recoding.target_scale)
-    return metric_prox(w, back.T @ hessian @ back, np.ones(len(w)), penalty)
+    back = np.kron(np.eye(columns(w).shape[1]), back)
+    return metric_prox(w, back.T @ hessian @ back, penalty)
 
 
 def columns(v: Floats) -> Floats:

@@ -161,6 +161,10 @@ class Loss:
         """Return the loss of targets and margins that are divided by ``scale``, up to a factor."""
         raise Unsupported(f"{type(self).__name__} does not say what it is on another scale: define with_target_scale")
 
+    def widened(self, width: float) -> Self:
+        """Return a loss of residuals whose slopes have no bound below this one, for steps that come from afar."""
+        return self
+
     def bounded_on(self, margin_bound: float, target_bound: float) -> "Loss":
         """Return a convex loss that equals this one where margins and targets are bounded, with a bounded slope."""
         return self

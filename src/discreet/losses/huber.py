@@ -58,6 +58,10 @@ class Huber(_Fields, Loss):
         """Return the loss of the width c / scale."""
         return type(self)(self.width / scale)
 
+    def widened(self, width: float) -> Self:
+        """Return the loss of a width of at least this."""
+        return type(self)(max(self.width, width))
+
 
 @value.of(Huber)
 def _value(loss, margin, target):  # type: ignore[no-untyped-def]

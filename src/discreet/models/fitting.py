@@ -199,7 +199,8 @@ class FitSettings:
         if fills(self.solver, domain, *facts):
             domain = replace(domain, sparse=False)
         self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
-        solver, reason = choose_solver(self.solver, domain, *facts)
+        counts = self.inference not in (None, False) and self.solver == "auto" and self.loss.log_link
+        solver, reason = choose_solver("gd" if counts else self.solver, domain, *facts)  # where their effects start
         if self.inference not in (None, False):
             solver = inferring(self.inference, self.cov_type, solver, domain, *facts, automatic=self.solver == "auto")
         plan = solver.plan(domain, self.loss, self.penalty)

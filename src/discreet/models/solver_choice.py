@@ -88,8 +88,10 @@ def inferring(
     from discreet.solvers.stage import Stage
 
     facts = Facts(domain, loss, penalty, budget)
-    if isinstance(solver, Recipe) or (automatic and facts.is_recipe and budget.is_private):
-        recipe = solver if isinstance(solver, Recipe) else recipe_for(facts)
+    if automatic and loss.log_link:
+        solver = solver_named("gd", domain, loss, penalty, budget)
+    elif isinstance(solver, Recipe) or (automatic and facts.is_recipe and budget.is_private):
+        recipe = solver if isinstance(solver, Recipe) and not automatic else recipe_for(facts, weighted=False)
         # its own weighted steps refine the start; wide rows would only bring noise to it
         solver = replace(recipe, n_travel=0, n_newton=0, row_radius=min(recipe.row_radius, START_RADIUS))
     elif isinstance(solver, Stage) and not solver.gives_shape:

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import expit
 
 from discreet.curator import Recoding
+from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.typing import Floats
 
@@ -64,6 +65,7 @@ class Calibrated:
 
 def calibrate(
     curator: "Curator",
+    loss: Loss,
     recoding: Recoding,
     v: Floats,
     *,
@@ -74,21 +76,23 @@ def calibrate(
     penalty: Penalty,
     n: float,
     likely: float = 1.0,
+    start: float = 0.0,
 ) -> Calibrated:
     """Rescale and shift the predictor v of recoded rows; ``noises``: of each mean answer, per unit of its clip.
 
-    ``mean`` and ``deviation`` are the predictor's own, ``likely`` is the part of its variance that is not noise.
+    ``mean`` and ``deviation`` are the predictor's own, ``likely`` is the part of its variance that is not noise,
+    ``start`` the constant that steps began with.
     """
-    is_regression = curator.loss.task == "regression"
+    is_regression = loss.task == "regression"
     prior = NUMBERS if is_regression else CLASSES
     intercept = len(v) > len(recoding.center)
     two = predictor_coordinates(recoding, v, mean, deviation, prior, intercept=intercept, shrinks=is_regression)
-    curator.recode(two, once=True)
+    curator.recode(two, loss=loss, once=True)
     offset = two.coefficients(np.zeros(1 + intercept))
     linear = (two.coefficients(np.eye(1 + intercept)).T - offset).T
     strength = penalty.strong_convexity / (recoding.target_scale**2 if is_regression else 1.0)
     doubt = (1.0 - likely) / 2.0  # halfway between all of it and the part that is not noise, as unsure as that
-    theta = prior.kept * np.array([(1.0 - doubt) * deviation, mean])[: 1 + intercept]
+    theta = np.array([prior.kept * (1.0 - doubt) * deviation, start + prior.kept * (mean - start)])[: 1 + intercept]
     usual = np.array(
         [(prior.spread + doubt) * deviation, prior.shift + (0 if is_regression else prior.spread * abs(mean))]
     )
@@ -96,7 +100,7 @@ def calibrate(
     weigh = np.zeros_like(precision)
     for noise in noises:
         gradient = curator.noisy_gradient(theta, clip=clip) / n + strength * (linear.T @ (linear @ theta + offset))
-        bend = (np.eye(len(theta)) if is_regression else normal_hessian(theta)) + strength * (linear.T @ linear)
+        bend = bend_of(loss, theta) + strength * (linear.T @ linear)
         variance = max((noise * clip) ** 2, 1e-100)  # 0 without noise
         precision = precision + bend @ bend / variance
         weigh = np.linalg.solve(precision, bend) / variance
@@ -116,6 +120,15 @@ def predictor_coordinates(
         matrix = np.column_stack([matrix, np.zeros(len(direction))])
         matrix[-1] += np.array([-mean / deviation, 1.0]) / recoding.constant
     return replace(recoding, row_norm=recoding.row_norm if shrinks else math.inf, matrix=matrix, reach=prior.length)
+
+
+def bend_of(loss: Loss, theta: Floats) -> Floats:
+    """Return the Hessian of a mean loss where u is standard normal."""
+    if loss.log_link:
+        slope, shift = float(theta[0]), float(theta[1]) if len(theta) > 1 else 0.0
+        mean = math.exp(min(loss.limit, shift + slope**2 / 2.0))
+        return mean * np.array([[1.0 + slope**2, slope], [slope, 1.0]])[: len(theta), : len(theta)]
+    return np.eye(len(theta)) if loss.movable_target else normal_hessian(theta)
 
 
 def normal_hessian(theta: Floats) -> Floats:

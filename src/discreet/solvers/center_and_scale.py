@@ -202,18 +202,25 @@ def share_of_target(loss: Loss, share: float | None) -> float:
 
 
 def estimate_target(curator: "Curator", n: float) -> Target:
-    """Estimate a numeric target's center and scale. A mean within its noise is drawn to the middle."""
+    """Estimate a numeric target's center and scale. A mean within its noise is drawn to the middle.
+
+    Without an intercept predictions begin at 0: a target that could move stays where it is, its scale is its size. The
+    mean of counts is at least its noise.
+    """
     low, high = curator.domain.target_range or (-1.0, 1.0)
     middle, half = (low + high) / 2.0, (high - low) / 2.0 or 1.0
     factor = float(curator.budget.neighbors.sum_factor)
     noise = noise_of(curator, "noisy_target_moments", math.sqrt(2.0), factor) / n
     mean, square = curator.noisy_target_moments(n=n)
     mean = mean * mean**2 / (mean**2 + noise**2) if mean else 0.0
-    if not curator.domain.intercept:
-        mean, middle = 0.0, 0.0
     variance = max(square - mean**2, 0.0) + TARGET_NOISE * noise
-    scale = math.sqrt(min(1.0, max(variance, LEAST_TARGET_SCALE**2)))
-    return Target(middle + half * min(1.0, max(-1.0, mean)), half * scale, half * noise)
+    center = middle + half * min(1.0, max(-1.0, mean))
+    scale = half * math.sqrt(min(1.0, max(variance, LEAST_TARGET_SCALE**2)))
+    if curator.loss.log_link:
+        return Target(max(center, half * noise, LEAST_TARGET_SCALE * half), scale, half * noise)
+    if not curator.domain.intercept:
+        return Target(0.0, math.hypot(center, scale), half * noise)
+    return Target(center, scale, half * noise)
 
 
 @dataclass(frozen=True)

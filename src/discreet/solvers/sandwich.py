@@ -225,7 +225,7 @@ class Sandwich:
         recoding, length = self._whitened_again(curator, admitted, recoding, n, length)
         curator.recode(recoding, loss=loss.with_target_scale(recoding.target_scale) if loss.movable_target else None)
         linear, offset = affine(recoding, admitted)
-        counts = target if loss.log_link else None
+        counts = (estimate.target if shape is None else target) if loss.log_link else None
         unit = recoding.target_scale  # of coefficients
         start = np.asarray(np.linalg.solve(linear, (found.coefficients.T - offset).T))
         facts = (self.settled, curator, n, length, longest_row(linear / unit, admitted))

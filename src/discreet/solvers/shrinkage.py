@@ -8,6 +8,8 @@ new deal*, found by EM). A mixture keeps few large entries whole among many that
 cannot; where all is noise, the weight is at x = 0 and nothing is left. Post-processing: it costs no budget.
 """
 
+import math
+
 import numpy as np
 
 from discreet.typing import Booleans, Floats
@@ -18,10 +20,13 @@ ROUNDS = 60
 """Of EM: weights move by less than a hundredth from here on."""
 
 
-def posterior_weights(q: Floats, values: Floats, noise: float, clear: Booleans | None = None) -> Floats:
+def posterior_weights(
+    q: Floats, values: Floats, noise: float, clear: Booleans | None = None, most: float = math.inf
+) -> Floats:
     """Return d with E[w | q] = d q; ``values`` are l, and the mixture is learned where ``clear`` holds.
 
-    Where nothing is clear, nothing can be distinguished from noise: d is 0. Without noise it is 1 / l.
+    Where nothing is clear, nothing can be distinguished from noise: d is 0. Without noise it is 1 / l. The mixture's
+    mean is at most ``most``, which the mean of x is known not to exceed: what is learned beyond it is noise.
     """
     if noise == 0:
         return np.asarray(1.0 / values)
@@ -35,6 +40,10 @@ def posterior_weights(q: Floats, values: Floats, noise: float, clear: Booleans |
     weights = np.full(len(x), 1.0 / len(x))
     for _ in range(ROUNDS):
         weights = _posterior(weights, likelihood[:, known]).mean(axis=1)
+    mean = float(weights @ x)
+    if mean > most:
+        weights *= most / mean
+        weights[0] += 1.0 - float(weights.sum())
     return np.asarray((_posterior(weights, likelihood) * (x[:, None] / variances)).sum(axis=0))
 
 

@@ -210,8 +210,8 @@ class Whitened(Stage):
         sampled = TYPICAL_SLOPE_ENTRY * math.sqrt((1.0 - fraction) * fraction * n) / CLASSES.length
         noise = math.hypot(Noise.of(curator, "noisy_gradient").deviation(), sampled) / (fraction * n)
         moved = calibrate(
-            curator, estimate.recoding, found.coefficients, mean=mean, deviation=deviation, clip=CLASSES.length,
-            noises=[noise], penalty=penalty, n=fraction * n,
+            curator, curator.loss, estimate.recoding, found.coefficients, mean=mean, deviation=deviation,
+            clip=CLASSES.length, noises=[noise], penalty=penalty, n=fraction * n,
         )  # fmt: skip
         return Solution(moved.coefficients, CalibratedTrace(done.trace, moved.share, moved.deviations), estimate)
 
