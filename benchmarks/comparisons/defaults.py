@@ -7,7 +7,8 @@ budget; a solver's figure in it is the mean over seeds of the noise.
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from statistics import fmean, stdev
 from typing import Any
 
@@ -16,6 +17,8 @@ import numpy as np
 from benchmarks.problems.generated import Problem, problem
 from benchmarks.seeded import SeededWords
 from discreet.curator import use_entropy
+from discreet.default import Recipe
+from discreet.default.table import COORDINATES, choose
 from discreet.errors import DiscreetError
 
 Run = Mapping[str, Any]
@@ -37,8 +40,46 @@ class Variation:
     solver: Callable[[Problem, float, str], Any]
 
 
-VARIATIONS: tuple[Variation, ...] = ()
-"""What is taken away from the default, or set to a neighbor of what the table says."""
+def varied(change: Callable[[Recipe], Recipe]) -> Callable[[Problem, float, str], Any]:
+    """Return the default with its recipe changed; where it is no recipe, as it is."""
+
+    def solver(made: Problem, epsilon: float, relation: str) -> Any:
+        quote = made.model(epsilon, "auto", neighbors=relation, **delta_for(made, relation)).quote(made.X, made.y)
+        chosen, _ = choose(quote.facts[0], quote.facts[1], quote.facts[2], quote.priced.budget)
+        return change(chosen) if isinstance(chosen, Recipe) else "auto"
+
+    return solver
+
+
+def _times(name: str, factor: float) -> Variation:
+    """Multiply a setting, or a share of the budget."""
+
+    def change(recipe: Recipe) -> Recipe:
+        if name.startswith("shares."):
+            field = name.removeprefix("shares.")
+            return replace(recipe, shares=replace(recipe.shares, **{field: factor * getattr(recipe.shares, field)}))
+        value = factor * getattr(recipe, name)
+        return replace(recipe, **{name: round(value) if name.startswith("n_") else value})
+
+    return Variation(f"{name} x {factor:g}", varied(change))
+
+
+PARTS = ("shares.target", "shares.calibration", "n_travel", "n_newton")
+NEIGHBORS = (
+    "n_steps", "clip", "momentum", "constant", "row_radius", "floor", "least_scale", "weight_radius", "slope_limit",
+    "shares.mean", "shares.scale", "shares.moment",
+)  # fmt: skip
+VARIATIONS: tuple[Variation, ...] = (
+    *(_times(name, 0.0) for name in PARTS),
+    *(Variation(f"{kind} coordinates", varied(partial(replace, coordinates=kind))) for kind in COORDINATES),
+    *(_times(name, factor) for name in NEIGHBORS for factor in (0.7, 1.4)),
+)
+"""The ablation: what is taken away from the default; and settings at neighbors of what the table says."""
+
+
+def delta_for(made: Problem, relation: str) -> dict[str, float]:
+    """Return the delta that a private n needs to be told."""
+    return {"delta": min(1e-6, len(made.y) ** -2.0)} if relation == "add_remove" else {}
 
 
 @dataclass(frozen=True)
@@ -69,7 +110,7 @@ def run_cell(cell: Cell, made: Problem) -> dict[str, Any]:
     """Fit once; a refusal is kept as one."""
     changed = {one.name: one.solver for one in VARIATIONS}
     make = changed.get(cell.solver, lambda *_: cell.solver)
-    delta = {"delta": min(1e-6, len(made.y) ** -2.0)} if cell.relation == "add_remove" else {}
+    delta = delta_for(made, cell.relation)
     start = time.process_time()
     try:
         model = made.model(cell.epsilon, make(made, cell.epsilon, cell.relation), neighbors=cell.relation, **delta)

@@ -19,6 +19,7 @@ OUTPUTS = {
     "budget export file": ("budget", "export", "--ledger", "budget.db", "new.jsonl"),
     "certificate registry --out": ("certificate", "registry", "model", "--out", "new.yaml"),
     "demo --out": ("demo", "--rows", 2000, "--out", "new"),
+    "effects --plot": ("effects", "model", "--plot", "new.png"),
     "export --onnx": ("export", "model", "--onnx", "new.onnx"),
     "export --sklearn": ("export", "model", "--sklearn", "new.joblib"),
     "fit --out": (*FIT, "new"),
@@ -34,11 +35,17 @@ INPUTS = {
     *("fit table", "predict table", "schema check table", "schema new table", "score table"),
     *("tune table", "fit --schema", "forecast --schema", "price --schema", "tune --schema", "tune --settings"),
     *("schema check file", "schema new --codebook", "verify file", "budget verify --certificate", "report --score"),
-    *("fit --start", "fit --scratch"),
+    *("fit --start", "fit --scratch", "effects models"),
 }
 """What is read, and a folder for scratch files, whose names are drawn."""
 EDITED = {"schema edit file"}
 """What a command is there to change."""
+SERVED = {
+    *("serve run file", "serve run --out", "serve check --service", "serve allocate --service", "serve backup folder"),
+    *("serve backup --service", "serve token new --service", "serve token list --service"),
+    *("serve token revoke --service",),
+}
+"""A service's file, the demo's own folder and a backup, which is never written over: tests/serve."""
 
 
 def paths(command, name=""):
@@ -55,7 +62,7 @@ def paths(command, name=""):
 
 def test_every_path_is_known_to_be_read_or_written():
     """A new option that is a path has to be listed here, and one that is written to is tried below."""
-    assert sorted(paths(typer.main.get_command(app))) == sorted({*INPUTS, *OUTPUTS, *EDITED})
+    assert sorted(paths(typer.main.get_command(app))) == sorted({*INPUTS, *OUTPUTS, *EDITED, *SERVED})
 
 
 @pytest.fixture

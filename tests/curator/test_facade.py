@@ -27,7 +27,17 @@ def test_every_name_is_there(name):
     assert getattr(curator, name) is not None
 
 
-FOR_SOLVERS = {"Curator", "Problem", "Recoding", "ONE_ROW", "STEPS_NEED_N", "LEAST_ACCEPTANCE", "expected_acceptance"}
+FOR_SOLVERS = {
+    "Curator",
+    "Problem",
+    "Recoding",
+    "Edges",
+    "Shells",
+    "ONE_ROW",
+    "STEPS_NEED_N",
+    "LEAST_ACCEPTANCE",
+    "expected_acceptance",
+}
 
 
 def test_solvers_take_noisy_answers_and_public_facts_only():

@@ -114,6 +114,7 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "python -m benchmarks defaults": Tiny("--quick --seeds 1 --solver auto --epsilon 1 --relation zero_out"),
         "python -m benchmarks defaults --half reporting --problems 100 --solver auto --epsilon 1 --relation zero_out"
         " --seeds 3 --quick": Tiny("--out build/reporting"),
+        "python -m benchmarks coverage": QUICK,
         "python -m benchmarks tuned": Tiny("--jobs 1 --solver gd --problem labels-even"),
         "python -m benchmarks wide --data data": Tiny("--seeds 1"),
         "python -m benchmarks inference": QUICK,

@@ -39,6 +39,10 @@ OUTSIDE = {
     **dict.fromkeys(("Certificate", "Coefficient", "EffectsForecast", "Forecast", "Intervals"), "made by a fit"),
     **dict.fromkeys(("MeanInterval", "PrivateScore", "ScorePart", "Summary", "WaldTest"), "made by a fit"),
     "EffectsTable": "made by etable",
+    **dict.fromkeys(("Explanation", "TermEffect"), "made of a fit"),
+    **dict.fromkeys(
+        ("CurveFeatures", "DPAdditiveClassifier", "DPAdditiveRegressor"), "tried by tests/models/test_additive"
+    ),
     **dict.fromkeys(("Curator", "Problem", "Recoding"), "for authors of solvers: asked after the charge"),
     **dict.fromkeys(("register", "register_loss", "register_model", "register_penalty"), "take a class"),
     **dict.fromkeys(("Loss", "Penalty"), "take no parameters"),
