@@ -9,7 +9,7 @@ from discreet import Bounds, DPLinearRegression, DPLogisticRegression
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import Recoding
-from discreet.default import Recipe
+from discreet.default import Recipe, Shares
 from discreet.errors import Unsupported
 from discreet.solvers import (
     AdaptiveDescent,
@@ -33,7 +33,7 @@ SOLVERS = [
     GreedyCoordinateDescent(n_steps=3),
     Standardized(GradientDescent(n_steps=3)),
     Whitened(GradientDescent(n_steps=3), floor=1e-9),
-    Recipe(n_steps=3),  # clips always: its optimum is another one
+    Recipe(n_steps=3, shares=Shares(target=0.0)),  # clips always; with shares of classes it starts at their constant
     Declared(GradientDescent(n_steps=3)),  # shrinks rows always: its optimum is another one
 ]
 

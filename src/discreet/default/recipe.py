@@ -434,7 +434,7 @@ class Recipe:
         assert v is not None
         units = Units.of(loss, rows.target)
         bend = mean_curvature(*rows.predictor(v)) if loss.sigmoid_link else units.curvature
-        least = rows.moment + LEAST_DIRECTION * np.eye(len(v))
+        least = rows.widest + LEAST_DIRECTION * np.eye(len(v))  # what noise hides varies all the same
         hessian = np.asarray(np.kron(np.eye(loss.n_outputs), bend * least), dtype=np.float64)
         return inside(penalty, found.coefficients, hessian, rows.recoding, admitted)
 

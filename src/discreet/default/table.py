@@ -89,7 +89,7 @@ WIDEST = 2048
 """Columns beyond which p^2 numbers are too many."""
 GREEDY = 8.0
 """The signal per coefficient below which an L1 penalty is followed by greedy steps."""
-WEAK, SCALES, LEAST_MEAN = 5.0, 10.0, 25.0
+WEAK, SCALES, LEAST_MEAN = 5.0, 15.0, 25.0
 """The signal per row below which estimates cost more than they show: of scales, and for classes of a second moment; for
 numbers also the least signal of a mean."""
 
@@ -197,17 +197,17 @@ PURE_SHARES = {"mean": 0.02, "scale": 0.02, "moment": 0.5, "calibration": 0.0}
 FEW = {"constant": 0.2, "n_travel": 0.0, "n_newton": 0.0}
 COORDINATES = {
     "declared": {"n_steps": 8.0, **FEW},
-    "diagonal": {"n_steps": 12.0, **FEW},
+    "diagonal": {"n_steps": 20.0, "momentum": 0.8, **FEW},
     "full": {},
 }
-"""What differs in coordinates of less signal. Fewer steps have less noise each."""
+"""What differs in coordinates of less signal: few steps have less noise each, scales alone need more of them."""
 LEAST_TRAVEL = 10
 """Steps with a bound on the Hessian that come first at least where the Hessian may mislead."""
 EARLY = 50.0
 """The signal per record from which all that comes before Newton steps is accurate enough with less of the budget."""
 LEAST_EARLY = 0.01
 """What is left of their shares at least: also without noise a share is a number below 1."""
-LOOKED_FOR = 15.0
+LOOKED_FOR = 8.0
 """The signal of a mean from which on a numeric target's place is looked for: below it is left where it was declared."""
 
 
