@@ -94,6 +94,8 @@ def inferring(
         recipe = solver if isinstance(solver, Recipe) and not automatic else recipe_for(facts, weighted=False)
         # its own weighted steps refine the start; wide rows would only bring noise to it
         solver = replace(recipe, n_travel=0, n_newton=0, row_radius=min(recipe.row_radius, START_RADIUS))
+        if automatic and loss.task == "classification":  # effects settle from any start: no answer is spent on it
+            solver = replace(solver, shares=replace(solver.shares, target=0.0))
     elif isinstance(solver, Stage) and not solver.gives_shape:
         solver = solver.solver  # inference estimates scales itself
     return Sandwich(solver, cov_type).filled(domain, loss, penalty, budget)
